@@ -72,16 +72,14 @@ int nfs4_channel_fore(const struct nfs4_config *cfg, uint32_t slots, struct nfs4
 }
 
 /* The numbers of operations and requests are left as the client offers them. */
-void nfs4_channel_back(struct nfs4_channel *ch)
+int nfs4_channel_back(struct nfs4_channel *ch)
 {
+	if (ch->max_requests > 0 && (ch->max_request < CALLBACK_LEAST ||
+				     ch->max_reply < CALLBACK_REPLY_LEAST || ch->max_ops < 2))
+		return NFS4ERR_TOOSMALL;
 	ch->header_pad = 0;
 	ch->max_request = at_most(ch->max_request, BESIDES_DATA);
 	ch->max_reply = at_most(ch->max_reply, BESIDES_DATA);
 	ch->max_cached = at_most(ch->max_cached, ch->max_reply);
-}
-
-bool nfs4_channel_has_room(const struct nfs4_channel *ch)
-{
-	return ch->max_request >= CALLBACK_LEAST && ch->max_reply >= CALLBACK_REPLY_LEAST &&
-	       ch->max_ops >= 2 && ch->max_requests > 0;
+	return NFS4_OK;
 }

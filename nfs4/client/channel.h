@@ -19,8 +19,9 @@ void nfs4_put_channel(struct xdr_out *x, const struct nfs4_channel *ch);
 /* Turns the fore channel that the client offers into the one that the session will use. slots:
  * limit of its slots at the start. NFS4_OK or NFS4ERR_TOOSMALL. */
 int nfs4_channel_fore(const struct nfs4_config *cfg, uint32_t slots, struct nfs4_channel *ch);
-void nfs4_channel_back(struct nfs4_channel *ch);
-/* True if a CB_SEQUENCE and one operation can be sent and answered within a back channel's limits. */
-bool nfs4_channel_has_room(const struct nfs4_channel *ch);
+/* The same for the back channel, whether a connection is bound to it now or later.
+ * NFS4ERR_TOOSMALL: a CB_SEQUENCE and one operation cannot be sent and answered within its limits. One
+ * for no requests is no back channel. */
+int nfs4_channel_back(struct nfs4_channel *ch);
 
 #endif

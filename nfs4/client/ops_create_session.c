@@ -130,10 +130,10 @@ static int negotiate(struct nfs4_compound *c, struct nfs4_client *cl, struct cre
 	status = nfs4_channel_fore(&cl->srv->cfg, first_slots(cl->srv), &a->fore);
 	if (status != NFS4_OK)
 		return status;
-	nfs4_channel_back(&a->back);
-	if ((a->flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN) && !nfs4_channel_has_room(&a->back))
-		return NFS4ERR_TOOSMALL;
-	return NFS4_OK;
+	status = nfs4_channel_back(&a->back);
+	if ((a->flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN) && a->back.max_requests == 0)
+		status = NFS4ERR_TOOSMALL;
+	return status;
 }
 
 /* Phase 4. */
@@ -151,7 +151,7 @@ static int make_session(struct nfs4_compound *c, struct nfs4_client *cl,
 	s->minor = c->minor;
 	s->asked = asked < NFS4_SLOTS_MAX ? asked : NFS4_SLOTS_MAX;
 	/* When memory is short, a session does without callbacks. */
-	if ((a->security.plain || a->security.auth) && nfs4_channel_has_room(&s->back))
+	if ((a->security.plain || a->security.auth) && s->back.max_requests > 0)
 		(void)nfs4_cb_path_new(s, c->minor, a->cb_program, &a->security);
 	*out = s;
 	return NFS4_OK;

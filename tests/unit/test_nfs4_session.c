@@ -219,6 +219,36 @@ Test(nfs4_session, the_back_channel_is_the_clients_to_size)
 	cr_expect_eq(r.back.max_requests, 16);
 }
 
+/* Refused whether or not this connection is to be its first: another may be bound to it later. */
+Test(nfs4_session, back_channels_that_no_callback_fits)
+{
+	static const struct {
+		uint32_t request, reply, ops, requests, status, status_if_asked;
+	} rows[] = {
+		{ 10, 10, 2, 1, NFS4ERR_TOOSMALL, NFS4ERR_TOOSMALL },
+		{ 511, 128, 2, 1, NFS4ERR_TOOSMALL, NFS4ERR_TOOSMALL },
+		{ 512, 127, 2, 1, NFS4ERR_TOOSMALL, NFS4ERR_TOOSMALL },
+		{ 512, 128, 1, 1, NFS4ERR_TOOSMALL, NFS4ERR_TOOSMALL },
+		{ 512, 128, 2, 0, NFS4_OK, NFS4ERR_TOOSMALL },
+		{ 512, 128, 2, 1, NFS4_OK, NFS4_OK },
+	};
+
+	NEED_FIXTURE();
+	new_client("one");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		a.back.max_request = rows[i].request;
+		a.back.max_reply = rows[i].reply;
+		a.back.max_ops = rows[i].ops;
+		a.back.max_requests = rows[i].requests;
+		a.flags = 0;
+		cr_expect_eq(create(), rows[i].status, "row %zu", i);
+		a.seqid++;
+		a.flags = CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
+		cr_expect_eq(create(), rows[i].status_if_asked, "row %zu, asked for", i);
+		a.seqid++;
+	}
+}
+
 Test(nfs4_session, two_words_of_ird_are_no_xdr)
 {
 	NEED_FIXTURE();
