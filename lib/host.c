@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/host.h"
 
+#include <arpa/inet.h>
+#include <inttypes.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 #define NETWORK_BYTES 8u      /* of an IPv6 address */
@@ -73,4 +76,18 @@ void rn_network_of(const struct sockaddr *addr, struct rn_host *out)
 bool rn_host_equal(const struct rn_host *a, const struct rn_host *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+void rn_host_text(const struct rn_host *h, char out[RN_HOST_TEXT])
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	if (is_mapped_ipv4(h))
+		inet_ntop(AF_INET, h->bytes + IPV4_AT, text, sizeof(text));
+	else
+		inet_ntop(AF_INET6, h->bytes, text, sizeof(text));
+	if (h->scope > 0)
+		snprintf(out, RN_HOST_TEXT, "%s%%%" PRIu32, text, h->scope);
+	else
+		snprintf(out, RN_HOST_TEXT, "%s%s", text, rn_host_is_network(h) ? "/64" : "");
 }

@@ -34,5 +34,8 @@ void rn_network_of(const struct sockaddr *addr, struct rn_host *out);
 bool rn_host_equal(const struct rn_host *a, const struct rn_host *b);
 /* True if it stands for all addresses of a /64. */
 bool rn_host_is_network(const struct rn_host *host);
+/* For logs: "192.0.2.1", "2001:db8::/64", "fe80::1%2". */
+#define RN_HOST_TEXT 64u
+void rn_host_text(const struct rn_host *host, char out[RN_HOST_TEXT]);
 
 #endif

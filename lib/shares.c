@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/shares.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/log.h"
+
+/* The account of a host. It exists while it has items. */
+struct rn_share {
+	LIST_ENTRY(rn_share) link;
+	struct rn_host host;
+	bool admitted;
+	size_t used;
+	unsigned at;		     /* in the heap */
+	struct rn_share_items items; /* oldest first */
+};
+
+void rn_shares_init(struct rn_shares *s, size_t max, size_t of_host)
+{
+	memset(s, 0, sizeof(*s));
+	s->max = max;
+	s->of_host = of_host > 0 && of_host < max ? of_host : max;
+	randombytes_buf(s->seed, sizeof(s->seed));
+}
+
+void rn_shares_fini(struct rn_shares *s)
+{
+	free(s->heap);
+}
+
+static const struct rn_share_list *bucket_of(const struct rn_shares *s, const struct rn_host *host)
+{
+	uint64_t h;
+
+	_Static_assert(sizeof(s->seed) == crypto_shorthash_KEYBYTES, "key of the hash");
+	crypto_shorthash((uint8_t *)&h, (const uint8_t *)host, sizeof(*host), s->seed);
+	return &s->bucket[h % RN_SHARES_BUCKETS];
+}
+
+static struct rn_share *share_find(const struct rn_shares *s, const struct rn_host *host)
+{
+	struct rn_share *a;
+
+	LIST_FOREACH (a, bucket_of(s, host), link) {
+		if (rn_host_equal(&a->host, host))
+			break;
+	}
+	return a;
+}
+
+size_t rn_shares_of(const struct rn_shares *s, const struct rn_host *host)
+{
+	const struct rn_share *a = share_find(s, host);
+
+	return a ? a->used : 0;
+}
+
+/* True if a makes room before b. */
+static bool goes_first(const struct rn_share *a, const struct rn_share *b)
+{
+	if (a->admitted != b->admitted)
+		return b->admitted;
+	if (a->used != b->used)
+		return a->used > b->used;
+	return TAILQ_FIRST(&a->items)->order < TAILQ_FIRST(&b->items)->order;
+}
+
+static void heap_put(struct rn_shares *s, unsigned at, struct rn_share *a)
+{
+	s->heap[at] = a;
+	a->at = at;
+}
+
+/* Moves an account that has changed to its place in the heap. */
+static void heap_sift(struct rn_shares *s, struct rn_share *a)
+{
+	unsigned at = a->at, child;
+
+	while (at > 0 && goes_first(a, s->heap[(at - 1) / 2])) {
+		heap_put(s, at, s->heap[(at - 1) / 2]);
+		at = (at - 1) / 2;
+	}
+	while ((child = 2 * at + 1) < s->nheap) {
+		if (child + 1 < s->nheap && goes_first(s->heap[child + 1], s->heap[child]))
+			child++;
+		if (!goes_first(s->heap[child], a))
+			break;
+		heap_put(s, at, s->heap[child]);
+		at = child;
+	}
+	heap_put(s, at, a);
+}
+
+static bool heap_grow(struct rn_shares *s)
+{
+	const unsigned size = s->heap_size > 0 ? 2 * s->heap_size : 16;
+	struct rn_share **heap;
+
+	if (s->nheap < s->heap_size)
+		return true;
+	heap = realloc(s->heap, size * sizeof(*heap));
+	if (!heap)
+		return false;
+	s->heap = heap;
+	s->heap_size = size;
+	return true;
+}
+
+/* An account with its first item, which the caller adds to it. */
+static struct rn_share *share_new(struct rn_shares *s, const struct rn_host *host)
+{
+	struct rn_share *a;
+
+	if (!heap_grow(s))
+		return NULL;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return NULL;
+	a->host = *host;
+	TAILQ_INIT(&a->items);
+	a->at = s->nheap++;
+	LIST_INSERT_HEAD((struct rn_share_list *)bucket_of(s, host), a, link);
+	return a;
+}
+
+static void share_free(struct rn_shares *s, struct rn_share *a)
+{
+	struct rn_share *last = s->heap[--s->nheap];
+
+	if (last != a) {
+		last->at = a->at;
+		heap_sift(s, last);
+	}
+	LIST_REMOVE(a, link);
+	free(a);
+}
+
+/* The account that makes room for a newcomer, or NULL: none may. */
+static struct rn_share *who_makes_room(const struct rn_shares *s, struct rn_share *own,
+				       bool admitted, size_t cost)
+{
+	const size_t has = own ? own->used : 0;
+	struct rn_share *first = s->nheap > 0 ? s->heap[0] : NULL;
+
+	if (has + cost > s->of_host)
+		return own;
+	if (!first || (first->admitted && !admitted))
+		return own;
+	if (first->admitted == admitted && own && has + cost > first->used)
+		return own;
+	return first;
+}
+
+struct rn_share_item *rn_shares_in_the_way(struct rn_shares *s, const struct rn_host *host,
+					   bool admitted, size_t cost)
+{
+	struct rn_share *own, *a;
+
+	if (cost > s->of_host)
+		return NULL;
+	own = share_find(s, host);
+	if (cost <= s->max - s->used && (own ? own->used : 0) + cost <= s->of_host)
+		return NULL;
+	a = who_makes_room(s, own, admitted, cost);
+	if (!a)
+		return NULL;
+	s->pushed_out++;
+	return TAILQ_FIRST(&a->items);
+}
+
+bool rn_shares_add(struct rn_shares *s, const struct rn_host *host, bool admitted,
+		   struct rn_share_item *item, size_t cost)
+{
+	struct rn_share *a = share_find(s, host);
+
+	if (cost > s->max - s->used || (a ? a->used : 0) + cost > s->of_host ||
+	    (!a && !(a = share_new(s, host)))) {
+		s->refused++;
+		return false;
+	}
+	a->admitted = admitted;
+	a->used += cost;
+	s->used += cost;
+	item->of = a;
+	item->cost = cost;
+	item->order = s->order++;
+	TAILQ_INSERT_TAIL(&a->items, item, link);
+	heap_sift(s, a);
+	return true;
+}
+
+void rn_shares_remove(struct rn_shares *s, struct rn_share_item *item)
+{
+	struct rn_share *a = item->of;
+
+	TAILQ_REMOVE(&a->items, item, link);
+	a->used -= item->cost;
+	s->used -= item->cost;
+	item->of = NULL;
+	if (TAILQ_EMPTY(&a->items))
+		share_free(s, a);
+	else
+		heap_sift(s, a);
+}
+
+bool rn_shares_line_due(struct rn_shares *s, uint64_t now_ns, struct rn_shares_line *out)
+{
+	const uint64_t span = RN_SHARES_TELL_SECONDS * 1000000000ull;
+	const struct rn_share *most = s->nheap > 0 ? s->heap[0] : NULL;
+
+	if ((s->pushed_out == s->told_out && s->refused == s->told_refused) ||
+	    (s->told_ns > 0 && now_ns < s->told_ns + span))
+		return false;
+	*out = (struct rn_shares_line){ .max = s->max,
+					.pushed_out = s->pushed_out - s->told_out,
+					.refused = s->refused - s->told_refused };
+	if (most) {
+		out->most = most->host;
+		out->has = most->used;
+	}
+	s->told_ns = now_ns;
+	s->told_out = s->pushed_out;
+	s->told_refused = s->refused;
+	return true;
+}
+
+void rn_shares_tell(const struct rn_logger *log, const char *items, const struct rn_shares_line *l)
+{
+	char text[RN_HOST_TEXT];
+
+	rn_host_text(&l->most, text);
+	rn_warn(log,
+		"%s: full: %s has %zu of %zu, more than others; %" PRIu64 " made room, %" PRIu64
+		" were refused",
+		items, text, l->has, l->max, l->pushed_out, l->refused);
+}
