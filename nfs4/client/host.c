@@ -114,6 +114,11 @@ void nfs4_host_put(struct nfs4_host *h)
 		free(h);
 }
 
+const struct rn_host *nfs4_host_key(const struct nfs4_host *h)
+{
+	return &h->key;
+}
+
 static size_t left(const struct nfs4_host *h)
 {
 	const struct rn_budget *b = h->all->budget;

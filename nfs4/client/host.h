@@ -21,6 +21,7 @@ struct nfs4_host;
 struct nfs4_hosts;
 TAILQ_HEAD(nfs4_host_clients, nfs4_client);
 struct rn_budget;
+struct rn_host;
 
 struct nfs4_hosts *nfs4_hosts_new(struct rn_budget *budget); /* NULL: no memory */
 /* No host may be left; NULL is allowed */
@@ -29,6 +30,7 @@ void nfs4_hosts_free(struct nfs4_hosts *all);
 /* The host at an address of any port, with a reference for the caller. NULL: no memory. */
 struct nfs4_host *nfs4_host_get(struct nfs4_hosts *all, const struct sockaddr_in6 *addr);
 void nfs4_host_put(struct nfs4_host *h); /* NULL is allowed */
+const struct rn_host *nfs4_host_key(const struct nfs4_host *h);
 
 enum nfs4_use {
 	NFS4_TO_HOLD, /* within the host's share */

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
+#include "lib/shares.h"
+#include "lib/util.h"
 #include "nfs4/client/client.h"
+#include "nfs4/client/host.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/server.h"
 #include "nfs4/state/state.h"
@@ -17,6 +21,7 @@
 
 struct source {
 	TAILQ_ENTRY(source) link;
+	struct rn_share_item place;
 	uint8_t other[NFS4_OTHER_SIZE]; /* random: it is all that the reader has to show */
 	struct nfs4_state *state;	/* a reference */
 	struct rpc_address reader;
@@ -29,8 +34,8 @@ TAILQ_HEAD(source_list, source);
 struct nfs4_copy_sources {
 	struct nfs4_server *srv;
 	pthread_mutex_t lock;
-	struct source_list list; /* oldest first; under the lock, like n */
-	unsigned n;
+	struct source_list list; /* oldest first; under the lock, like shares */
+	struct rn_shares shares;
 };
 
 int nfs4_copy_sources_new(struct nfs4_server *srv)
@@ -42,6 +47,7 @@ int nfs4_copy_sources_new(struct nfs4_server *srv)
 	all->srv = srv;
 	pthread_mutex_init(&all->lock, NULL);
 	TAILQ_INIT(&all->list);
+	rn_shares_init(&all->shares, NFS4_COPY_SOURCES_MAX, NFS4_COPY_SOURCES_OF_HOST);
 	srv->copy_sources = all;
 	return 0;
 }
@@ -69,21 +75,27 @@ static void free_list(struct source_list *list)
 	}
 }
 
-void nfs4_copy_sources_free(struct nfs4_copy_sources *all)
-{
-	if (!all)
-		return;
-	free_list(&all->list);
-	pthread_mutex_destroy(&all->lock);
-	free(all);
-}
-
 /* Under the lock. */
 static void move(struct nfs4_copy_sources *all, struct source *s, struct source_list *to)
 {
 	TAILQ_REMOVE(&all->list, s, link);
 	TAILQ_INSERT_TAIL(to, s, link);
-	all->n--;
+	rn_shares_remove(&all->shares, &s->place);
+}
+
+void nfs4_copy_sources_free(struct nfs4_copy_sources *all)
+{
+	struct source_list ended = TAILQ_HEAD_INITIALIZER(ended);
+	struct source *s;
+
+	if (!all)
+		return;
+	while ((s = TAILQ_FIRST(&all->list)))
+		move(all, s, &ended);
+	free_list(&ended);
+	rn_shares_fini(&all->shares);
+	pthread_mutex_destroy(&all->lock);
+	free(all);
 }
 
 /* True if the state stands, and its use has not run out. Under the table's lock. */
@@ -116,7 +128,7 @@ void nfs4_copy_sources_tick(struct nfs4_copy_sources *all)
 unsigned nfs4_copy_sources_count(struct nfs4_copy_sources *all)
 {
 	pthread_mutex_lock(&all->lock);
-	const unsigned n = all->n;
+	const unsigned n = (unsigned)all->shares.used;
 
 	pthread_mutex_unlock(&all->lock);
 	return n;
@@ -153,29 +165,29 @@ static bool is_same(const struct source *a, const struct source *b)
 	       rpc_address_equal(&a->reader, &b->reader);
 }
 
-/*
- * Finds room for fresh, and renews those for the same copy, which is how a client asks for more time
- * (section 15.3.3). The host's oldest makes room. False: there are too many of other hosts. Under the
- * lock.
- */
-static bool make_room(struct nfs4_copy_sources *all, const struct source *fresh,
-		      struct source_list *ended)
+/* Renews the sources for the same copy, which is how a client asks for more time (section 15.3.3). Under the lock. */
+static void renew(struct nfs4_copy_sources *all, const struct source *fresh)
 {
-	const struct nfs4_host *host = fresh->state->client->host;
-	struct source *s, *oldest = NULL;
-	unsigned n = 0;
+	struct source *s;
 
 	TAILQ_FOREACH (s, &all->list, link) {
 		if (is_same(s, fresh))
 			s->until = fresh->until;
-		if (s->state->client->host != host)
-			continue;
-		oldest = oldest ? oldest : s;
-		n++;
 	}
-	if (oldest && (n >= NFS4_COPY_SOURCES_OF_HOST || all->n >= NFS4_COPY_SOURCES_MAX))
-		move(all, oldest, ended);
-	return all->n < NFS4_COPY_SOURCES_MAX;
+}
+
+/* Takes fresh into the table. False: there is no room for it. Under the lock. */
+static bool take_in(struct nfs4_copy_sources *all, struct source *fresh, struct source_list *ended)
+{
+	const struct rn_host *host = nfs4_host_key(fresh->state->client->host);
+	struct rn_share_item *old;
+
+	while ((old = rn_shares_in_the_way(&all->shares, host, true, 1)) != NULL)
+		move(all, rn_container_of(old, struct source, place), ended);
+	if (!rn_shares_add(&all->shares, host, true, &fresh->place, 1))
+		return false;
+	TAILQ_INSERT_TAIL(&all->list, fresh, link);
+	return true;
 }
 
 int nfs4_copy_source_add(struct nfs4_compound *c, struct nfs4_state *st,
@@ -184,7 +196,8 @@ int nfs4_copy_source_add(struct nfs4_compound *c, struct nfs4_state *st,
 	struct nfs4_copy_sources *all = c->server->copy_sources;
 	struct source_list ended = TAILQ_HEAD_INITIALIZER(ended);
 	struct source *s = new_source(c, st, to);
-	bool room;
+	struct rn_shares_line line;
+	bool room, tell;
 
 	if (!s)
 		return NFS4ERR_DELAY;
@@ -192,10 +205,14 @@ int nfs4_copy_source_add(struct nfs4_compound *c, struct nfs4_state *st,
 	out->seqid = SEQID;
 	memcpy(out->other, s->other, sizeof(out->other));
 	pthread_mutex_lock(&all->lock);
-	room = make_room(all, s, &ended);
-	TAILQ_INSERT_TAIL(room ? &all->list : &ended, s, link);
-	all->n += room;
+	renew(all, s);
+	room = take_in(all, s, &ended);
+	if (!room)
+		TAILQ_INSERT_TAIL(&ended, s, link);
+	tell = rn_shares_line_due(&all->shares, rn_now_ns(), &line);
 	pthread_mutex_unlock(&all->lock);
+	if (tell)
+		rn_shares_tell(c->server->cfg.log, "files that another server may copy", &line);
 	free_list(&ended);
 	return room ? NFS4_OK : NFS4ERR_DELAY;
 }

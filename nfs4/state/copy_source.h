@@ -22,8 +22,8 @@ struct nfs4_place;
 struct nfs4_server;
 struct nfs4_state;
 
-#define NFS4_COPY_SOURCES_MAX 1024u   /* in all */
-#define NFS4_COPY_SOURCES_OF_HOST 64u /* of one host's clients; the oldest makes room */
+#define NFS4_COPY_SOURCES_MAX 1024u   /* in all; hosts share them as lib/shares.h says */
+#define NFS4_COPY_SOURCES_OF_HOST 64u /* of one host's clients */
 
 /* Sets srv->copy_sources. 0 or -ENOMEM. */
 int nfs4_copy_sources_new(struct nfs4_server *srv);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* COPY_NOTIFY: whom it lets read which file, and each of its errors. The fixture names 127.0.0.1. */
 #include "tests/unit/nfs3_suite.h"
+#include "nfs4/server.h"
+#include "nfs4/state/copy_source.h"
 #include "tests/unit/nfs4_opens.h"
 
 NFS3_SUITE(nfs4_copy_notify);
@@ -118,4 +120,36 @@ Test(nfs4_copy_notify, regular_files_only)
 	cr_assert_eq(mkfifo(fix_path(f, "fifo"), 0644), 0);
 	fifo = handle("fifo");
 	cr_expect_eq(notify_at(&fifo, &file.sid, NAMED), NFS4ERR_WRONG_TYPE);
+}
+
+/* Opens the file from another host, and takes copy sources of it. Returns those that it got. */
+static unsigned take_sources(unsigned host, unsigned n)
+{
+	struct op_owner o = { &client, "owner", 1 };
+	struct op_how how = { .fh = &f->root, .name = "file", .access = OPEN4_SHARE_ACCESS_READ };
+	struct sockaddr_in *peer = (struct sockaddr_in *)&f->conn.peer;
+	char name[16];
+	unsigned got = 0;
+
+	*peer = (struct sockaddr_in){ .sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(0x7f000100u + host) };
+	snprintf(name, sizeof(name), "host %u", host);
+	cr_assert_eq(op_client_new(f, &client, 2, name), NFS4_OK);
+	cr_assert_eq(op_open(f, &o, &how, &file), NFS4_OK);
+	for (unsigned i = 0; i < n; i++)
+		got += notify(&file.sid) == NFS4_OK;
+	return got;
+}
+
+Test(nfs4_copy_notify, sixteen_hosts_do_not_fill_the_table)
+{
+	const unsigned hosts = NFS4_COPY_SOURCES_MAX / NFS4_COPY_SOURCES_OF_HOST;
+
+	NEED_FIXTURE();
+	make_file("file", "0123456789", 0644);
+	for (unsigned i = 0; i < hosts; i++)
+		cr_expect_eq(take_sources(i, NFS4_COPY_SOURCES_OF_HOST + 1),
+			     NFS4_COPY_SOURCES_OF_HOST + 1, "the host's oldest makes room");
+	cr_expect_eq(take_sources(hosts, 3), 3);
+	cr_expect_eq(nfs4_copy_sources_count(f->server4->copy_sources), NFS4_COPY_SOURCES_MAX);
 }
