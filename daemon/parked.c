@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "lib/util.h"
 #include "lib/clock.h"
+#include "lib/shares.h"
+#include "lib/util.h"
+#include "rpc/client.h"
 #include "rpc/worker.h"
 
 #define PARKED_MAX 256u
@@ -27,7 +29,8 @@ struct parked {
 	pthread_cond_t changed;
 	pthread_t thread;
 	struct rn_inbox_node *list;
-	unsigned n;
+	struct rn_shares shares; /* of them; an item is rpc_request.place */
+	const struct rn_logger *log;
 	bool answered, closed, stop;
 };
 
@@ -36,32 +39,72 @@ static struct rpc_request *request_of(struct rn_inbox_node *node)
 	return rn_container_of(node, struct rpc_request, node);
 }
 
-/* Calls of the client that are parked. The caller holds the lock. */
-static unsigned count_of(struct parked *p, const struct rpc_client *client)
+/* Runs calls again, for the last time if last is true. A request belongs to its worker once it is posted. */
+static void send_back(struct rn_inbox_node *list, bool last)
 {
-	unsigned n = 0;
+	const uint64_t now = rn_now_ns();
 
-	for (struct rn_inbox_node *at = p->list; at; at = at->next)
-		n += request_of(at)->conn->client == client;
-	return n;
+	while (list) {
+		struct rpc_request *req = request_of(list);
+
+		list = list->next;
+		if (last || now > req->arrived_ns + PATIENCE_NS)
+			req->must_answer = true;
+		rpc_requeue(req, req->work);
+	}
+}
+
+/* Takes a call out of the list. Under the lock. */
+static void take_out(struct parked *p, struct rpc_request *req)
+{
+	struct rn_inbox_node **at = &p->list;
+
+	while (*at != &req->node)
+		at = &(*at)->next;
+	*at = req->node.next;
+	rn_shares_remove(&p->shares, &req->place);
+}
+
+/* Takes the call in. Calls that make room are moved to *out. Under the lock. */
+static bool take_in(struct parked *p, struct rpc_request *req, struct rn_inbox_node **out)
+{
+	const struct rn_host *host = &req->conn->client->key;
+	const bool admitted = rpc_conn_standing(req->conn) == RPC_ADMITTED;
+	struct rn_share_item *old;
+
+	while ((old = rn_shares_in_the_way(&p->shares, host, admitted, 1)) != NULL) {
+		struct rpc_request *r = rn_container_of(old, struct rpc_request, place);
+
+		take_out(p, r);
+		r->node.next = *out;
+		*out = &r->node;
+	}
+	if (!rn_shares_add(&p->shares, host, admitted, &req->place, 1))
+		return false;
+	req->node.next = p->list;
+	p->list = &req->node;
+	return true;
 }
 
 bool parked_add(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req))
 {
 	struct parked *p = ctx;
-	bool taken;
+	struct rn_inbox_node *out = NULL;
+	struct rn_shares_line line;
+	bool taken, tell;
 
 	req->work = again;
 	pthread_mutex_lock(&p->lock);
-	taken = !p->closed && p->n < PARKED_MAX &&
-		count_of(p, req->conn->client) < PARKED_OF_CLIENT;
-	if (taken) {
-		req->node.next = p->list;
-		p->list = &req->node;
-		if (p->n++ == 0)
-			pthread_cond_signal(&p->changed);
-	}
+	const bool first = !p->list;
+
+	taken = !p->closed && take_in(p, req, &out);
+	if (taken && first)
+		pthread_cond_signal(&p->changed);
+	tell = rn_shares_line_due(&p->shares, rn_now_ns(), &line);
 	pthread_mutex_unlock(&p->lock);
+	send_back(out, true);
+	if (tell)
+		rn_shares_tell(p->log, "calls that wait for an answer", &line);
 	return taken;
 }
 
@@ -73,21 +116,6 @@ void parked_wake(void *ctx)
 	p->answered = true;
 	pthread_cond_signal(&p->changed);
 	pthread_mutex_unlock(&p->lock);
-}
-
-/* The request belongs to its worker once it is posted. */
-static void send_back(struct rn_inbox_node *list, bool closed)
-{
-	const uint64_t now = rn_now_ns();
-
-	while (list) {
-		struct rpc_request *req = request_of(list);
-
-		list = list->next;
-		if (closed || now > req->arrived_ns + PATIENCE_NS)
-			req->must_answer = true;
-		rpc_requeue(req, req->work);
-	}
 }
 
 /* Under the lock: waits until there are calls to send back. */
@@ -111,7 +139,7 @@ static void *parked_main(void *arg)
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop) {
-		if (p->n == 0) {
+		if (!p->list) {
 			p->answered = false;
 			pthread_cond_wait(&p->changed, &p->lock);
 			continue;
@@ -120,8 +148,9 @@ static void *parked_main(void *arg)
 		struct rn_inbox_node *list = p->list;
 		const bool closed = p->closed;
 
+		for (struct rn_inbox_node *at = list; at; at = at->next)
+			rn_shares_remove(&p->shares, &request_of(at)->place);
 		p->list = NULL;
-		p->n = 0;
 		pthread_mutex_unlock(&p->lock);
 		send_back(list, closed);
 		nanosleep(&pause, NULL);
@@ -131,7 +160,7 @@ static void *parked_main(void *arg)
 	return NULL;
 }
 
-int parked_new(struct parked **out)
+int parked_new(const struct rn_logger *log, struct parked **out)
 {
 	struct parked *p = calloc(1, sizeof(*p));
 	pthread_condattr_t attr;
@@ -139,6 +168,8 @@ int parked_new(struct parked **out)
 
 	if (!p)
 		return -ENOMEM;
+	p->log = log;
+	rn_shares_init(&p->shares, PARKED_MAX, PARKED_OF_CLIENT);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_mutex_init(&p->lock, NULL);
@@ -165,6 +196,7 @@ void parked_free(struct parked *p)
 	pthread_join(p->thread, NULL);
 	pthread_cond_destroy(&p->changed);
 	pthread_mutex_destroy(&p->lock);
+	rn_shares_fini(&p->shares);
 	free(p);
 }
 
@@ -179,7 +211,7 @@ void parked_close(struct parked *p)
 unsigned parked_count(struct parked *p)
 {
 	pthread_mutex_lock(&p->lock);
-	const unsigned n = p->n;
+	const unsigned n = (unsigned)p->shares.used;
 	pthread_mutex_unlock(&p->lock);
 	return n;
 }

@@ -2,7 +2,8 @@
 /*
  * Calls that wait without a worker, for a name service's answer or the end of a delegation. Each is run
  * again on its worker after answers have come, and a few times a second. After its longest wait it is run for
- * the last time and must be answered. Their number is bounded, in all and for each client.
+ * the last time and must be answered. Their number is bounded. Hosts share it as lib/shares.h says: a call that makes
+ * room for another is run for the last time.
  * Thread-safe.
  */
 #ifndef RN_DAEMON_PARKED_H
@@ -14,7 +15,7 @@
 
 struct parked;
 
-int parked_new(struct parked **out); /* 0 or -errno */
+int parked_new(const struct rn_logger *log, struct parked **out); /* 0 or -errno */
 /* No call may be parked any more. */
 void parked_free(struct parked *p);
 

@@ -480,7 +480,7 @@ static int start_mount_watch(struct server *s)
 static int start_askers(struct server *s)
 {
 	struct askers_config cfg = { .answered = parked_wake, .log = s->log };
-	int rc = parked_new(&s->parked);
+	int rc = parked_new(s->log, &s->parked);
 
 	if (rc)
 		return rc;

@@ -22,6 +22,7 @@
 #include "lib/arena.h"
 #include "lib/fair_queue.h"
 #include "lib/inbox.h"
+#include "lib/shares.h"
 #include "rpc/conn.h"
 #include "rpc/message.h"
 #include "rpc/xdr_in.h"
@@ -34,8 +35,9 @@ struct rpc_worker;
 struct rpc_secured;
 
 struct rpc_request {
-	struct rn_inbox_node node; /* while it waits in a worker's inbox */
-	struct rn_fq_item turn;	   /* while it waits for a worker; used by the sink */
+	struct rn_inbox_node node;  /* while it waits in a worker's inbox */
+	struct rn_share_item place; /* while it is parked: daemon/parked.h */
+	struct rn_fq_item turn;	    /* while it waits for a worker; used by the sink */
 	/* queue of calls it waits in, below RPC_LANES; used by the sink */
 	unsigned lane;
 	void (*work)(struct rpc_request *req); /* called by the worker that takes it out */
