@@ -39,6 +39,7 @@ int tls_setup(const struct cfg_tls *set, struct rn_budget *budget, const struct 
 		.require_alpn = set->require_alpn,
 		.ktls = set->ktls,
 		.budget = budget,
+		.log = log,
 	};
 	char why[TLS_WHY] = "no memory, or no thread";
 	int rc;

@@ -51,9 +51,8 @@ struct rpc_client {
 	struct rn_fq_flow calls[RPC_LANES];
 	struct rn_fq_flow arrivals; /* RDMA messages that wait for a request; under rr_pool.lock */
 	unsigned arrivals_held;	    /* RDMA requests in use; under rr_pool.lock */
-	/* TLS handshakes that wait for their thread, and those under way; under the lock of that queue. */
+	/* TLS handshakes that wait for their thread; under the lock of that queue. */
 	struct rn_fq_flow handshakes;
-	unsigned handshakes_held;
 	unsigned
 		tls_aside; /* TLS sessions in the memory that is set aside for such; the same lock */
 	struct rpc_loop_share loop[RPC_LOOPS_MAX];

@@ -153,10 +153,12 @@ static void begin(struct tcp_conn *c)
 		return;
 	}
 	c->shake.flow = &c->rpc.client->handshakes;
-	c->shake.held = &c->rpc.client->handshakes_held;
+	c->shake.host = &c->rpc.client->key;
+	c->shake.admitted = tcp_conn_standing(c) == RPC_ADMITTED;
+	c->shake.fd = c->fd;
 	c->shake.aside = &c->rpc.client->tls_aside;
 	c->shake.done = stepped;
-	if (tls_shake_begin(c->srv->cfg.tls, &c->shake, c->fd) < 0) {
+	if (tls_shake_begin(c->srv->cfg.tls, &c->shake) < 0) {
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "too many TLS handshakes, or no memory");
 		return;
 	}

@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/util.h"
 #include "transport/tls/tls_private.h"
 
@@ -63,6 +65,7 @@ int tls_new(const struct tls_config *cfg, struct tls **out, char why[TLS_WHY])
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->wake, NULL);
 	rn_fq_init(&t->queue, 1);
+	rn_shares_init(&t->shares, TLS_HANDSHAKES_MAX, 0);
 	int rc = set_aside(t);
 
 	if (!rc)
@@ -91,6 +94,7 @@ void tls_free(struct tls *t)
 	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->lock);
 	rn_budget_give(t->cfg.budget, t->aside.max);
+	rn_shares_fini(&t->shares);
 	free(t);
 }
 
@@ -135,7 +139,7 @@ const char *tls_reason_name(enum tls_reason reason)
 		[TLS_UNFINISHED] = "unfinished",       [TLS_CLOSED] = "closed",
 		[TLS_BAD_VERSION] = "version",	       [TLS_BAD_ALPN] = "protocol",
 		[TLS_BAD_CERTIFICATE] = "certificate", [TLS_CLIENT_REFUSED] = "refused_by_client",
-		[TLS_BAD_MESSAGE] = "message",
+		[TLS_BAD_MESSAGE] = "message",	       [TLS_MADE_ROOM] = "made_room",
 	};
 
 	return names[reason];
@@ -157,44 +161,67 @@ static bool take_memory(struct tls *t, const struct tls_shake *s, unsigned **asi
 	return true;
 }
 
+/* Under the lock. */
+static void give_memory(struct tls *t, unsigned *aside)
+{
+	if (aside)
+		--*aside;
+	rn_budget_give(aside ? &t->aside : t->cfg.budget, TLS_SESSION_BYTES);
+}
+
 void tls_give_memory(struct tls *t, unsigned *aside)
 {
-	if (!aside) {
-		rn_budget_give(t->cfg.budget, TLS_SESSION_BYTES);
-		return;
-	}
 	pthread_mutex_lock(&t->lock);
-	--*aside;
-	rn_budget_give(&t->aside, TLS_SESSION_BYTES);
+	give_memory(t, aside);
 	pthread_mutex_unlock(&t->lock);
+}
+
+/* Takes the handshake among those under way. Others that make room end when their event threads see that the socket
+ * was shut down; it is theirs until then. Under the lock. */
+static bool take_in(struct tls *t, struct tls_shake *s)
+{
+	struct rn_share_item *old;
+
+	while ((old = rn_shares_in_the_way(&t->shares, s->host, s->admitted, 1)) != NULL) {
+		rn_shares_remove(&t->shares, old);
+		shutdown(rn_container_of(old, struct tls_shake, place)->fd, SHUT_RDWR);
+	}
+	return rn_shares_add(&t->shares, s->host, s->admitted, &s->place, 1);
 }
 
 /* Counts one more handshake, if there may be one; gives its context. */
-static SSL_CTX *admit(struct tls *t, const struct tls_shake *s, unsigned **aside)
+static SSL_CTX *admit(struct tls *t, struct tls_shake *s, unsigned **aside)
 {
+	struct rn_shares_line line;
 	SSL_CTX *ctx = NULL;
+	bool tell;
 
 	pthread_mutex_lock(&t->lock);
-	if (t->under_way + *s->held < TLS_HANDSHAKES_MAX && take_memory(t, s, aside)) {
+	if (!take_memory(t, s, aside)) {
+		t->n.refused++;
+	} else if (!take_in(t, s)) {
+		give_memory(t, *aside);
+		t->n.refused++;
+	} else {
 		t->under_way++;
-		(*s->held)++;
 		ctx = t->ctx;
 		SSL_CTX_up_ref(ctx);
-	} else {
-		t->n.refused++;
 	}
+	tell = rn_shares_line_due(&t->shares, rn_now_ns(), &line);
 	pthread_mutex_unlock(&t->lock);
+	if (tell)
+		rn_shares_tell(t->cfg.log, "TLS handshakes", &line);
 	return ctx;
 }
 
-int tls_shake_begin(struct tls *t, struct tls_shake *s, int fd)
+int tls_shake_begin(struct tls *t, struct tls_shake *s)
 {
 	unsigned *aside;
 	SSL_CTX *ctx = admit(t, s, &aside);
 
 	if (!ctx)
 		return -EAGAIN;
-	s->session = tls_session_new(&t->cfg, ctx, fd);
+	s->session = tls_session_new(&t->cfg, ctx, s->fd);
 	SSL_CTX_free(ctx);
 	if (s->session) {
 		s->session->aside = aside;
@@ -219,10 +246,15 @@ void tls_shake_end(struct tls *t, struct tls_shake *s, enum tls_result result)
 
 	pthread_mutex_lock(&t->lock);
 	t->under_way--;
-	(*s->held)--;
+	const bool in_share = s->place.of != NULL;
+
+	if (in_share)
+		rn_shares_remove(&t->shares, &s->place);
 	t->n.done += done;
 	t->n.failed += !done;
-	if (!done)
+	if (!done && !in_share)
+		t->n.reasons[TLS_MADE_ROOM]++;
+	else if (!done)
 		t->n.reasons[s->session ? s->session->reason : TLS_UNFINISHED]++;
 	t->n.ktls += done && tls_session_facts(s->session)->ktls;
 	t->n.with_certificate += done && tls_session_facts(s->session)->certificate;

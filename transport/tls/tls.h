@@ -14,11 +14,13 @@
 
 #include "lib/budget.h"
 #include "lib/fair_queue.h"
+#include "lib/log.h"
+#include "lib/shares.h"
 #include "rpc/request.h"
 
 #define TLS_WHY 512 /* room for a message of why files were refused */
 
-/* Handshakes at once; those of one client may be as many as are still left. */
+/* Handshakes at once; hosts share them as lib/shares.h says. */
 #define TLS_HANDSHAKES_MAX 2048u
 /*
  * Bytes that a session may hold, taken from the budget: the library's state and two records. This fraction of the whole
@@ -40,6 +42,7 @@ struct tls_config {
 	bool require_alpn;	       /* refuse clients that do not name "sunrpc" */
 	bool ktls;		       /* let the kernel encrypt, where it can */
 	struct rn_budget *budget;
+	const struct rn_logger *log;
 };
 
 /* 0, -EINVAL: why tells which file is wrong and what would be right, or another -errno. cfg is copied, but not the
@@ -58,6 +61,7 @@ enum tls_reason {
 	TLS_BAD_CERTIFICATE, /* the client's is expired, revoked, or of another CA */
 	TLS_CLIENT_REFUSED, /* an alert: the client does not take this server's certificate, or its offers */
 	TLS_BAD_MESSAGE, /* anything else */
+	TLS_MADE_ROOM,	 /* for a handshake of another host */
 	TLS_REASONS,
 };
 const char *tls_reason_name(enum tls_reason reason);
@@ -82,21 +86,24 @@ void tls_own(struct tls *t, struct tls_own *out);
 
 enum tls_result { TLS_WANT_INPUT, TLS_DONE, TLS_FAILED };
 
-/* A handshake. The client's flow and numbers, which outlive the session, are guarded by the lock of struct tls. */
+/* A handshake. The client's flow and number, which outlive the session, are guarded by the lock of struct tls. */
 struct tls_shake {
 	struct rn_fq_item item;
+	struct rn_share_item place;
 	struct rn_fq_flow *flow;
-	unsigned *held;	 /* under way */
+	const struct rn_host *host;
+	bool admitted; /* some export admits the host */
+	int fd;
 	unsigned *aside; /* sessions in memory that is set aside */
 	struct tls_session *session;
 	void (*done)(struct tls_shake *s, enum tls_result result); /* on the thread */
 };
 
 /*
- * Begins a handshake of a client. 0; -EAGAIN: too many, or no memory. After that tls_shake_step() is called whenever
- * there is input, and tls_shake_end() once.
+ * Begins a handshake of a client over s->fd. 0; -EAGAIN: too many, or no memory. After that tls_shake_step() is called
+ * whenever there is input, and tls_shake_end() once. If it has to make room for another, its socket is shut down.
  */
-int tls_shake_begin(struct tls *t, struct tls_shake *s, int fd);
+int tls_shake_begin(struct tls *t, struct tls_shake *s);
 /* Goes on with the handshake on the thread, which calls s->done. One step at a time. */
 void tls_shake_step(struct tls *t, struct tls_shake *s);
 void tls_shake_end(struct tls *t, struct tls_shake *s, enum tls_result result);
