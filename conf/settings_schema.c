@@ -142,10 +142,11 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Serve NFS version 3." },
 	{ ROW(nfs3, max_io, CFG_SIZE), RANGE(KIB(4), MIB(1)), .step = KIB(4), .def = "1M",
 	  .text = "Most data in one READ or WRITE." },
-	{ ROW(nfs3, drc_size, CFG_UINT), RANGE(64, 1 << 20), .def = "16384",
-	  .text = "Replies kept for retransmitted requests of NFS versions 3 and 4.0." },
+	{ ROW(nfs3, drc_size, CFG_UINT), RANGE(64, 1 << 20), .def = "131072",
+	  .text = "Most replies kept for retransmitted requests of NFS versions 3 and 4.0." },
 	{ ROW(nfs3, drc_memory, CFG_SIZE), RANGE(MIB(1), TIB(1)), .def = "32M",
-	  .text = "Memory for these replies." },
+	  .text = "Memory for these replies, with 300 bytes or so beside each. The host with most loses its "
+		  "oldest when it is full." },
 	{ ROW(nfs3, manage_gids, CFG_BOOL), .def = "no",
 	  .text = "Take a user's groups from this machine rather than from the request, which carries at "
 		  "most 16." },

@@ -81,6 +81,7 @@ static void add_caches(const struct held_sink *to, const struct held_sources *fr
 	add(to, "drc_running", d.running);
 	add(to, "drc_entries", d.entries);
 	add(to, "drc_bytes", d.bytes);
+	add(to, "drc_reach_seconds", d.reach_seconds);
 }
 
 static void add_nfs4(const struct held_sink *to, const struct held_sources *from)

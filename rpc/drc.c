@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The duplicate request cache. All entries of a shard are made with it; a reply is allocated by the
- * length that we encoded. An entry is free, in progress (in its bucket only), or finished (in its
- * bucket and in the shard's list, oldest first). A shard's lock is taken with no other held;
- * requests are handed back to workers outside it.
+ * The duplicate request cache. An entry is in progress (in its bucket only), or finished: then it is in the shard's
+ * list, oldest first, too, and its memory counts as its host's. Entries in progress are no more than the requests that
+ * the transports take in. A shard's lock is taken with no other held; requests are handed back to workers outside it.
  */
 #include "rpc/drc.h"
 
@@ -13,8 +12,9 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "lib/util.h"
 #include "lib/clock.h"
+#include "lib/shares.h"
+#include "lib/util.h"
 #include "rpc/address.h"
 #include "rpc/principal.h"
 #include "rpc/worker.h"
@@ -40,7 +40,8 @@ _Static_assert(sizeof(struct drc_key) == 64, "no padding");
 
 struct drc_entry {
 	TAILQ_ENTRY(drc_entry) age; /* in finished */
-	LIST_ENTRY(drc_entry) link; /* in a bucket, or in unused */
+	LIST_ENTRY(drc_entry) link; /* in a bucket */
+	struct rn_share_item place; /* once it is finished */
 	struct drc_shard *shard;
 	struct drc_key key;
 	struct rpc_cred cred;	      /* identity of the caller */
@@ -57,11 +58,11 @@ struct drc_shard {
 	pthread_mutex_t lock;
 	struct entry_list *buckets;
 	uint64_t bucket_mask;
-	struct entry_list unused;
 	struct age_list finished;
-	struct drc_entry *entries;
-	size_t bytes, max_bytes;
-	struct drc_stats stats; /* all but .bytes, which is filled in on request */
+	struct rn_shares shares;
+	size_t least_cost;	       /* of an entry, so that there are no more than max_entries */
+	uint64_t reach_ns, reached_ns; /* least age at which an entry made room of late, and when */
+	struct drc_stats stats;	       /* all but .evicted and .reach_seconds */
 };
 
 struct drc {
@@ -79,17 +80,13 @@ static int shard_init(struct drc_shard *s, size_t max_entries, size_t max_bytes)
 	while (nbuckets < max_entries)
 		nbuckets <<= 1;
 	s->buckets = calloc(nbuckets, sizeof(*s->buckets));
-	s->entries = calloc(max_entries, sizeof(*s->entries));
-	if (!s->buckets || !s->entries)
+	if (!s->buckets)
 		return -1;
 	s->bucket_mask = nbuckets - 1;
-	s->max_bytes = max_bytes;
+	s->least_cost = max_bytes / max_entries;
+	s->reach_ns = DRC_AGE_NS;
 	TAILQ_INIT(&s->finished);
-	LIST_INIT(&s->unused);
-	for (size_t i = max_entries; i-- > 0;) {
-		s->entries[i].shard = s;
-		LIST_INSERT_HEAD(&s->unused, &s->entries[i], link);
-	}
+	rn_shares_init(&s->shares, max_bytes, 0);
 	return 0;
 }
 
@@ -123,6 +120,27 @@ void drc_set_clock(struct drc *drc, uint64_t (*now)(void))
 	drc->now = now;
 }
 
+/* Frees an entry without a reply. Under the shard's lock. */
+static void drop(struct drc_entry *e)
+{
+	LIST_REMOVE(e, link);
+	e->shard->stats.entries--;
+	rpc_principal_put(e->cred.principal);
+	free(e);
+}
+
+/* Frees a finished entry. Under the shard's lock. */
+static void forget(struct drc_entry *e)
+{
+	struct drc_shard *s = e->shard;
+
+	TAILQ_REMOVE(&s->finished, e, age);
+	rn_shares_remove(&s->shares, &e->place);
+	s->stats.bytes -= sizeof(*e) + e->reply_len;
+	free(e->reply);
+	drop(e);
+}
+
 void drc_free(struct drc *drc)
 {
 	if (!drc)
@@ -131,12 +149,9 @@ void drc_free(struct drc *drc)
 		struct drc_shard *s = &drc->shards[i];
 		struct drc_entry *e;
 
-		if (s->entries && s->buckets)
-			TAILQ_FOREACH (e, &s->finished, age) {
-				rpc_principal_put(e->cred.principal);
-				free(e->reply);
-			}
-		free(s->entries);
+		while (s->buckets && (e = TAILQ_FIRST(&s->finished)))
+			forget(e);
+		rn_shares_fini(&s->shares);
 		free(s->buckets);
 		pthread_mutex_destroy(&s->lock);
 	}
@@ -203,39 +218,9 @@ static struct drc_shard *shard_of(struct drc *drc, const struct drc_key *k, uint
 	return &drc->shards[(hash >> 56) % last];
 }
 
-/* Under the shard's lock; the entry is out of the list of finished ones. */
-static void forget(struct drc_entry *e)
-{
-	struct drc_shard *s = e->shard;
-
-	LIST_REMOVE(e, link);
-	s->stats.entries--;
-	s->bytes -= e->reply_len;
-	free(e->reply);
-	rpc_principal_put(e->cred.principal);
-	e->cred.principal = NULL;
-	e->reply = NULL;
-	e->reply_len = 0;
-	LIST_INSERT_HEAD(&s->unused, e, link);
-}
-
-/* Under the lock. False if all entries are in progress. */
-static bool evict(struct drc_shard *s)
-{
-	struct drc_entry *e = TAILQ_FIRST(&s->finished);
-
-	if (!e)
-		return false;
-	TAILQ_REMOVE(&s->finished, e, age);
-	forget(e);
-	s->stats.evicted++;
-	return true;
-}
-
 /* Under the lock. */
 static void expire(struct drc_shard *s, struct drc_entry *e)
 {
-	TAILQ_REMOVE(&s->finished, e, age);
 	forget(e);
 	s->stats.expired++;
 }
@@ -282,15 +267,15 @@ static enum drc_verdict insert(struct drc_shard *s, struct entry_list *bucket,
 			       const struct drc_key *k, struct rpc_request *req)
 {
 	s->stats.misses++;
-	if (LIST_EMPTY(&s->unused) && !evict(s))
+	struct drc_entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
 		return DRC_UNCACHED;
-	struct drc_entry *e = LIST_FIRST(&s->unused);
-	LIST_REMOVE(e, link);
+	e->shard = s;
 	e->key = *k;
 	e->cred = req->call.cred;
 	rpc_principal_ref(e->cred.principal);
 	e->conn_id = req->conn->id;
-	e->parked = NULL;
 	LIST_INSERT_HEAD(bucket, e, link);
 	s->stats.entries++;
 	s->stats.running++;
@@ -355,23 +340,48 @@ enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
 	return verdict;
 }
 
-/* Under the lock. Keeps the reply within the shard's bounds; false if it cannot be kept. */
-static bool store(struct drc_entry *e, const struct xdr_out *out, uint64_t now)
+/* Makes room for a reply of that host. Under the lock. */
+static void make_room(struct drc_shard *s, const struct rn_host *host, bool admitted, size_t cost,
+		      uint64_t now)
 {
-	struct drc_shard *s = e->shard;
+	struct rn_share_item *old;
 
-	if (out->overflow || out->nbulks > 0 || out->used == 0 || out->used > DRC_REPLY_MAX ||
-	    out->used > s->max_bytes)
+	while ((old = rn_shares_in_the_way(&s->shares, host, admitted, cost)) != NULL) {
+		struct drc_entry *e = rn_container_of(old, struct drc_entry, place);
+		const uint64_t age = now - e->done_ns;
+
+		if (age < s->reach_ns || now > s->reached_ns + DRC_AGE_NS) {
+			s->reach_ns = rn_min(age, DRC_AGE_NS);
+			s->reached_ns = now;
+		}
+		forget(e);
+	}
+}
+
+/* Under the lock. Keeps the reply within the shard's bounds; false if it cannot be kept. */
+static bool store(struct drc_entry *e, const struct rpc_request *req, uint64_t now)
+{
+	const bool admitted = rpc_conn_standing(req->conn) == RPC_ADMITTED;
+	const struct xdr_out *out = &req->out;
+	const size_t cost = rn_max(sizeof(*e) + out->used, e->shard->least_cost);
+	struct drc_shard *s = e->shard;
+	struct rn_host host;
+
+	if (out->overflow || out->nbulks > 0 || out->used == 0 || out->used > DRC_REPLY_MAX)
 		return false;
-	while (out->used > s->max_bytes - s->bytes && evict(s))
-		;
 	e->reply = malloc(out->used);
 	if (!e->reply)
 		return false;
+	rn_host_of_mapped(e->key.addr.bytes, e->key.addr.scope, &host);
+	make_room(s, &host, admitted, cost, now);
+	if (!rn_shares_add(&s->shares, &host, admitted, &e->place, cost)) {
+		free(e->reply);
+		return false;
+	}
 	memcpy(e->reply, out->base, out->used);
 	e->reply_len = (uint32_t)out->used;
 	e->done_ns = now;
-	s->bytes += out->used;
+	s->stats.bytes += sizeof(*e) + out->used;
 	TAILQ_INSERT_TAIL(&s->finished, e, age);
 	return true;
 }
@@ -384,13 +394,16 @@ static void finish(const struct drc *drc, struct rpc_request *req, bool answered
 		return;
 	const uint64_t now = drc->now();
 	req->drc = NULL;
-	pthread_mutex_lock(&e->shard->lock);
+	struct drc_shard *s = e->shard;
+
+	pthread_mutex_lock(&s->lock);
 	struct rn_inbox_node *parked = e->parked;
+
 	e->parked = NULL;
-	e->shard->stats.running--;
-	if (!answered || !store(e, &req->out, now))
-		forget(e);
-	pthread_mutex_unlock(&e->shard->lock);
+	s->stats.running--;
+	if (!answered || !store(e, req, now))
+		drop(e);
+	pthread_mutex_unlock(&s->lock);
 	while (parked) {
 		struct rpc_request *r = rn_container_of(parked, struct rpc_request, node);
 
@@ -411,18 +424,24 @@ void drc_abandon(struct drc *drc, struct rpc_request *req)
 
 void drc_stats(struct drc *drc, struct drc_stats *out)
 {
+	const uint64_t now = drc->now();
+
 	memset(out, 0, sizeof(*out));
+	out->reach_seconds = DRC_AGE_SECONDS;
 	for (unsigned i = 0; i < drc->nshards; i++) {
 		struct drc_shard *s = &drc->shards[i];
 
 		pthread_mutex_lock(&s->lock);
+		if (s->shares.pushed_out > 0 && now <= s->reached_ns + DRC_AGE_NS)
+			out->reach_seconds =
+				rn_min(out->reach_seconds, s->reach_ns / RN_NS_PER_SECOND);
 		out->entries += s->stats.entries;
 		out->running += s->stats.running;
-		out->bytes += s->bytes;
+		out->bytes += s->stats.bytes;
 		out->hits += s->stats.hits;
 		out->in_progress += s->stats.in_progress;
 		out->misses += s->stats.misses;
-		out->evicted += s->stats.evicted;
+		out->evicted += s->shares.pushed_out;
 		out->expired += s->stats.expired;
 		pthread_mutex_unlock(&s->lock);
 	}

@@ -4,8 +4,9 @@
  * first call's reply. Key: client address, with the port where a client keeps it when it reconnects
  * (TCP, UDP), whether it is a datagram, xid, program, version, procedure, length and keyed sum of all arguments. The caller's
  * identity is compared beside it, not the credential's bytes, which RPCSEC_GSS changes with each
- * transmission. A reply is kept for DRC_AGE_SECONDS at most. Memory is bounded by entries and by
- * bytes of stored replies; the oldest finished entries go first, entries in progress never.
+ * transmission. A reply is kept for DRC_AGE_SECONDS at most. Memory is bounded, and hosts share it
+ * (lib/shares.h): the host with most makes room, so what a busy one changes does not push out others' replies.
+ * Entries in progress are never pushed out.
  * Thread-safe, sharded. doc/design/duplicate-requests.md says what two processes behind one
  * address can still do to each other.
  *
@@ -43,6 +44,7 @@ enum drc_verdict {
 	DRC_PARKED,	 /* as above, and the entry owns the request now: do not touch it */
 };
 
+/* max_bytes: of finished entries with their replies. NULL: no memory. */
 struct drc *drc_new(size_t max_entries, size_t max_bytes);
 void drc_free(struct drc *drc);
 /* Another clock in place of CLOCK_MONOTONIC, in ns: for tests. */
@@ -60,6 +62,8 @@ void drc_abandon(struct drc *drc, struct rpc_request *req);
 struct drc_stats {
 	uint64_t entries, bytes, hits, in_progress, misses, evicted, expired;
 	uint64_t running; /* entries whose first call has not ended */
+	/* Age of the newest reply that made room in the last DRC_AGE_SECONDS; without any, DRC_AGE_SECONDS. */
+	uint64_t reach_seconds;
 };
 void drc_stats(struct drc *drc, struct drc_stats *out);
 

@@ -78,6 +78,10 @@ static void put_caches(struct metrics *m, const struct vfs_stats *v, const struc
 		"ringnfs_bad_handles", METRICS_COUNTER, NULL,
 		"Handles that are not this server's, such as forged ones."
 	};
+	static const struct metrics_family reach = { "ringnfs_reply_cache_reach_seconds",
+						     METRICS_GAUGE, "seconds",
+						     "Least age of a kept reply that made room for "
+						     "another in the last two minutes, or 120." };
 	const struct cache looks[] = {
 		{ "nodes", v->hits, v->misses },
 		{ "listed_handles", v->handles_known, v->handles_read },
@@ -91,6 +95,7 @@ static void put_caches(struct metrics *m, const struct vfs_stats *v, const struc
 	metrics_family(m, &evicted);
 	metrics_value(m, v->evictions, "cache", "nodes", NULL);
 	metrics_value(m, drc->evicted, "cache", "replies", NULL);
+	put_number(m, &reach, drc->reach_seconds);
 	put_number(m, &stale, v->stale);
 	put_number(m, &bad, v->bad_handles);
 }

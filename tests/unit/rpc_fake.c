@@ -274,7 +274,7 @@ void fake_init(struct fake *f, size_t drc_entries)
 	f->server.standing = standing;
 	f->server.standing_ctx = f;
 	f->server.pool = f->pool;
-	f->server.drc = drc_entries > 0 ? drc_new(drc_entries, drc_entries * 256) : NULL;
+	f->server.drc = drc_entries > 0 ? drc_new(drc_entries, drc_entries * 1024) : NULL;
 	f->server.observe = observe;
 	f->server.observe_ctx = f;
 	rn_inbox_init(&f->worker.inbox);

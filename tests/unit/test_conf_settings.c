@@ -44,7 +44,7 @@ Test(conf_settings, defaults)
 	cr_expect(s.rdma.inline_size == 4096 && s.rdma.credits == 128 && s.rdma.poll_usec == 0);
 	cr_expect_not(s.nfs2.enabled);
 	cr_expect(s.nfs3.enabled && s.nfs3.max_io == 1 << 20 && !s.nfs3.manage_gids);
-	cr_expect(s.nfs3.drc_size == 16384 && s.nfs3.drc_memory == 32 << 20);
+	cr_expect(s.nfs3.drc_size == 131072 && s.nfs3.drc_memory == 32 << 20);
 	cr_expect(s.nfs4.enabled && s.nfs4.minor_min == 0 && s.nfs4.minor_max == 2);
 	cr_expect(s.nfs4.lease_time == 90 && s.nfs4.grace_time == 90 && s.nfs4.max_io == 1 << 20);
 	cr_expect(s.nfs4.max_sessions == 0 && !s.nfs4.manage_gids);
