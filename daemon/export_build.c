@@ -103,8 +103,6 @@ int export_set_find_all(struct exports *ex, struct export_set *set, const struct
 
 		if (rc && !first)
 			first = rc;
-		if (set->place[i].exp)
-			vfs_export_note_covered(set->place[i].exp, &table);
 	}
 	vfs_mount_table_free(&table);
 	if (set->place && index_paths(set) < 0)

@@ -84,24 +84,14 @@ static void forget_gone(struct exports *ex, const struct export_set *old,
 	}
 }
 
-static void note_covered(struct exports *ex, const struct vfs_mount_table *t)
-{
-	struct set_view *view = export_set_view_get(ex);
-
-	for (unsigned i = 0; i < view->set->nopen; i++)
-		vfs_export_note_covered(view->set->place[view->set->by_real[i]].exp, t);
-	export_set_view_put(view);
-}
-
 /* Drops submounts that are no longer where they were. */
-static void check_submounts(struct exports *ex)
+static void check_submounts(const struct exports *ex)
 {
 	struct vfs_mount_table t;
 
 	if (vfs_mount_table_load(&t) != 0)
 		return;
 	vfs_mounts_changed(ex->cfg.vfs, &t);
-	note_covered(ex, &t);
 	vfs_mount_table_free(&t);
 }
 

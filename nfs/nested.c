@@ -44,15 +44,6 @@ int nfs_walk_down(const struct vfs_ctx *ctx, const char *rel, size_t len, struct
 	return rc;
 }
 
-const char *nfs_path_below(const char *path, const char *dir)
-{
-	size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
-
-	if (strncmp(path, dir, n) != 0 || path[n] != '/' || path[n + 1] == '\0')
-		return NULL;
-	return path + n + 1;
-}
-
 struct search {
 	const struct vfs_ctx *ctx;
 	const struct nfs_entry *entry;
@@ -65,7 +56,7 @@ struct search {
 static int covers(const struct search *s, const struct vfs_export *exp)
 {
 	const struct vfs_export *outer = s->ctx->exp;
-	const char *rel = nfs_path_below(vfs_export_real_path(exp), vfs_export_real_path(outer));
+	const char *rel = vfs_path_below(vfs_export_real_path(exp), vfs_export_real_path(outer));
 	const struct vfs_fh *fh;
 	struct vfs_node *n;
 	int rc;

@@ -38,8 +38,6 @@ int nfs_check_boundary(const struct vfs_exports *exports, const struct vfs_ctx *
 /* Finds the node at the first len bytes of a path below the root of ctx->exp, as root and without following symbolic links. 0 and a
  * reference, or -errno. */
 int nfs_walk_down(const struct vfs_ctx *ctx, const char *rel, size_t len, struct vfs_node **out);
-/* The part of path behind dir and a slash; NULL if path is not below dir. */
-const char *nfs_path_below(const char *path, const char *dir);
 
 /*
  * Checks that ctx->exp governs the object of a handle for that host. 0; -ESTALE: another export does, or the object lies on a mount

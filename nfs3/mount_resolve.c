@@ -204,7 +204,7 @@ static int check_end(const struct walk *w)
 
 	if (type != S_IFDIR && type != S_IFREG)
 		return -ENOTDIR;
-	if (vfs_node_is_covered(w->node))
+	if (vfs_node_is_covered(w->ctx, w->node))
 		return -EACCES;
 	rc = nfs_governed(w->exports, w->ctx, w->peer, vfs_node_fh(w->node));
 	return rc == -ESTALE ? -EACCES : rc;

@@ -19,7 +19,6 @@ enum vfs_io_mode { VFS_IO_BUFFERED, VFS_IO_DIRECT };
 
 struct vfs;
 struct vfs_export;
-struct vfs_mount_table;
 
 /* Rights of one client in one export. */
 enum vfs_access_flags {
@@ -93,6 +92,8 @@ uint32_t vfs_export_id(const struct vfs_export *exp);
 const char *vfs_export_path(const struct vfs_export *exp);
 /* The path without symbolic links, as it was when the export was opened. */
 const char *vfs_export_real_path(const struct vfs_export *exp);
+/* The part of path behind dir and a slash; NULL if path is not below dir. */
+const char *vfs_path_below(const char *path, const char *dir);
 
 /* True: the administrator promises that nobody but this server's clients changes what is exported
  * (exports option nfs_only). False at first. */
@@ -112,9 +113,6 @@ bool vfs_export_same_root(const struct vfs_export *a, const struct vfs_export *b
 /* False if only the device number identifies its file system, so that handles may end with the next
  * mount of it. */
 bool vfs_export_fs_known(const struct vfs_export *exp);
-/* Takes over which directories of the export's mount are covered by other mounts of that table: nothing beneath them is shown
- * or changed. Without memory those known before stay in force. The thread must be root, and may wait for the file system. */
-void vfs_export_note_covered(struct vfs_export *exp, const struct vfs_mount_table *t);
 /* Fills path with where the mount of a handle lies, if that is a mount below the export: 1. 0: it is the export's own mount, or the
  * handle is not one of ours, which vfs_fh_open tells. -ESTALE: there is no such mount. */
 int vfs_submount_path(struct vfs_export *exp, const struct vfs_fh *fh, char *path, size_t size);

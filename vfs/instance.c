@@ -116,6 +116,7 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 	pthread_mutex_init(&vfs->exports_lock, NULL);
 	pthread_mutex_init(&vfs->table_lock, NULL);
 	vfs->table_watch = vfs_mount_table_watch();
+	atomic_init(&vfs->table_generation, 1);
 	pthread_mutex_init(&vfs->verifiers_lock, NULL);
 	*out = vfs;
 	return 0;
@@ -172,6 +173,7 @@ void vfs_mounts_changed(struct vfs *vfs, const struct vfs_mount_table *t)
 	struct vfs_mount_list gone = TAILQ_HEAD_INITIALIZER(gone);
 	struct vfs_mount *mnt;
 
+	vfs_mounts_generation(vfs);
 	vfs_mounts_take_gone(vfs, t, &gone);
 	/* Without the locks: a node may have the last reference of its export. */
 	while ((mnt = TAILQ_FIRST(&gone)) != NULL) {

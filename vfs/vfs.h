@@ -111,6 +111,9 @@ bool vfs_handle_peek(uint64_t head, uint32_t *export_id);
  * from before the export had this root, or not ours. */
 int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **out);
 int vfs_root(struct vfs_ctx *ctx, struct vfs_node **out);
+/* True if a mount lies over the node: nothing in it is shown or changed. The thread may be root afterwards; a prompt worker declines
+ * where it would have to wait. */
+bool vfs_node_is_covered(struct vfs_ctx *ctx, const struct vfs_node *n);
 void vfs_node_put(struct vfs_node *n); /* NULL is allowed */
 /* One more reference of a node that the caller has a reference of. */
 void vfs_node_ref(struct vfs_node *n);
@@ -118,8 +121,6 @@ void vfs_node_ref(struct vfs_node *n);
 uint32_t vfs_node_type(const struct vfs_node *n);
 /* True if the node is the directory, or the file, that its export exports. */
 bool vfs_node_is_root(const struct vfs_node *n);
-/* True if a mount lies over the directory: nothing in it is shown or changed. */
-bool vfs_node_is_covered(const struct vfs_node *n);
 /* The node's handle: the same after a rename and a restart. Points into the node. */
 const struct vfs_fh *vfs_node_fh(const struct vfs_node *n);
 

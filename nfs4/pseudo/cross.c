@@ -54,7 +54,7 @@ static const struct nfs4_pseudo_export *around(const struct nfs4_pseudo_set *set
 		size_t len = strlen(e->real_path);
 
 		if (e->dir != NFS4_PSEUDO_NONE && len < shorter_than && len > best_len &&
-		    nfs_path_below(path, e->real_path)) {
+		    vfs_path_below(path, e->real_path)) {
 			best = e;
 			best_len = len;
 		}
@@ -66,7 +66,7 @@ static const struct nfs4_pseudo_export *around(const struct nfs4_pseudo_set *set
 static int parent_in(struct nfs4_compound *c, const struct nfs4_pseudo_export *outer,
 		     const char *path, struct nfs4_place *out)
 {
-	const char *rel = nfs_path_below(path, outer->real_path);
+	const char *rel = vfs_path_below(path, outer->real_path);
 	const char *slash = strrchr(rel, '/');
 	struct nfs4_place p = { .kind = NFS4_NOWHERE };
 	struct vfs_node *n;

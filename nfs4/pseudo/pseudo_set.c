@@ -58,7 +58,7 @@ static void cut_paths(struct nfs4_pseudo_set *set, const struct rn_logger *log)
 	}
 	for (uint32_t i = 0; root && i < set->nexports; i++) {
 		char *path = set->export[i].path;
-		const char *rest = nfs_path_below(path, root);
+		const char *rest = vfs_path_below(path, root);
 
 		if (path == root)
 			continue;

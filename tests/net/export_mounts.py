@@ -312,6 +312,91 @@ def test_silent(t, d, c):
     t.equal("umount", mounts.umount(top).returncode, 0)
 
 
+def test_silent_submount(t, d, c):
+    """While a mount below an export is looked for that does not answer, calls beside it go on."""
+    top = d.exports["e"]
+    d.write_exports([line(d, ",crossmnt")])
+    d.reload()
+    root = d.root(c, "e")
+    for name in ("silent", "sub", "beside"):
+        os.makedirs(f"{top}/{name}", exist_ok=True)
+    tmpfs(top + "/sub")
+    beside = c.nfs(r.LOOKUP, r.diropargs(root, b"beside"))["fh"]
+    create(c, beside, b"f")
+    silent = Silent(top + "/silent")
+    if silent.why:
+        t.skip("a silent submount", silent.why)
+    else:
+        with d.connect() as waits, d.connect(timeout=20) as goes_on:
+            thread = threading.Thread(target=waits.nfs, args=(r.LOOKUP, r.diropargs(root, b"silent")))
+            thread.start()
+            for _ in range(5):
+                try:
+                    status3 = goes_on.nfs(r.LOOKUP, r.diropargs(beside, b"f"))["status"]
+                except TimeoutError:
+                    status3 = "no answer"
+                    break
+                time.sleep(0.1)
+            t.equal("LOOKUP beside a submount that does not answer", status3, 0)
+            silent.close()
+            thread.join()
+    mounts.umount(top + "/sub", "-l")
+
+
+def beneath(top):
+    """A directory and a file, each with something mounted over it: descriptors of what is beneath."""
+    os.mkdir(top + "/dir")
+    with open(top + "/dir/under", "w"):
+        pass
+    for path, text in ((top + "/file", b"beneath"), (top + "/../over", b"above")):
+        with open(path, "wb") as f:
+            f.write(text)
+    fds = os.open(top + "/dir", os.O_RDONLY), os.open(top + "/file", os.O_RDONLY)
+    tmpfs(top + "/dir")
+    mounts.must("mount", "--bind", top + "/../over", top + "/file")
+    return fds
+
+
+def test_beneath(t, d, c):
+    """Without crossmnt a place where something is mounted is empty, and nothing about it is changed."""
+    top = d.exports["e"]
+    d.write_exports([line(d)])
+    d.reload()
+    root = d.root(c, "e")
+    held = must_lookup(c, root, b"beside")
+    directory, file = beneath(top)
+    mode = os.fstat(directory).st_mode
+    t.check("mounts are noticed", until(lambda: create(c, must_lookup(c, root, b"dir"), b"new")["status"] == r.ACCES))
+    fh = must_lookup(c, root, b"dir")
+    t.equal("names beneath are not listed", [e["name"] for e in c.nfs(r.READDIR, r.readdir_args(fh))["entries"]], [])
+    t.equal("nor by READDIRPLUS", [e["name"] for e in c.nfs(r.READDIRPLUS, r.readdirplus_args(fh))["entries"]], [])
+    t.equal("LOOKUP", c.nfs(r.LOOKUP, r.diropargs(fh, b"under"))["status"], r.ACCES)
+    t.equal("REMOVE", c.nfs(r.REMOVE, r.diropargs(fh, b"under"))["status"], r.ACCES)
+    t.equal("SETATTR", c.nfs(r.SETATTR, r.setattr_args(fh, r.sattr(mode=0o700)))["status"], r.ACCES)
+    t.equal("ACCESS grants no change", c.nfs(r.ACCESS, r.access_args(fh, 0x1c))["access"], 0)
+    t.equal("what is beneath the directory", (os.listdir(f"/proc/self/fd/{directory}"), os.fstat(directory).st_mode), (["under"], mode))
+    fh = must_lookup(c, root, b"file")
+    t.equal("READ of a file beneath", c.nfs(r.READ, r.read_args(fh, 0, 10))["status"], r.ACCES)
+    t.equal("WRITE", c.nfs(r.WRITE, r.write_args(fh, 0, b"x"))["status"], r.ACCES)
+    t.equal("CREATE that truncates", c.nfs(r.CREATE, r.create_args(root, b"file", attrs=r.sattr(size=0)))["status"], r.ACCES)
+    four = client4(d, "beneath")
+    res, _ = four.open(four.path(top), b"file")
+    t.equal("OPEN", res["status"], r.ACCES)
+    four.close()
+    t.equal("what is beneath the file", os.pread(file, 10, 0), b"beneath")
+    t.equal("RENAME into it, and a handle from before", [c.nfs(r.RENAME, r.rename_args(root, b"beside", must_lookup(c, root, b"dir"), b"x"))["status"],
+                                        c.nfs(r.GETATTR, r.opaque(held))["status"]], [r.ACCES, 0])
+    for path in ("/dir", "/file"):
+        mounts.umount(top + path, "-l")
+    t.check("unmounted: it is there again", until(lambda: c.nfs(r.LOOKUP, r.diropargs(must_lookup(c, root, b"dir"), b"under"))["status"] == 0))
+    os.close(directory)
+    os.close(file)
+
+
+def must_lookup(c, fh, name):
+    return c.nfs(r.LOOKUP, r.diropargs(fh, name))["fh"]
+
+
 def test_storm(t, d, c):
     """Mounts elsewhere, as where containers start: calls go on, and nothing is reopened."""
     d.write_exports([line(d)])
@@ -377,6 +462,9 @@ def everything(t, d):
         test_mp_without_path(t, d, c)
     with d.connect() as c:
         test_silent(t, d, c)
+    with d.connect() as c:
+        test_silent_submount(t, d, c)
+        test_beneath(t, d, c)
     t.equal("it stops", d.stop()[0], 0)
 
 

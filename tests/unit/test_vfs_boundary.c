@@ -177,8 +177,9 @@ Test(vfs_boundary, mounts_below_are_hidden)
 		cr_skip_test("may not mount: %s", strerror(errno));
 	put_file(in_export(&f, "m/above"), "");
 	m = must_lookup(&f.ctx, f.root, "m");
-	cr_expect_eq(try_lookup(&f.ctx, m, "below"), 0);
-	cr_expect_eq(try_lookup(&f.ctx, m, "above"), -ENOENT);
+	cr_expect_eq(try_lookup(&f.ctx, m, "below"), -EACCES);
+	cr_expect_eq(try_lookup(&f.ctx, m, "above"), -EACCES);
+	cr_expect_eq(vfs_remove(&f.ctx, m, "below", 5, NULL), -EACCES);
 	cr_expect_eq(must_getattr(&f.ctx, m).fsid, must_getattr(&f.ctx, f.root).fsid);
 	vfs_node_put(m);
 	umount2(in_export(&f, "m"), MNT_DETACH);

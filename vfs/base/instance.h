@@ -49,10 +49,11 @@ struct vfs {
 	struct vfs_export_list exports; /* the list does not hold references */
 	pthread_mutex_t verifiers_lock;
 	struct vfs_verifier_list verifiers;
-	uint64_t losses;			 /* changes of a verifier so far */
-	pthread_mutex_t table_lock;		 /* a leaf: guards the two below */
-	int table_watch;			 /* vfs/mount_table.h; negative: there is none */
-	uint64_t table_generation;		 /* raised when the mount table has changed */
+	uint64_t losses;	    /* changes of a verifier so far */
+	pthread_mutex_t table_lock; /* a leaf: guards looks at table_watch */
+	int table_watch;	    /* vfs/mount_table.h; negative: there is none */
+	/* Raised, from 1 on, when somebody sees that the mount table has changed */
+	_Atomic uint64_t table_generation;
 	struct vfs_changes *changes;		 /* vfs/fs/change.h */
 	struct vfs_dir_changes *dir_changes;	 /* vfs/meta/dir_change.h */
 	struct vfs_files *files;		 /* state of clients on files: vfs/hold/file.h */

@@ -52,6 +52,7 @@ static struct vfs_export *export_new(struct vfs *vfs, const char *path, int fd)
 	exp->vfs = vfs;
 	atomic_init(&exp->refs, 1);
 	pthread_mutex_init(&exp->mounts_lock, NULL);
+	pthread_mutex_init(&exp->covered_lock, NULL);
 	TAILQ_INIT(&exp->mounts);
 	return exp;
 }
@@ -71,6 +72,7 @@ static void export_free(struct vfs_export *exp)
 	}
 	vfs_verifier_put(exp->vfs, exp->verifier);
 	pthread_mutex_destroy(&exp->mounts_lock);
+	pthread_mutex_destroy(&exp->covered_lock);
 	free(exp->sub_ids);
 	free(exp->covered);
 	if (exp->place_fd >= 0)
@@ -89,6 +91,15 @@ void vfs_export_put(struct vfs_export *exp)
 {
 	if (exp && atomic_fetch_sub(&exp->refs, 1) == 1)
 		export_free(exp);
+}
+
+const char *vfs_path_below(const char *path, const char *dir)
+{
+	const size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
+
+	if (strncmp(path, dir, n) != 0 || path[n] != '/' || path[n + 1] == '\0')
+		return NULL;
+	return path + n + 1;
 }
 
 uint32_t vfs_export_id(const struct vfs_export *exp)

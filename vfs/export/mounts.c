@@ -197,16 +197,6 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 	return 0;
 }
 
-/* The part of path below dir without its leading slash, or NULL if it is not below. */
-static const char *below(const char *path, const char *dir)
-{
-	size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
-
-	if (strncmp(path, dir, n) != 0 || path[n] != '/' || path[n + 1] == '\0')
-		return NULL;
-	return path + n + 1;
-}
-
 /* A clone of the mount above, rooted at the parent directory, has nothing mounted on it. */
 static int clone_parent(const char *path, const char **base)
 {
@@ -304,7 +294,7 @@ static void replace_mount(struct vfs_export *exp, struct vfs_mount *mnt)
 static struct vfs_mount *try_entry(struct vfs_export *exp, const struct vfs_mount_entry *e,
 				   const struct wanted *w)
 {
-	const char *rel = below(e->path, exp->real_path);
+	const char *rel = vfs_path_below(e->path, exp->real_path);
 	uint32_t id = rel ? submount_id(rel) : 0;
 	struct vfs_mount *mnt = NULL;
 
@@ -333,14 +323,14 @@ static struct vfs_mount *search_table(struct vfs_export *exp, const struct wante
 	return mnt;
 }
 
-static uint64_t table_generation(struct vfs *vfs)
+uint64_t vfs_mounts_generation(struct vfs *vfs)
 {
 	uint64_t gen;
 
 	pthread_mutex_lock(&vfs->table_lock);
 	if (vfs->table_watch < 0 || vfs_mount_table_changed(vfs->table_watch))
-		vfs->table_generation++;
-	gen = vfs->table_generation;
+		atomic_fetch_add(&vfs->table_generation, 1);
+	gen = atomic_load(&vfs->table_generation);
 	pthread_mutex_unlock(&vfs->table_lock);
 	return gen;
 }
@@ -367,7 +357,7 @@ static int list_ids(struct vfs_export *exp)
 		exp->sub_ids = ids;
 		exp->sub_nids = 0;
 		for (size_t i = 0; i < t.n; i++) {
-			const char *rel = below(t.entry[i].path, exp->real_path);
+			const char *rel = vfs_path_below(t.entry[i].path, exp->real_path);
 
 			if (rel)
 				ids[exp->sub_nids++] = submount_id(rel);
@@ -382,7 +372,7 @@ static int list_ids(struct vfs_export *exp)
  * reading of the table for each of them. */
 static bool may_exist(struct vfs_export *exp, uint32_t id)
 {
-	uint64_t gen = table_generation(exp->vfs);
+	uint64_t gen = vfs_mounts_generation(exp->vfs);
 
 	if (!exp->sub_ids || exp->sub_generation != gen) {
 		if (list_ids(exp) != 0)
@@ -471,55 +461,6 @@ static void take_gone(struct vfs_export *exp, const struct vfs_mount_table *t,
 		TAILQ_REMOVE(&exp->mounts, mnt, link);
 		TAILQ_INSERT_TAIL(gone, mnt, link);
 	}
-}
-
-/* Fills list with the directories of the export's mount that the table's mounts cover. NULL: only counts them. */
-static size_t list_covered(const struct vfs_export *exp, const struct vfs_mount_table *t,
-			   struct vfs_covered *list)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < t->n; i++) {
-		const struct vfs_mount_entry *e = &t->entry[i];
-
-		if (e->parent != exp->place_mnt_id || !below(e->path, exp->real_path))
-			continue;
-		if (list)
-			list[n] = vfs_covered_by(e->path);
-		n++;
-	}
-	return n;
-}
-
-void vfs_export_note_covered(struct vfs_export *exp, const struct vfs_mount_table *t)
-{
-	size_t n = list_covered(exp, t, NULL);
-	struct vfs_covered *list = n > 0 ? calloc(n, sizeof(*list)) : NULL;
-
-	if (n > 0 && !list)
-		return;
-	if (list)
-		list_covered(exp, t, list);
-	pthread_mutex_lock(&exp->mounts_lock);
-	free(exp->covered);
-	exp->covered = list;
-	atomic_store(&exp->ncovered, n);
-	pthread_mutex_unlock(&exp->mounts_lock);
-}
-
-bool vfs_dir_is_covered(const struct vfs_export *exp, const struct vfs_mount *mnt, uint64_t ino,
-			uint64_t dev)
-{
-	struct vfs_export *e = (struct vfs_export *)exp;
-	bool found = false;
-
-	if (atomic_load_explicit(&exp->ncovered, memory_order_relaxed) == 0 || mnt != exp->root_mnt)
-		return false;
-	pthread_mutex_lock(&e->mounts_lock);
-	for (size_t i = 0; i < atomic_load(&exp->ncovered) && !found; i++)
-		found = exp->covered[i].ino == ino && exp->covered[i].dev == dev;
-	pthread_mutex_unlock(&e->mounts_lock);
-	return found;
 }
 
 int vfs_submount_path(struct vfs_export *exp, const struct vfs_fh *fh, char *path, size_t size)

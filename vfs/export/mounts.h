@@ -73,9 +73,12 @@ struct vfs_export {
 	uint32_t *sub_ids;
 	size_t sub_nids;
 	uint64_t sub_generation; /* vfs.table_generation when they were listed */
-	/* Directories on its own mount that others are mounted over, in no order; the count is read without the lock. */
+	/* What other mounts lie over on its own mount, in order: vfs/node/covered.h */
+	pthread_mutex_t covered_lock; /* a leaf, held while the export's file system is asked */
 	struct vfs_covered *covered;
-	_Atomic size_t ncovered;
+	size_t ncovered;
+	_Atomic bool any_covered;    /* ncovered > 0, for those without the lock */
+	_Atomic uint64_t covered_at; /* vfs.table_generation when they were listed; 0: never */
 	LIST_ENTRY(vfs_export) link; /* link in vfs.exports */
 	bool listed;		     /* true from the end of vfs_export_open on */
 };
@@ -93,10 +96,6 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 /* The directory that is covered by a mount at path; zeros: it cannot be found. The thread must be
  * root. */
 struct vfs_covered vfs_covered_by(const char *path);
-/* True if something is mounted over a directory of the export's own mount. What is beneath is neither shown nor changed: clients
- * would write where nobody looks for it. */
-bool vfs_dir_is_covered(const struct vfs_export *exp, const struct vfs_mount *mnt, uint64_t ino,
-			uint64_t dev);
 /* Key of the MACs of that mount's handles; NULL: they have none. */
 vfs_handle_key vfs_mount_mac(const struct vfs *vfs, const struct vfs_mount *mnt);
 void vfs_mount_ref(struct vfs_mount *mnt);
@@ -109,6 +108,8 @@ void vfs_mount_put(struct vfs_mount *mnt);
  */
 int vfs_mount_by_id(struct vfs_export *exp, uint32_t id, struct vfs_mount **out);
 int vfs_mount_by_mnt_id(struct vfs_export *exp, uint64_t mnt_id, struct vfs_mount **out);
+/* Looks whether the mount table has changed, in one system call: vfs.table_generation. */
+uint64_t vfs_mounts_generation(struct vfs *vfs);
 /* Reads the events of directories that nobody has asked about, so that none is lost. */
 void vfs_mounts_read_watches(struct vfs_export *exp);
 /* Drops submounts that no node uses and that have not been asked for since the last call. */

@@ -13,7 +13,7 @@
 #include "vfs/meta/attr.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/mode_check.h"
-#include "vfs/node/node.h"
+#include "vfs/node/covered.h"
 #include "vfs/worker/acting.h"
 #include "vfs/worker.h"
 
@@ -49,6 +49,8 @@ static int check_data(struct vfs_ctx *ctx, struct vfs_node *n, struct statx *sx)
 {
 	int rc = check_regular(n);
 
+	if (rc == 0 && vfs_node_is_covered(ctx, n))
+		rc = -EACCES;
 	if (rc == 0)
 		rc = vfs_node_stat(n, sx);
 	return rc == 0 ? sx->stx_uid == ctx->cred.uid : rc;
@@ -135,6 +137,8 @@ int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
 {
 	int rc = check_regular(n);
 
+	if (rc == 0 && vfs_node_is_covered(ctx, n))
+		rc = -EACCES;
 	if (rc == 0 && (want & VFS_MAY_WRITE) && (ctx->access.flags & VFS_RO))
 		rc = -EROFS;
 	if (rc == 0 && (want & VFS_MAY_WRITE))
@@ -229,7 +233,7 @@ int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned 
 		return rc;
 	if (attr)
 		vfs_attr_from_statx(n->mnt, &n->fh, &sx, clock, attr);
-	if (ctx->access.flags & VFS_RO)
+	if ((ctx->access.flags & VFS_RO) || vfs_node_is_covered(ctx, n))
 		want &= ~(unsigned)(VFS_MAY_WRITE | VFS_MAY_DELETE);
 	expect = expected(ctx, &sx);
 	if (n->type == S_IFDIR) {

@@ -20,6 +20,7 @@
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/dir_news.h"
 #include "vfs/meta/permission.h"
+#include "vfs/node/covered.h"
 #include "vfs/worker/acting.h"
 
 #define NO_ID ((uint32_t)-1)
@@ -221,8 +222,9 @@ int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setatt
 		rc = vfs_node_stat(n, &sx);
 	if (rc != 0)
 		return rc;
-	if (ctx->access.flags & VFS_RO)
-		return -EROFS;
+	rc = vfs_check_writable(ctx, n);
+	if (rc != 0)
+		return rc;
 	if (check_ctime && other_time(&sx.stx_ctime, check_ctime))
 		return -EDOM;
 	rc = check_owner_rules(ctx, n, sa, &sx);

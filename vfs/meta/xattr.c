@@ -14,7 +14,7 @@
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/dir_news.h"
 #include "vfs/meta/permission.h"
-#include "vfs/node/node.h"
+#include "vfs/node/covered.h"
 #include "vfs/worker/acting.h"
 
 #define PREFIX "user."
@@ -157,8 +157,8 @@ int vfs_xattr_change(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_xattr_c
 	int rc = make_full(&c->name, &full);
 
 	c->states.known = c->states.atomic = false;
-	if (rc == 0 && (ctx->access.flags & VFS_RO))
-		rc = -EROFS;
+	if (rc == 0)
+		rc = vfs_check_writable(ctx, n);
 	if (rc == 0)
 		rc = begin(ctx, n);
 	if (rc == 0)

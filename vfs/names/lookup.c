@@ -55,7 +55,7 @@ int vfs_lookup_below(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name
 		return rc;
 	if (dir->type != S_IFDIR)
 		return -ENOTDIR;
-	if (!vfs_name_is_dots(nm.s) && vfs_node_is_covered(dir))
+	if (!vfs_name_is_dots(nm.s) && vfs_node_is_covered(ctx, dir))
 		return -EACCES;
 	if (vfs_worker_is_prompt(ctx->w))
 		return vfs_lookup_prompt(ctx, dir, &nm, out, attr);

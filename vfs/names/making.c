@@ -7,15 +7,13 @@
 
 #include "vfs/fs/proc_path.h"
 #include "vfs/meta/setattr.h"
-#include "vfs/node/node.h"
+#include "vfs/node/covered.h"
 
-int vfs_dir_check(const struct vfs_ctx *ctx, const struct vfs_node *dir)
+int vfs_dir_check(struct vfs_ctx *ctx, const struct vfs_node *dir)
 {
 	if (dir->type != S_IFDIR)
 		return -ENOTDIR;
-	if (ctx->access.flags & VFS_RO)
-		return -EROFS;
-	return vfs_node_is_covered(dir) ? -EACCES : 0;
+	return vfs_check_writable(ctx, dir);
 }
 
 int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vfs_setattr *sa)

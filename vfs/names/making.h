@@ -10,7 +10,7 @@
 #define VFS_MODE_DIR 0700u
 
 /* Checks that clients may change dir: a directory of a writable export that no mount covers. */
-int vfs_dir_check(const struct vfs_ctx *ctx, const struct vfs_node *dir);
+int vfs_dir_check(struct vfs_ctx *ctx, const struct vfs_node *dir);
 
 /* Checks that something can be made in dir, and the attributes
  * (NULL: none). */

@@ -225,6 +225,10 @@ int vfs_readdir(struct vfs_ctx *ctx, struct vfs_node *dir, uint64_t cookie,
 	if (cookie > INT64_MAX)
 		return -EINVAL;
 	rc = vfs_access_check(ctx, dir, R_OK);
+	if (rc == 0 && vfs_node_is_covered(ctx, dir)) {
+		*eof = true;
+		return 0;
+	}
 	if (rc == 0)
 		rc = vfs_act_as_root(ctx);
 	if (rc == 0)

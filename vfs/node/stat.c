@@ -16,11 +16,6 @@ uint32_t vfs_node_type(const struct vfs_node *n)
 	return n->type;
 }
 
-bool vfs_node_is_covered(const struct vfs_node *n)
-{
-	return vfs_dir_is_covered(n->exp, n->mnt, n->ino, n->dev);
-}
-
 bool vfs_node_is_root(const struct vfs_node *n)
 {
 	const struct vfs_fh *root = &n->exp->root_fh;
