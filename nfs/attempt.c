@@ -3,11 +3,16 @@
 
 #include <errno.h>
 
-int nfs_attempt(int (*attempt)(void *arg), void *arg, unsigned most)
+/* Attempts of one call. Each but the last has a holder give way, or begin to; the limit is far above
+ * the number of clients, lest new ones in the way keep a call for ever. */
+#define ATTEMPTS_MOST 100000u
+
+int nfs_attempt(int (*attempt)(void *arg), void *arg)
 {
+	unsigned left = ATTEMPTS_MOST;
 	int rc = NFS_TRY_AGAIN;
 
-	while (rc == NFS_TRY_AGAIN && most-- > 0)
+	while (rc == NFS_TRY_AGAIN && left-- > 0)
 		rc = attempt(arg);
 	return rc;
 }
@@ -16,6 +21,7 @@ int nfs_conflict(struct vfs_conflict *c, int rc)
 {
 	switch (vfs_conflict_yield(c)) {
 	case VFS_YIELDED:
+	case VFS_BEGUN:
 		return NFS_TRY_AGAIN;
 	case VFS_HOLDS:
 		return rc;

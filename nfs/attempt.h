@@ -13,12 +13,11 @@
 /* Result of an attempt that must be repeated; neither an -errno nor a status. */
 #define NFS_TRY_AGAIN INT_MIN
 
-/* Calls attempt(arg) as long as it returns NFS_TRY_AGAIN, at most `most` times; returns its last
- * result. */
-int nfs_attempt(int (*attempt)(void *arg), void *arg, unsigned most);
+/* Calls attempt(arg) as long as it returns NFS_TRY_AGAIN, within reason; returns its last result. */
+int nfs_attempt(int (*attempt)(void *arg), void *arg);
 
 /* Result of an attempt that failed with rc because of c's holder: NFS_TRY_AGAIN if the holder has
- * given way, -EAGAIN if it will soon, rc if it does not. */
+ * given way or begun to, -EAGAIN if all in the way will soon have, rc if it does not. */
 int nfs_conflict(struct vfs_conflict *c, int rc);
 
 #endif

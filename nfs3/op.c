@@ -11,7 +11,6 @@
 #include "vfs/worker.h"
 
 /* Most holders of conflicting shares that are asked to give way, one after the other. */
-#define YIELD_TRIES 8
 
 uint32_t nfs3_op_max_io(const struct nfs3_op *op)
 {
@@ -305,13 +304,13 @@ int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access)
 
 	if (cfg->in_grace && cfg->in_grace(cfg->grace_ctx, NFS3_IO_WAITS))
 		return -EAGAIN;
-	rc = nfs_attempt(check_shares, &s, YIELD_TRIES);
+	rc = nfs_attempt(check_shares, &s);
 	return rc == NFS_TRY_AGAIN ? patient(op, -EAGAIN) : rc;
 }
 
 int nfs3_op_attempt(int (*attempt)(void *arg), void *arg)
 {
-	int rc = nfs_attempt(attempt, arg, YIELD_TRIES);
+	int rc = nfs_attempt(attempt, arg);
 
 	return rc == NFS_TRY_AGAIN ? -EAGAIN : rc;
 }

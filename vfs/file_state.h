@@ -13,6 +13,7 @@
 #ifndef RN_VFS_FILE_STATE_H
 #define RN_VFS_FILE_STATE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -44,7 +45,8 @@ struct vfs_holder;
 enum vfs_yield {
 	VFS_HOLDS,    /* the conflict remains */
 	VFS_YIELDED,  /* the holder gave way: try again */
-	VFS_YIELDING, /* the holder will give way in a moment */
+	VFS_BEGUN,    /* the holder has begun to give way: try again, as others may be in the way */
+	VFS_YIELDING, /* the holder, and all others in the way, will have given way in a moment */
 };
 struct vfs_holder_ops {
 	/* Takes a reference for the refused caller. Called under the file's lock: it may only
@@ -52,12 +54,17 @@ struct vfs_holder_ops {
 	void (*ref)(struct vfs_holder *h);
 	void (*put)(struct vfs_holder *h); /* called without locks */
 	/* Another protocol's caller conflicts: gives way if its client is a courtesy client. Called
-	 * without locks; NULL: never gives way. */
+	 * without locks; NULL: never gives way. Once it has returned VFS_YIELDING, the holder gives
+	 * way for good. */
 	enum vfs_yield (*yield)(struct vfs_holder *h);
 };
 struct vfs_holder {
 	const struct vfs_holder_ops *ops;
+	/* True if it has begun to give way. Conflicts name it only if all holders in the way have,
+	 * so that one call finds them all. */
+	_Atomic bool yielding;
 };
+bool vfs_holder_is_yielding(const struct vfs_holder *h); /* NULL: false */
 
 enum vfs_lock_type { VFS_LOCK_READ = 1, VFS_LOCK_WRITE = 2 };
 

@@ -86,7 +86,7 @@ bool vfs_lock_held(const struct vfs_lock_owner *o);
 /*
  * Locks a range, or changes the type of what the owner has of it. n is a node of the owner's file
  * (whence the mirror's descriptor). -VFS_EDENIED: c (may be NULL) has a conflicting range, the one
- * with the lowest offset. -VFS_EDELEG: others have delegations in the way. -ENOLCK: too many locks altogether, or the kernel's. Nothing has changed
+ * with the lowest offset whose holder does not give way (or of all, if all do). -VFS_EDELEG: others have delegations in the way. -ENOLCK: too many locks altogether, or the kernel's. Nothing has changed
  * on failure.
  */
 int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,

@@ -9,8 +9,6 @@
 #include "nfs4/state/owner.h"
 #include "nfs4/state/stateid_table.h"
 
-#define ATTEMPTS 100u /* conflicting clients removed for one operation at most */
-
 /* The constant bytes of a stateid, big endian so that traces can be read. */
 struct other {
 	uint32_t tag;	 /* nfs4_stateid_tag(): differs for other runs and forged stateids */
@@ -281,7 +279,7 @@ static void put_client(void *obstacle)
 
 static const struct nfs4_obstacle_hooks record_hooks = { .await = await_record, .put = put_client };
 
-int nfs4_conflict(struct nfs4_compound *c, const struct vfs_conflict *cf, int otherwise)
+int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwise)
 {
 	struct nfs4_client *cl;
 
@@ -290,22 +288,25 @@ int nfs4_conflict(struct nfs4_compound *c, const struct vfs_conflict *cf, int ot
 	cl = nfs4_owner_of_holder(cf->holder)->client;
 	if (rpc_is_prompt(c->req)) /* the end of a courtesy client's state may wait */
 		return nfs4_client_is_alive(cl) ? otherwise : nfs4_decline(c);
-	switch (nfs4_client_expire_courtesy(c->server, cl)) {
-	case NFS4_DROPPED:
-		return NFS_TRY_AGAIN;
-	case NFS4_DROPPING:
-		nfs4_client_ref(cl);
+	nfs4_client_ref(cl);
+	switch (vfs_conflict_yield(cf)) {
+	case VFS_YIELDED:
+	case VFS_BEGUN:
+		otherwise = NFS_TRY_AGAIN;
+		break;
+	case VFS_YIELDING:
 		nfs4_repeat_after(c, &record_hooks, cl);
 		return NFS4ERR_DELAY;
-	case NFS4_HOLDS:
+	case VFS_HOLDS:
 		break;
 	}
+	nfs4_client_put(cl);
 	return otherwise;
 }
 
 int nfs4_attempt(int (*attempt)(void *arg), void *arg)
 {
-	const int status = nfs_attempt(attempt, arg, ATTEMPTS);
+	const int status = nfs_attempt(attempt, arg);
 
 	return status == NFS_TRY_AGAIN ? NFS4ERR_DELAY : status;
 }

@@ -351,12 +351,9 @@ OP_MINORS_TEST(nfs4_reclaim, who_has_lapsed_is_in_nobodys_way)
 	cr_expect_eq(op_lockt(f, &lockers[0], &file.fh, &ten, NULL), NFS4_OK);
 }
 
-static unsigned parked;
-
 static bool park(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req))
 {
 	(void)ctx;
-	parked++;
 	usleep(2000);
 	rpc_requeue(req, again);
 	return true;
@@ -372,7 +369,6 @@ OP_MINORS_TEST(nfs4_reclaim, who_has_lapsed_is_not_in_the_way_of_nfs3)
 	cr_assert_eq(open_a(&owner, OPEN4_SHARE_DENY_BOTH, OP_BY_NAME, &file), NFS4_OK);
 	lapse();
 	f->rpc.park = park;
-	parked = 0;
 	c = fix_call(f, NFS_PROGRAM, 3, NFSPROC3_READ);
 	fix_put_fh(c, &file.fh);
 	xdr_put_u64(c, 0);
@@ -380,7 +376,6 @@ OP_MINORS_TEST(nfs4_reclaim, who_has_lapsed_is_not_in_the_way_of_nfs3)
 	r = fix_send(f);
 	cr_assert_eq(f->accept_stat, RPC_SUCCESS);
 	cr_expect_eq(xdr_get_u32(r), NFS3_OK);
-	cr_expect_gt(parked, 0u);
 	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4ERR_EXPIRED);
 }
 
@@ -439,6 +434,90 @@ OP_MINORS_TEST(nfs4_reclaim, memory_comes_back_with_the_record)
 	}
 	cr_expect_eq(held.opens, 0);
 	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4ERR_EXPIRED);
+}
+
+/* Clients that have "a" open and ten bytes of it locked to read, and whose leases run out. */
+#define DEAD 40u
+
+static void leave_dead_clients(uint32_t deny)
+{
+	const struct op_range read_ten = { .type = 1, .length = 10 };
+	const struct op_how how = {
+		.fh = &f->root, .name = "a", .access = OPEN4_SHARE_ACCESS_READ, .deny = deny
+	};
+	char name[16];
+
+	make_file("a", "text", 0666);
+	for (unsigned i = 0; i < DEAD; i++) {
+		snprintf(name, sizeof(name), "dead %u", i);
+		cr_assert_eq(op_client_new(f, &client, minor, name), NFS4_OK);
+		owner = (struct op_owner){ &client, "owner", 1 };
+		locker = (struct op_owner){ &client, "locker", 1 };
+		cr_assert_eq(op_open(f, &owner, &how, &file), NFS4_OK);
+		cr_assert_eq(op_lock_first(f, &owner, &locker, &file, &read_ten, &lock, NULL),
+			     NFS4_OK);
+	}
+	nfs4_clients_skip_time(f->server4, 120);
+	cr_assert_eq(op_client_new(f, &other, minor, "other"), NFS4_OK);
+	rival = (struct op_owner){ &other, "rival", 1 };
+	rivals = (struct op_owner){ &other, "rival's", 1 };
+}
+
+static void expect_dead_clients_have_ended(void)
+{
+	struct nfs4_held held;
+
+	nfs4_held(f->server4, &held);
+	cr_expect_eq(held.locks, 0, "%lu", (unsigned long)held.locks);
+}
+
+OP_MINORS_TEST(nfs4_reclaim, an_open_ends_all_dead_clients_in_its_way)
+{
+	leave_dead_clients(0);
+	cr_expect_eq(open_a(&rival, OPEN4_SHARE_DENY_BOTH, OP_BY_NAME, &theirs), NFS4_OK);
+	expect_dead_clients_have_ended();
+}
+
+OP_MINORS_TEST(nfs4_reclaim, a_lock_ends_all_dead_clients_in_its_way)
+{
+	struct nfs4_held held;
+
+	leave_dead_clients(0);
+	cr_assert_eq(open_a(&rival, 0, OP_BY_NAME, &theirs), NFS4_OK);
+	cr_expect_eq(op_lock_first(f, &rival, &rivals, &theirs, &ten, &lock, NULL), NFS4_OK);
+	nfs4_held(f->server4, &held);
+	cr_expect_eq(held.locks, 1);
+}
+
+OP_MINORS_TEST(nfs4_reclaim, a_test_ends_all_dead_clients_in_its_way)
+{
+	leave_dead_clients(0);
+	cr_assert_eq(open_a(&rival, 0, OP_BY_NAME, &theirs), NFS4_OK);
+	cr_expect_eq(op_lockt(f, &rivals, &theirs.fh, &ten, NULL), NFS4_OK);
+	expect_dead_clients_have_ended();
+}
+
+OP_MINORS_TEST(nfs4_reclaim, data_end_all_dead_clients_in_their_way)
+{
+	static const struct nfs4_stateid anonymous;
+
+	leave_dead_clients(OPEN4_SHARE_DENY_WRITE);
+	cr_expect_eq(op_write(f, &other, &file.fh, &anonymous), NFS4_OK);
+	expect_dead_clients_have_ended();
+}
+
+/* One that lives is in the way, too: the call is refused. */
+OP_MINORS_TEST(nfs4_reclaim, dead_clients_hide_no_other)
+{
+	struct op_client third;
+	struct op_owner lives = { &third, "lives", 1 };
+
+	leave_dead_clients(0);
+	cr_assert_eq(op_client_new(f, &third, minor, "third"), NFS4_OK);
+	cr_assert_eq(open_a(&lives, 0, OP_BY_NAME, &file), NFS4_OK);
+	cr_expect_eq(open_a(&rival, OPEN4_SHARE_DENY_BOTH, OP_BY_NAME, &theirs),
+		     NFS4ERR_SHARE_DENIED);
+	cr_expect_eq(op_write(f, &third, &file.fh, &file.sid), NFS4_OK);
 }
 
 /*

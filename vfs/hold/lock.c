@@ -154,7 +154,7 @@ static int check(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
 		 const struct vfs_span *span, struct vfs_conflict *c)
 {
 	struct vfs_file *f = o->file;
-	struct vfs_range *other = vfs_range_conflict(&f->ranges, o, r->type, span);
+	struct vfs_range *other = vfs_range_obstacle(&f->ranges, o, r->type, span);
 
 	if (other) {
 		fill_conflict(c, other);
@@ -301,7 +301,7 @@ static int test_locked(struct vfs_file *f, const struct vfs_lock_owner *o,
 		       const struct vfs_lock_request *r, const struct vfs_span *span,
 		       struct vfs_conflict *c, bool *tested)
 {
-	struct vfs_range *other = vfs_range_conflict(&f->ranges, o, r->type, span);
+	struct vfs_range *other = vfs_range_obstacle(&f->ranges, o, r->type, span);
 
 	if (other) {
 		fill_conflict(c, other);

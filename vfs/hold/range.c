@@ -150,6 +150,36 @@ struct vfs_range *vfs_range_conflict(const struct vfs_ranges *all,
 	return r ? r : w;
 }
 
+/* The first of a tree that overlaps span, is another's and stays there. */
+static struct vfs_range *first_staying(struct vfs_treap *n, const struct vfs_lock_owner *owner,
+				       const struct vfs_span *span)
+{
+	struct vfs_range *r = first_overlap(n, owner, span);
+
+	while (r && (r->owner == owner || r->end < span->start ||
+		     vfs_holder_is_yielding(r->owner->holder))) {
+		r = of_file(vfs_treap_next(&r->by_file));
+		if (r && r->start > span->end)
+			r = NULL;
+	}
+	return r;
+}
+
+struct vfs_range *vfs_range_obstacle(const struct vfs_ranges *all,
+				     const struct vfs_lock_owner *owner, enum vfs_lock_type type,
+				     const struct vfs_span *span)
+{
+	struct vfs_range *first = vfs_range_conflict(all, owner, type, span), *r = NULL;
+
+	if (!first || !vfs_holder_is_yielding(first->owner->holder))
+		return first;
+	if (type == VFS_LOCK_WRITE)
+		r = first_staying(all->tree[0], owner, span);
+	if (!r)
+		r = first_staying(all->tree[1], owner, span);
+	return r ? r : first;
+}
+
 struct vfs_range *vfs_range_own(const struct vfs_lock_owner *o, uint64_t at)
 {
 	struct vfs_treap *n = o->ranges;

@@ -55,6 +55,13 @@ static bool is_refused(const struct vfs_file *f, const struct vfs_share *self, u
 	return false;
 }
 
+/* True if s is to be named instead of best (or NULL), which is in the way, too. */
+static bool is_better(const struct vfs_share *s, const struct vfs_share *best)
+{
+	return !best ||
+	       (vfs_holder_is_yielding(best->holder) && !vfs_holder_is_yielding(s->holder));
+}
+
 /* The share that is in the way. */
 static void found(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *c)
 {
@@ -67,16 +74,18 @@ static void found(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *
 static int check(struct vfs_file *f, const struct vfs_share *self, uint8_t access, uint8_t deny,
 		 struct vfs_conflict *c)
 {
-	struct vfs_share *s;
+	struct vfs_share *s, *best = NULL;
 
 	if (!is_refused(f, self, access, deny))
 		return 0;
 	LIST_FOREACH (s, &f->shares, link) {
-		if (s != self && ((s->deny & access) || (s->access & deny)))
+		if (s != self && ((s->deny & access) || (s->access & deny)) && is_better(s, best))
+			best = s;
+		if (best && !vfs_holder_is_yielding(best->holder))
 			break;
 	}
-	if (s)
-		found(f, s, c);
+	if (best)
+		found(f, best, c);
 	return -VFS_ESHARE;
 }
 
@@ -205,7 +214,7 @@ bool vfs_share_pins(const struct vfs_share *s)
 static int check_io(struct vfs_file *f, const struct vfs_share *self, uint8_t access,
 		    struct vfs_conflict *c)
 {
-	struct vfs_share *s;
+	struct vfs_share *s, *best = NULL;
 	bool refused = false;
 
 	for (unsigned i = 0; i < 2; i++)
@@ -214,11 +223,13 @@ static int check_io(struct vfs_file *f, const struct vfs_share *self, uint8_t ac
 	if (!refused)
 		return 0;
 	LIST_FOREACH (s, &f->shares, link) {
-		if (s != self && !s->advisory && (s->deny & access))
+		if (s != self && !s->advisory && (s->deny & access) && is_better(s, best))
+			best = s;
+		if (best && !vfs_holder_is_yielding(best->holder))
 			break;
 	}
-	if (s)
-		found(f, s, c);
+	if (best)
+		found(f, best, c);
 	return -VFS_ESHARE;
 }
 
