@@ -181,6 +181,15 @@ int cfg_set(struct cfg_settings *settings, const char *key, const char *value, c
  * line included. 0, or -EINVAL with a message from `origin`. */
 int cfg_check(const struct cfg_settings *settings, const char *origin, struct cfg_diags *diags);
 
+/*
+ * Compares the settings with nfs.conf(5) at `path`, the files that it includes and those of PATH.d
+ * that end in .conf. Adds a warning for each value with a counterpart here that says something
+ * else. A setting that was given in ringnfs.conf or on the command line was chosen, and is not
+ * warned of. A missing file is nothing to warn of. 0 or -ENOMEM.
+ */
+int cfg_compare_nfs_conf(const struct cfg_settings *settings, const char *path,
+			 struct cfg_diags *diags);
+
 /* One setting as a text. */
 struct cfg_shown {
 	const char *section, *name;

@@ -29,6 +29,8 @@
 
 #define RELOAD_SECONDS 85 /* seconds; below the 90 that systemd gives ExecReload= */
 
+#define NFS_CONF "/etc/nfs.conf" /* of the kernel's server, wherever this one is installed */
+
 #define END_SECONDS 12 /* seconds for calls under way; less than service managers wait */
 
 static const enum rn_level levels[] = {
@@ -152,7 +154,8 @@ int main(int argc, char **argv)
 	cfg_diags_init(&diags);
 	enum options_action action = options_load(argc, argv, &settings, &diags);
 	if ((action == OPTIONS_RUN || action == OPTIONS_CHECK_CONFIG) &&
-	    memory_need_check(&settings, limits_ram(), &diags) < 0)
+	    (memory_need_check(&settings, limits_ram(), &diags) < 0 ||
+	     cfg_compare_nfs_conf(&settings, NFS_CONF, &diags) < 0))
 		action = OPTIONS_FAILED;
 	cfg_diags_print(&diags, stderr);
 	cfg_diags_free(&diags);
