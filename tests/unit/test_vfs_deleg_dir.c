@@ -319,10 +319,11 @@ Test(vfs_deleg_dir, no_recall_for_nothing)
 	fx_close(&f);
 }
 
-/* Its removal ends the delegations of all clients, the remover's, too: nobody could return it. */
+/* Its removal recalls the delegations of others. The remover returns its own afterwards: the directory stays reachable. */
 Test(vfs_deleg_dir, removal)
 {
 	struct vfs_node *dir;
+	struct vfs_fh fh;
 	struct deleg d, e;
 	struct fx f;
 
@@ -333,15 +334,20 @@ Test(vfs_deleg_dir, removal)
 	cr_assert_eq(give(&f, dir, &e, &bob), 0);
 	f.ctx.client = &alice;
 	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "dir", 3, NULL), -VFS_EDELEG);
-	cr_expect_eq(d.recalls, 1);
+	cr_expect_eq(d.recalls, 0);
 	cr_expect_eq(e.recalls, 1);
-	vfs_deleg_end(&e.d);
 	cr_expect_eq(move(&f, f.root, "another", f.root, "dir"), -VFS_EDELEG, "it is replaced");
-	vfs_deleg_end(&d.d);
+	vfs_deleg_end(&e.d);
+	cr_expect_eq(move(&f, f.root, "another", f.root, "dir"), 0, "it is replaced");
+	fh = *vfs_node_fh(dir);
 	vfs_node_put(dir);
 	vfs_forget_export(f.vfs, vfs_export_id(f.exp));
+	cr_expect_eq(vfs_fh_open(&f.ctx, &fh, &dir), 0, "its holder comes back to it");
+	vfs_deleg_end(&d.d);
+	vfs_node_put(dir);
+	cr_expect_eq(vfs_fh_open(&f.ctx, &fh, &dir), -ESTALE);
 	dir = fx_lookup(&f, "dir");
-	cr_assert_eq(give(&f, dir, &d, &alice), 0);
+	cr_assert_eq(give(&f, dir, &d, &bob), 0);
 	vfs_node_put(dir);
 	vfs_forget_export(f.vfs, vfs_export_id(f.exp));
 	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "dir", 3, NULL), -VFS_EDELEG, "without a node");

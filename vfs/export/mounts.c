@@ -185,6 +185,7 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 	mnt->serial = atomic_fetch_add(&exp->vfs->mounts_opened, 1) + 1;
 	mnt->handles_by_inode = rc == 0 && vfs_handles_by_inode(mnt->fd);
 	mnt->one_log = rc == 0 && vfs_has_one_log(mnt->fd);
+	mnt->keeps_linked = rc == 0 && vfs_keeps_linked(mnt->fd);
 	if (rc == 0)
 		mnt->watch = vfs_dir_watch_new(mnt->fd);
 	if (rc == 0 && vfs_change_is_coarse(mnt->fd))

@@ -11,5 +11,11 @@
  * change: ext4 with a journal, XFS. The thread must be root; where it cannot find out, false.
  */
 bool vfs_has_one_log(int fd);
+/*
+ * True if a file that was made without a name (O_TMPFILE) and then linked is there after a power failure once it was synced: XFS, btrfs,
+ * tmpfs, and ext4 without fast commits, whose records leave out that such a file was made. The thread must be root; where it cannot
+ * find out, false.
+ */
+bool vfs_keeps_linked(int fd);
 
 #endif

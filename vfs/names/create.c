@@ -16,6 +16,7 @@
 
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
 #include "vfs/fs/proc_path.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/setattr.h"
@@ -79,7 +80,8 @@ static int open_marked(struct vfs_ctx *ctx, const struct creating *c, uint32_t m
 static int open_named(struct vfs_ctx *ctx, const struct creating *c)
 {
 	const uint32_t mode = c->sa->set_mode ? c->sa->mode & VFS_MODE_BITS : VFS_MODE_FILE;
-	int fd = c->how == VFS_EXCLUSIVE ? open_marked(ctx, c, mode) : -EOPNOTSUPP;
+	const bool unnamed = c->how == VFS_EXCLUSIVE && c->dir->mnt->keeps_linked;
+	int fd = unnamed ? open_marked(ctx, c, mode) : -EOPNOTSUPP;
 
 	if (fd != -EOPNOTSUPP)
 		return fd;
