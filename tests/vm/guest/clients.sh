@@ -43,7 +43,8 @@ peer_boot() {
 # peer_die N: at once, as by a power failure.
 peer_die() {
 	touch "$STATE/peer.$1.dead"
-	peer_run "$1" sh -c 'printf "\021" | dd of=/dev/port bs=1 seek=244 conv=notrunc status=none' 2>/dev/null || true
+	peer_run "$1" sh -c '[ -e /dev/port ] || echo o >/proc/sysrq-trigger
+		printf "\021" | dd of=/dev/port bs=1 seek=244 conv=notrunc status=none' 2>/dev/null || true
 }
 
 # clients_up: before the first use; does nothing when they are there.

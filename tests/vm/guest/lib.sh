@@ -113,7 +113,9 @@ name_links() {
 }
 link_of() { basename "$(dirname "$(grep -l "$1" /sys/class/net/*/address)")"; }
 link_up() { # DEVICE ADDRESS
-	ip link set "$1" mtu 4500 up && ip addr add "$2/24" dev "$1"
+	# The devices of user-mode Linux have their MTU for good, 9000.
+	ip link set "$1" mtu 4500 2>/dev/null
+	ip link set "$1" up && ip addr add "$2/24" dev "$1"
 }
 # peer_net_up: the same on such a machine, where the one for NFS is called nfs0.
 peer_net_up() {

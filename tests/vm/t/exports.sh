@@ -26,6 +26,7 @@ roots() { TMPDIR=/export/$FS RINGNFSD=$(ringnfsd_path) "$SOURCE/tests/net/export
 followed() { TMPDIR=/export/$FS RINGNFSD=$(ringnfsd_path) "$SOURCE/tests/net/export_mounts.py"; }
 
 subvolumes() {
+	grep -qw btrfs /proc/filesystems || { echo "this kernel has no btrfs"; exit 77; }
 	local at=/export/$FS/b n
 	mkdir -p $at
 	make_disk "/export/$FS/btrfs.img" btrfs
