@@ -69,7 +69,7 @@ void rn_shares_remove(struct rn_shares *s, struct rn_share_item *item);
 size_t rn_shares_of(const struct rn_shares *s, const struct rn_host *host);
 
 /*
- * A line for the log that says that a table is full, and who has most of it. It is due once in
+ * A line for the log that says that there was no room for all, and who has most. It is due once in
  * RN_SHARES_TELL_SECONDS when items were pushed out or refused.
  */
 #define RN_SHARES_TELL_SECONDS 60u
