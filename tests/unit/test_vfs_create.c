@@ -107,6 +107,11 @@ Test(vfs_create, exclusive_repeated_on_a_file_given_away)
 	cr_assert_eq(create(&maker, f.root, "x", VFS_EXCLUSIVE, &sa, verf), 0);
 	cr_expect_eq(create(&maker, f.root, "x", VFS_EXCLUSIVE, &sa, verf), 0, "still his");
 	be_root(&f);
+	chmod(f.dir, 0555);
+	cr_expect_eq(create(&maker, f.root, "x", VFS_EXCLUSIVE, &sa, verf), 0,
+		     "where he may make none now");
+	be_root(&f);
+	chmod(f.dir, 0777);
 	cr_assert_eq(chown(in_export(&f, "x"), 1002, 1002), 0);
 	cr_expect_eq(create(&maker, f.root, "x", VFS_EXCLUSIVE, &sa, verf), -EACCES);
 	be_root(&f);

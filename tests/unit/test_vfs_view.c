@@ -62,6 +62,23 @@ static void test_names(unsigned flags)
 	fixture_close(&f);
 }
 
+/* The file of an EXCLUSIVE create has no name when it is opened. */
+Test(vfs_view, file_of_an_exclusive_create)
+{
+	const struct vfs_setattr sa = { .set_mode = true, .mode = 0600 };
+	struct vfs_create cr = { .how = VFS_EXCLUSIVE,
+				 .sa = &sa,
+				 .verf = (const uint8_t *)"verifier" };
+	struct vfs_node *n;
+	struct fixture f;
+
+	fixture_open(&f, FIX_MAC);
+	cr_assert_eq(vfs_create(&f.ctx, f.root, "f", 1, &cr, &n), 0);
+	expect_path(&f, vfs_node_fh(n), NULL, "/f");
+	vfs_node_put(n);
+	fixture_close(&f);
+}
+
 /* Mounts of exports with crossmnt are not cloned: the kernel tells paths of this process's root. */
 Test(vfs_view, names)
 {

@@ -17,6 +17,7 @@
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
+#include "vfs/fs/device.h"
 #include "vfs/fs/proc_path.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/setattr.h"
@@ -35,7 +36,8 @@ struct creating {
 	enum vfs_create_how how;
 	unsigned may;
 	bool made;
-	bool lost; /* the file that was made or found lost its name before it was looked at */
+	bool marked; /* it had its mark before its name */
+	bool lost;   /* the file that was made or found lost its name before it was looked at */
 	struct vfs_dir_change *change;
 	const struct vfs_setattr *sa; /* the times mark the file of an EXCLUSIVE one */
 };
@@ -57,8 +59,8 @@ static void put_mark(const struct vfs_ctx *ctx, struct vfs_setattr *sa, const ui
 	sa->mtime = (struct timespec){ .tv_sec = mark & INT32_MAX };
 }
 
-/* Makes the file of an EXCLUSIVE create without a name, marks it and gives it the name: killed in between, the server finds no file without
- * its mark when the call comes again. A descriptor, or -errno; -EOPNOTSUPP: the file system has no such files. */
+/* Makes the file of an EXCLUSIVE create without a name, marks it and gives it the name: killed in between, the
+ * server finds no file without its mark when the call comes again. A descriptor, or -errno. */
 static int open_marked(struct vfs_ctx *ctx, const struct creating *c, uint32_t mode)
 {
 	const struct timespec mark[2] = { c->sa->atime, c->sa->mtime };
@@ -66,7 +68,7 @@ static int open_marked(struct vfs_ctx *ctx, const struct creating *c, uint32_t m
 	int rc;
 
 	if (fd < 0)
-		return fd == -EISDIR || fd == -EINVAL || fd == -ENOENT ? -EOPNOTSUPP : fd;
+		return fd;
 	rc = futimens(fd, mark) == 0 && linkat(AT_FDCWD, vfs_proc_path(fd).s, c->dir->path_fd,
 					       c->name->s, AT_SYMLINK_FOLLOW) == 0
 		     ? 0
@@ -77,24 +79,53 @@ static int open_marked(struct vfs_ctx *ctx, const struct creating *c, uint32_t m
 	return rc;
 }
 
-static int open_named(struct vfs_ctx *ctx, const struct creating *c)
+/* On a file system that has no such files, or does not keep them, the mark comes after the name. For another
+ * failure, such as a full disk, openat(2) tells whether the file is there. */
+static int open_named(struct vfs_ctx *ctx, struct creating *c)
 {
 	const uint32_t mode = c->sa->set_mode ? c->sa->mode & VFS_MODE_BITS : VFS_MODE_FILE;
 	const bool unnamed = c->how == VFS_EXCLUSIVE && c->dir->mnt->keeps_linked;
 	int fd = unnamed ? open_marked(ctx, c, mode) : -EOPNOTSUPP;
 
-	if (fd != -EOPNOTSUPP)
+	c->marked = fd >= 0;
+	if (fd >= 0 || fd == -EEXIST)
 		return fd;
 	return vfs_fd_openat(ctx->vfs, c->dir->path_fd, c->name->s,
 			     O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW, mode);
 }
 
+static bool is_file_of(const struct vfs_node *n, int fd)
+{
+	struct statx sx;
+
+	return statx(fd, "", AT_EMPTY_PATH, STATX_INO, &sx) == 0 && sx.stx_ino == n->ino &&
+	       vfs_device_of(&sx) == n->dev;
+}
+
+/* The kernel knows a descriptor that was opened without a name by none, and so would whoever asks for the paths of
+ * open files: such a file is opened by its name again. */
+static int node_of_new(struct vfs_ctx *ctx, const struct creating *c, int fd, struct vfs_node **out)
+{
+	int path_fd = -1, rc = -ENOENT;
+
+	if (c->marked)
+		path_fd = vfs_fd_openat(ctx->vfs, c->dir->path_fd, c->name->s, O_PATH | O_NOFOLLOW,
+					0);
+	if (path_fd >= 0)
+		rc = vfs_node_of_fd(ctx, path_fd, out, NULL);
+	if (rc == 0 && is_file_of(*out, fd))
+		return 0;
+	if (rc == 0)
+		vfs_node_put(*out);
+	path_fd = vfs_fd_reopen(ctx->vfs, fd, O_PATH);
+	return path_fd < 0 ? path_fd : vfs_node_of_fd(ctx, path_fd, out, NULL);
+}
+
 /* *made: the file is there, even if the result is an error. */
-static int open_new(struct vfs_ctx *ctx, const struct creating *c, bool *made,
-		    struct vfs_node **out)
+static int open_new(struct vfs_ctx *ctx, struct creating *c, bool *made, struct vfs_node **out)
 {
 	struct vfs_dir_changing changing;
-	int fd, path_fd, rc;
+	int fd, rc;
 
 	vfs_dir_change_begin(&changing, ctx, c->dir, c->name->s, c->change);
 	fd = open_named(ctx, c);
@@ -102,8 +133,7 @@ static int open_new(struct vfs_ctx *ctx, const struct creating *c, bool *made,
 	*made = fd >= 0;
 	if (fd < 0)
 		return fd;
-	path_fd = vfs_fd_reopen(ctx->vfs, fd, O_PATH);
-	rc = path_fd < 0 ? path_fd : vfs_node_of_fd(ctx, path_fd, out, NULL);
+	rc = node_of_new(ctx, c, fd, out);
 	if (rc == 0)
 		vfs_node_adopt_fd(*out, VFS_FD_WRITE, fd);
 	else
@@ -134,12 +164,15 @@ static int open_counted(struct vfs_ctx *ctx, struct creating *c, struct vfs_node
 
 static int create_new(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
 {
+	struct vfs_setattr sa = *c->sa;
 	int rc = open_counted(ctx, c, out);
 
 	if (rc != 0)
 		return rc;
 	c->made = true;
-	rc = vfs_setattr_created(ctx, *out, c->sa);
+	if (c->marked && !sa.set_size)
+		sa.set_atime = sa.set_mtime = VFS_TIME_KEEP;
+	rc = vfs_setattr_created(ctx, *out, &sa);
 	if (rc != 0)
 		vfs_node_put(*out);
 	return rc;
