@@ -6,6 +6,8 @@
 #include "nfs4/names/cinfo.h"
 #include "nfs4/names/name.h"
 
+#define RACES 8 /* tries while others exchange what has the name */
+
 struct remove_args {
 	struct nfs4_name name;
 	struct vfs_dir_change change; /* of the directory */
@@ -27,6 +29,20 @@ static int removed(struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
+/* A file or a directory. Others may put the one in the place of the other between the two system calls. */
+static int remove_any(struct remove_args *a, struct nfs4_place *dir)
+{
+	int rc = -ENOTDIR;
+
+	for (unsigned i = 0; i < RACES && rc == -ENOTDIR; i++) {
+		rc = vfs_remove(&dir->ctx, dir->node, a->name.bytes, a->name.len, &a->change);
+		if (rc == -EISDIR)
+			rc = vfs_rmdir(&dir->ctx, dir->node, a->name.bytes, a->name.len,
+				       &a->change);
+	}
+	return rc;
+}
+
 static int run_remove(struct nfs4_compound *c, void *args)
 {
 	struct remove_args *a = args;
@@ -40,9 +56,7 @@ static int run_remove(struct nfs4_compound *c, void *args)
 		status = nfs4_need(c, dir, NFS4_NEED_WRITABLE);
 	if (status != NFS4_OK)
 		return status;
-	rc = vfs_remove(&dir->ctx, dir->node, a->name.bytes, a->name.len, &a->change);
-	if (rc == -EISDIR)
-		rc = vfs_rmdir(&dir->ctx, dir->node, a->name.bytes, a->name.len, &a->change);
+	rc = remove_any(a, dir);
 	c->sync = (struct vfs_sync){ .node = { dir->node } };
 	return nfs4_settle(c, rc, removed);
 }
