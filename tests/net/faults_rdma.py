@@ -9,11 +9,9 @@ iWARP's; FAULTS_SEED repeats a run's chances.
 """
 import contextlib
 import os
-import re
 import shutil
 import signal
 import socket
-import subprocess
 import tempfile
 import time
 
@@ -80,10 +78,7 @@ class Fabric:
         self.answers.bind("")  # an abstract address
 
     def env(self, program):
-        """A sanitizer's runtime must come first."""
-        libraries = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout
-        runtime = re.findall(r"^\s*lib[at]san\.so\S* => (/\S+)", libraries, re.M)
-        return dict(os.environ, LD_PRELOAD=" ".join([*runtime, LIBRARY]), SOFTVERBS_DIR=self.dir, SOFTVERBS_DEVICES=self.devices)
+        return dict(os.environ, LD_PRELOAD=harness.preload(program, LIBRARY), SOFTVERBS_DIR=self.dir, SOFTVERBS_DEVICES=self.devices)
 
     def tell(self, slot, text):
         """A command to a process of the fabric; its answer."""

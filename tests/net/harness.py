@@ -93,6 +93,12 @@ def sanitizer_env(env):
     return env
 
 
+def preload(program, library):
+    """LD_PRELOAD of a library for a program, the runtime of whose sanitizer must come first."""
+    libraries = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return " ".join([*re.findall(r"^\s*lib[at]san\.so\S* => (/\S+)", libraries, re.M), library])
+
+
 class Daemon:
     """ringnfsd over exports: {sub-folder: options}. Use as a context; .stop() says how it ended.
 
