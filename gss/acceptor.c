@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/util.h"
 
 STAILQ_HEAD(job_list, gss_job);
 
@@ -13,7 +14,7 @@ struct gss_acceptor {
 	pthread_mutex_t lock; /* guards the rest */
 	pthread_cond_t wake, ended;
 	struct job_list queue;
-	unsigned nqueued;
+	struct rn_shares shares; /* of the queue */
 	bool closed;
 	unsigned nthreads; /* threads that have not ended */
 	struct gss_job *running[GSS_THREADS];
@@ -42,7 +43,7 @@ static struct gss_job *take(struct gss_acceptor *a)
 	if (!j)
 		return NULL;
 	STAILQ_REMOVE(&a->queue, j, gss_job, link);
-	a->nqueued--;
+	rn_shares_remove(&a->shares, &j->place);
 	a->running[a->nrunning++] = j;
 	return j;
 }
@@ -110,6 +111,7 @@ struct gss_acceptor *gss_acceptor_new(void)
 	if (!a)
 		return NULL;
 	STAILQ_INIT(&a->queue);
+	rn_shares_init(&a->shares, GSS_JOBS, GSS_HOST_JOBS);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_mutex_init(&a->lock, NULL);
@@ -140,8 +142,9 @@ void gss_acceptor_close(struct gss_acceptor *a)
 	for (unsigned i = 0; !a->closed && i < a->nrunning; i++)
 		abandon(a->running[i]);
 	a->closed = true;
+	STAILQ_FOREACH(j, &a->queue, link)
+	rn_shares_remove(&a->shares, &j->place);
 	STAILQ_CONCAT(&left, &a->queue);
-	a->nqueued = 0;
 	pthread_cond_broadcast(&a->wake);
 	pthread_mutex_unlock(&a->lock);
 	while ((j = STAILQ_FIRST(&left))) {
@@ -169,26 +172,48 @@ bool gss_acceptor_free(struct gss_acceptor *a, unsigned seconds)
 	pthread_cond_destroy(&a->wake);
 	pthread_cond_destroy(&a->ended);
 	pthread_mutex_destroy(&a->lock);
+	rn_shares_fini(&a->shares);
 	free(a);
+	return true;
+}
+
+/* Takes a job into the queue. Those that make room are moved to out. Under the lock. */
+static bool queue_job(struct gss_acceptor *a, struct gss_job *job, struct job_list *out)
+{
+	struct rn_share_item *old;
+
+	if (a->closed)
+		return false;
+	while ((old = rn_shares_in_the_way(&a->shares, &job->host, job->admitted, 1)) != NULL) {
+		struct gss_job *j = rn_container_of(old, struct gss_job, place);
+
+		STAILQ_REMOVE(&a->queue, j, gss_job, link);
+		rn_shares_remove(&a->shares, old);
+		STAILQ_INSERT_TAIL(out, j, link);
+	}
+	if (!rn_shares_add(&a->shares, &job->host, job->admitted, &job->place, 1))
+		return false;
+	STAILQ_INSERT_TAIL(&a->queue, job, link);
 	return true;
 }
 
 bool gss_acceptor_submit(struct gss_acceptor *a, struct gss_job *job)
 {
-	const struct gss_job *j;
-	unsigned n = 0;
+	struct job_list out = STAILQ_HEAD_INITIALIZER(out);
+	struct gss_job *j;
 	bool ok;
 
+	job->abandoned = job->made_room = false;
 	pthread_mutex_lock(&a->lock);
-	STAILQ_FOREACH(j, &a->queue, link)
-	n += rn_host_equal(&j->host, &job->host);
-	ok = !a->closed && n < GSS_HOST_JOBS && a->nqueued < GSS_JOBS;
-	if (ok) {
-		job->abandoned = false;
-		STAILQ_INSERT_TAIL(&a->queue, job, link);
-		a->nqueued++;
+	ok = queue_job(a, job, &out);
+	if (ok)
 		pthread_cond_signal(&a->wake);
-	}
 	pthread_mutex_unlock(&a->lock);
+	while ((j = STAILQ_FIRST(&out))) {
+		STAILQ_REMOVE_HEAD(&out, link);
+		j->made_room = true;
+		abandon(j);
+		j->done(j);
+	}
 	return ok;
 }

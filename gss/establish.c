@@ -130,9 +130,17 @@ static void fail(struct rpc_request *req)
 	rpc_secure_end(req, RPC_SECURE_FAILED, RPC_AUTH_OK);
 }
 
+/* The same, for a call that made room for another. */
+static void come_again(struct rpc_request *req)
+{
+	req->op = NULL;
+	rpc_secure_end(req, RPC_SECURE_AGAIN, RPC_AUTH_OK);
+}
+
 static void let_go(struct gss_job *job)
 {
-	rpc_requeue(rn_container_of(job, struct establishing, job)->req, fail);
+	rpc_requeue(rn_container_of(job, struct establishing, job)->req,
+		    job->made_room ? come_again : fail);
 }
 
 /* The reply with its verifier, which signs the size of the window when the context is complete. */
@@ -225,6 +233,7 @@ enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 	e->job.abandon = let_go;
 	e->cred = keys_of(g);
 	gss_host_of(req->conn, &e->job.host);
+	e->job.admitted = rpc_conn_standing(req->conn) == RPC_ADMITTED;
 	v = take_token(req, e);
 	if (v == RPC_SECURE_PENDING && cred->proc == GSS_CONTINUE_INIT) {
 		e->half = gss_contexts_find(g->contexts, cred->handle, cred->handle_len);

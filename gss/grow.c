@@ -44,6 +44,7 @@ void gss_grow(struct gss *g, struct gss_context *x, const struct rn_host *host)
 	if (!w)
 		return;
 	w->job.host = *host;
+	w->job.admitted = true;
 	w->job.run = run;
 	w->job.done = done;
 	w->g = g;

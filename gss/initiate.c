@@ -78,6 +78,7 @@ bool gss_initiate(void *ctx, struct rpc_cb_initiation *init)
 	if (!w)
 		return false;
 	w->job.host = init->host;
+	w->job.admitted = true;
 	w->job.run = run;
 	w->job.done = done;
 	w->job.abandon = abandon;

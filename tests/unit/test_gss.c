@@ -417,3 +417,35 @@ Test(gss, waiting_jobs_end_at_the_stop)
 		set(&busy[i], &busy[i].released);
 	cr_expect(gss_acceptor_free(a, 60));
 }
+
+/* Sixteen hosts that fill the queue do not keep another out: one that has most loses its oldest job. */
+Test(gss, a_queue_that_sixteen_hosts_fill)
+{
+	static struct slow_job busy[GSS_THREADS], queued[GSS_JOBS], more;
+	struct gss_acceptor *a = gss_acceptor_new();
+	unsigned pushed_out = 0;
+
+	cr_assert_not_null(a);
+	for (unsigned i = 0; i < GSS_THREADS; i++) {
+		slow_init(&busy[i], (uint8_t)(200 + i));
+		cr_assert(gss_acceptor_submit(a, &busy[i].job));
+		wait_for(&busy[i], &busy[i].started);
+	}
+	for (unsigned i = 0; i < GSS_JOBS; i++) {
+		slow_init(&queued[i], (uint8_t)(1 + i / GSS_HOST_JOBS));
+		cr_assert(gss_acceptor_submit(a, &queued[i].job));
+	}
+	slow_init(&more, 100);
+	cr_assert(gss_acceptor_submit(a, &more.job));
+	for (unsigned i = 0; i < GSS_JOBS; i++) {
+		pushed_out += queued[i].done;
+		cr_expect_eq(queued[i].job.made_room, queued[i].abandoned);
+	}
+	cr_expect_eq(pushed_out, 1);
+	cr_expect(queued[0].done && queued[0].abandoned);
+	gss_acceptor_close(a);
+	for (unsigned i = 0; i < GSS_THREADS; i++)
+		set(&busy[i], &busy[i].released);
+	cr_expect(gss_acceptor_free(a, 60));
+	cr_expect(more.abandoned);
+}
