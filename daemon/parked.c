@@ -21,7 +21,7 @@
 #define PARKED_OF_CLIENT 16u
 /* Longest time since the call arrived: less than clients' time-outs. */
 #define PATIENCE_NS (12 * 1000000000ull)
-#define LOOK_NS (250 * 1000000ll)
+#define LOOK_NS (250 * 1000000ull)
 #define PAUSE_NS (10 * 1000000ll) /* between two rounds, however many answers come */
 
 struct parked {
@@ -39,6 +39,12 @@ static struct rpc_request *request_of(struct rn_inbox_node *node)
 	return rn_container_of(node, struct rpc_request, node);
 }
 
+/* Time when the call is to be run for the last time. */
+static uint64_t end_of(const struct rpc_request *req)
+{
+	return req->wait_until_ns ? req->wait_until_ns : req->arrived_ns + PATIENCE_NS;
+}
+
 /* Runs calls again, for the last time if last is true. A request belongs to its worker once it is posted. */
 static void send_back(struct rn_inbox_node *list, bool last)
 {
@@ -48,7 +54,7 @@ static void send_back(struct rn_inbox_node *list, bool last)
 		struct rpc_request *req = request_of(list);
 
 		list = list->next;
-		if (last || now > req->arrived_ns + PATIENCE_NS)
+		if (last || now >= end_of(req))
 			req->must_answer = true;
 		rpc_requeue(req, req->work);
 	}
@@ -98,7 +104,7 @@ bool parked_add(void *ctx, struct rpc_request *req, void (*again)(struct rpc_req
 	const bool first = !p->list;
 
 	taken = !p->closed && take_in(p, req, &out);
-	if (taken && first)
+	if (taken && (first || req->wait_until_ns))
 		pthread_cond_signal(&p->changed);
 	tell = rn_shares_line_due(&p->shares, rn_now_ns(), &line);
 	pthread_mutex_unlock(&p->lock);
@@ -118,17 +124,32 @@ void parked_wake(void *ctx)
 	pthread_mutex_unlock(&p->lock);
 }
 
+/* Under the lock: when there is something to do at the latest. */
+static uint64_t next_look(const struct parked *p, uint64_t began)
+{
+	uint64_t at = began + LOOK_NS;
+
+	for (struct rn_inbox_node *node = p->list; node; node = node->next) {
+		if (end_of(request_of(node)) < at)
+			at = end_of(request_of(node));
+	}
+	return at;
+}
+
 /* Under the lock: waits until there are calls to send back. */
 static void wait_for_change(struct parked *p)
 {
-	struct timespec until;
-	const uint64_t at = rn_now_ns() + LOOK_NS;
-	int rc = 0;
+	const uint64_t began = rn_now_ns();
 
-	until = (struct timespec){ .tv_sec = (time_t)(at / 1000000000u),
-				   .tv_nsec = (long)(at % 1000000000u) };
-	while (!p->stop && !p->closed && !p->answered && rc == 0)
-		rc = pthread_cond_timedwait(&p->changed, &p->lock, &until);
+	while (!p->stop && !p->closed && !p->answered) {
+		const uint64_t at = next_look(p, began);
+		const struct timespec until = { .tv_sec = (time_t)(at / 1000000000u),
+						.tv_nsec = (long)(at % 1000000000u) };
+
+		if (rn_now_ns() >= at)
+			break;
+		pthread_cond_timedwait(&p->changed, &p->lock, &until);
+	}
 	p->answered = false;
 }
 

@@ -127,6 +127,9 @@ static int check_op(struct nfs4_compound *c)
 }
 
 #define REPEATS_MOST 8u /* obstacles that one operation waits for, one after the other */
+/* Holders answer a recall within a round trip or two, or have to write data first. The client sleeps 0.1 s
+ * and more after NFS4ERR_DELAY, so a short wait is worth while; nfsd's is as long. */
+#define DELEG_PATIENCE_NS (30 * 1000000ull)
 
 void nfs4_repeat_no_more(struct nfs4_compound *c)
 {
@@ -149,6 +152,8 @@ bool nfs4_is_repeated(const struct nfs4_compound *c, int status)
 		return false;
 	if (rpc_is_prompt(c->req) && vfs_worker_is_declining(c->req->worker->vfs))
 		return true;
+	if (status == NFS4_HELD)
+		return !c->waited;
 	return status == NFS4ERR_DELAY && c->obstacle && c->repeats < REPEATS_MOST;
 }
 
@@ -159,6 +164,33 @@ static int repeat(struct nfs4_compound *c, int rc)
 	nfs4_repeat_no_more(c);
 	rn_arena_rewind(&c->req->arena, c->run_at);
 	return c->op->run(c, c->args);
+}
+
+/* A delegation has ended, or the patience. */
+static void look_again(struct rpc_request *req)
+{
+	struct nfs4_compound *c = req->op;
+
+	c->waited = req->must_answer;
+	req->must_answer = false;
+	nfs4_compound_rehome(c);
+	nfs4_compound_resume(c, repeat(c, 0));
+}
+
+/* Waits, as calls of NFSv3 do, until a delegation has ended. NFS4_OK: no call may wait any more, or too
+ * many do. */
+static int await_return(struct nfs4_compound *c)
+{
+	const struct rpc_server *server = c->req->server;
+	const uint64_t now = rn_now_ns();
+
+	if (c->req->wait_until_ns == 0)
+		c->req->wait_until_ns = now + DELEG_PATIENCE_NS;
+	c->waited = !server->park || now >= c->req->wait_until_ns;
+	if (!c->waited && server->park(server->park_ctx, c->req, look_again))
+		return NFS4_PENDING;
+	c->waited = true;
+	return NFS4_OK;
 }
 
 /* Takes back what the operation under way has put, so that it can run again. */
@@ -212,9 +244,12 @@ static int repeat_op(struct nfs4_compound *c, int status)
 		return move(c);
 	}
 	while (nfs4_is_repeated(c, status)) {
-		c->repeats++;
+		const bool held = status == NFS4_HELD;
+
 		unput(c);
-		status = c->obstacle_hooks->await(c, c->obstacle, repeat);
+		if (!held)
+			c->repeats++;
+		status = held ? await_return(c) : c->obstacle_hooks->await(c, c->obstacle, repeat);
 		if (status == NFS4_OK)
 			status = repeat(c, 0);
 	}
@@ -368,6 +403,7 @@ static int end_op(struct nfs4_compound *c, int status)
 		c->seq_hooks->done(c, status);
 	nfs4_repeat_no_more(c);
 	c->repeats = 0;
+	c->req->wait_until_ns = 0;
 	c->done++;
 	c->index++;
 	count_op(c, status);

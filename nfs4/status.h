@@ -3,7 +3,19 @@
 #ifndef RN_NFS4_STATUS_H
 #define RN_NFS4_STATUS_H
 
+#include <stdbool.h>
+
 #include "nfs4/proto.h"
+
+/* -VFS_EDELEG: another client's delegation is in the way, and nothing was done. The loop over a COMPOUND
+ * waits for it a while and runs the operation again; NFS4ERR_DELAY to the client (nfs4_status_for). */
+#define NFS4_HELD (-4)
+
+/* True if the same may succeed later, though the caller does nothing. */
+static inline bool nfs4_is_later(int status)
+{
+	return status == NFS4ERR_DELAY || status == NFS4_HELD;
+}
 
 /* rc is 0 or -errno. Minor version 0 has fewer status codes than 1 and 2. */
 int nfs4_status(uint32_t minor, int rc);

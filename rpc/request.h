@@ -71,9 +71,11 @@ struct rpc_request {
 	size_t args_at;		    /* offset of the arguments in the segments, bytes */
 	const struct rpc_proc *proc;
 	void *program_ctx;
-	void *args;	       /* in the arena */
-	size_t arena_at;       /* used bytes of the arena behind the arguments */
-	bool must_answer;      /* RPC_RUN_AGAIN is not allowed */
+	void *args;	  /* in the arena */
+	size_t arena_at;  /* used bytes of the arena behind the arguments */
+	bool must_answer; /* RPC_RUN_AGAIN is not allowed */
+	uint64_t
+		wait_until_ns; /* CLOCK_MONOTONIC: to the end of its wait if it is parked; 0: the longest */
 	void *op;	       /* state of the handler across a pending step, in the arena */
 	struct drc_entry *drc; /* in-progress entry, or NULL */
 	struct rpc_server *server;

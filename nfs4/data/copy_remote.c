@@ -101,7 +101,7 @@ static void stored(struct vfs_io *io)
 		copy->offload.committed = VFS_UNSTABLE;
 	if (copy->remote.read.eof && bytes == copy->remote.read.got)
 		copy->count = copy->copied + bytes;
-	if (status != NFS4_OK && status != NFS4ERR_DELAY && copy->copied > 0)
+	if (status != NFS4_OK && !nfs4_is_later(status) && copy->copied > 0)
 		status = NFS4_OK;
 	nfs4_copy_end_piece(copy, status, bytes);
 }

@@ -101,7 +101,7 @@ static void piece_done(struct vfs_copy *v)
 	nfs4_two_files_end(&p->files);
 	if (!v->stable)
 		copy->offload.committed = VFS_UNSTABLE;
-	if (status != NFS4_OK && status != NFS4ERR_DELAY && copy->copied > 0)
+	if (status != NFS4_OK && !nfs4_is_later(status) && copy->copied > 0)
 		status = NFS4_OK;
 	nfs4_copy_end_piece(copy, status, v->result > 0 ? (uint32_t)v->result : 0);
 }

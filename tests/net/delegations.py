@@ -22,6 +22,7 @@ WANT_READ, WANT_WRITE, WANT_ANY, WANT_NO, WANT_CANCEL, SIGNAL, PUSH = 0x100, 0x2
 NOT_WANTED, CONTENTION, RESOURCE, NOT_SUPP, WRITE_NOT_SUPP, CANCELLED, IS_DIR = 0, 1, 2, 3, 4, 7, 8
 NOT_SUPP_UPGRADE, NOT_SUPP_DOWNGRADE = 5, 6
 MANY = 10000
+RETURNED = 20  # delegations that are returned at once
 
 
 class Called(n4.Client):
@@ -216,6 +217,32 @@ def test_recalled(t, d):
         if what.startswith("NFSv3"):
             t.equal(f"{what} is parked meanwhile", other.asked, 1)
     reader.close()
+
+
+def return_all(c):
+    """As Linux does, at once."""
+    for i in range(RETURNED):
+        told = c.await_callback(n4.CB_RECALL, i + 1)
+        c.delegreturn(told["fh"], told["stateid"])
+
+
+def test_returned(t, d):
+    """At once: the other's request waits for that and is not told to come again. On a machine that is busy elsewhere, some may be."""
+    mode = n4.bitmap(33) + opaque(u32(0o600))
+    for minor in (0, 1, 2):
+        holder, other = new_client(d, f"returns {minor}"), new_client(d, f"meets 4.{minor}", minor, n4.Client)
+        files = [delegated(t, d, holder, f"returned {minor} {i}") for i in range(RETURNED)]
+        thread = threading.Thread(target=return_all, args=(holder,), daemon=True)
+        thread.start()
+        told = 0
+        for _, fh, _, _ in files:
+            while (res := other.last(n4.putfh(fh), (n4.SETATTR, n4.ANONYMOUS + mode)))["status"] == n4.DELAY:
+                told += 1
+            t.equal("SETATTR", res["status"], n4.OK)
+        thread.join(60)
+        t.check(f"4.{minor}: some have waited", told < RETURNED, told)
+        holder.close()
+        other.close()
 
 
 def test_claimed(t, d):
@@ -483,7 +510,7 @@ def test_off():
 def main():
     t = Count()
     with Daemon({"one": OPTIONS}, SETTINGS) as d:
-        for test in (test_given, test_reasons, test_want, test_recalled, test_claimed, test_told_again, test_not_returned, test_away,
+        for test in (test_given, test_reasons, test_want, test_recalled, test_returned, test_claimed, test_told_again, test_not_returned, test_away,
                      test_hostile, test_many, test_restart):
             print(f"# {test.__name__}", flush=True)
             test(t, d)

@@ -29,6 +29,7 @@ READ_LT, WRITE_LT, READW_LT, WRITEW_LT = 1, 2, 3, 4
 MAY_NOTIFY_LOCK = 0x20  # flag of OPEN
 SHARE_READ, SHARE_WRITE, SHARE_BOTH = 1, 2, 3
 COPY, OFFLOAD_NO_REQS = 60, 10094
+ALLOCATE, SETXATTR = 59, 73
 OPEN_DOWNGRADE, SECINFO, SECINFO_NO_NAME = 21, 33, 52
 BAD_STATEID, LOCKS_HELD, OPENMODE, DELEG_REVOKED, CLIENTID_BUSY = 10025, 10037, 10038, 10087, 10074
 CLAIM_NULL, CLAIM_PREVIOUS, CLAIM_DELEGATE_CUR, CLAIM_FH, CLAIM_DELEG_CUR_FH = 0, 1, 2, 4, 5
@@ -234,7 +235,7 @@ RESULTS = {
     TEST_STATEID: lambda x, res: res.update(each=[x.u32() for _ in range(x.u32())]),
     GET_DIR_DELEGATION: _dir_delegation,
     CREATE: lambda x, res: res.update(cinfo=x.take(20), attrset=_bitmap(x)),
-    **{op: lambda x, res: res.update(cinfo=x.take(20)) for op in (LINK, REMOVE)},
+    **{op: lambda x, res: res.update(cinfo=x.take(20)) for op in (LINK, REMOVE, SETXATTR)},
     RENAME: lambda x, res: res.update(cinfo=x.take(40)),
     EXCHANGE_ID: _exchange_id,
     CREATE_SESSION: _create_session,
