@@ -235,6 +235,8 @@ int vfs_deleg_ask(struct vfs_file *f, const struct vfs_file_use *u)
 	conflict = vfs_deleg_conflicts(f, u);
 	if (conflict)
 		vfs_deleg_recall(f, u);
+	else if (u->use == VFS_USE_WRITE)
+		vfs_lease_let_holder_write(f);
 	pthread_mutex_unlock(&f->lock);
 	return conflict ? -VFS_EDELEG : 0;
 }

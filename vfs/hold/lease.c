@@ -111,6 +111,16 @@ int vfs_lease_take(struct vfs_file *f, struct vfs_lease_fds *fds)
 	return rc;
 }
 
+void vfs_lease_let_holder_write(struct vfs_file *f)
+{
+	struct vfs_leases *ls = f->vfs->leases;
+
+	if (f->lease_fd < 0 || f->gated || f->is_dir || !vfs_leases_watch(ls, f, f->lease_fd, true))
+		return;
+	if (!vfs_gate_replace_lease(f))
+		vfs_leases_watch_data_no_more(ls, f->lease_fd);
+}
+
 bool vfs_lease_holds(const struct vfs_file *f)
 {
 	return f->lease_fd >= 0 &&

@@ -54,6 +54,10 @@ void vfs_lease_close(struct vfs *vfs, const struct vfs_lease_fds *fds);
 /* Takes the lease by fds->fd, which is the file's then, and -1 here. -EAGAIN: somebody has the file open, for a
  * lease: to write; -EOPNOTSUPP: the file system has no leases. */
 int vfs_lease_take(struct vfs_file *f, struct vfs_lease_fds *fds);
+/* The only client with a delegation of the file is about to write it, for which this server needs descriptors
+ * that would break the lease: a gate takes its place, so that local processes wait as before. Where that cannot
+ * be the lease stays, and is broken. */
+void vfs_lease_let_holder_write(struct vfs_file *f);
 /* True if the file has a lease that nobody has broken. A gate is never broken. */
 bool vfs_lease_holds(const struct vfs_file *f);
 /* Gives up the lease, if the file has one: returns the descriptor for the caller to close, or -1. */

@@ -60,6 +60,11 @@ bool vfs_leases_watch(struct vfs_leases *ls, const struct vfs_file *f, int fd, b
 	return fanotify_mark(ls->changes, FAN_MARK_ADD, events, AT_FDCWD, vfs_proc_path(fd).s) == 0;
 }
 
+void vfs_leases_watch_data_no_more(struct vfs_leases *ls, int fd)
+{
+	fanotify_mark(ls->changes, FAN_MARK_REMOVE, FAN_MODIFY, AT_FDCWD, vfs_proc_path(fd).s);
+}
+
 void vfs_leases_unwatch(struct vfs_leases *ls, const struct vfs_file *f, int fd)
 {
 	const uint64_t events = f->is_dir ? DIR_CHANGES : CHANGES | FAN_MODIFY;

@@ -40,6 +40,8 @@ int vfs_leases_own(const struct vfs_leases *ls, int fd);
 /* Under f->lock: events of the file, by a descriptor of it that stays open. data: of changes of its data,
  * too. False: there are none. */
 bool vfs_leases_watch(struct vfs_leases *ls, const struct vfs_file *f, int fd, bool data);
+/* Ends what data has added. */
+void vfs_leases_watch_data_no_more(struct vfs_leases *ls, int fd);
 void vfs_leases_unwatch(struct vfs_leases *ls, const struct vfs_file *f, int fd);
 
 #endif

@@ -70,10 +70,11 @@ static int mark(const struct vfs_file *f, unsigned how)
 			     vfs_proc_path(f->lease_fd).s);
 }
 
-/* True if nobody else has the file open or mapped, at this moment. */
-static bool is_alone(int fd)
+/* F_WRLCK: true if nobody else has the file open or mapped, at this moment. F_RDLCK: if nobody has it open to write.
+ * There is no lease by fd then. */
+static bool is_alone(int fd, int type)
 {
-	const bool alone = fcntl(fd, F_SETLEASE, F_WRLCK) == 0;
+	const bool alone = fcntl(fd, F_SETLEASE, type) == 0;
 	const int error = errno;
 
 	if (alone)
@@ -89,7 +90,8 @@ static void count(struct vfs_file *f, uint32_t by)
 	f->gated = by == 1;
 }
 
-int vfs_gate_take(struct vfs_file *f, int probe)
+/* Takes the gate if the lease of that type could be had by fd. */
+static int take(struct vfs_file *f, int fd, int type)
 {
 	int rc;
 
@@ -99,11 +101,21 @@ int vfs_gate_take(struct vfs_file *f, int probe)
 		count(f, (uint32_t)-1);
 		return rc;
 	}
-	if (is_alone(probe))
+	if ((type == F_WRLCK || fcntl(fd, F_GETLEASE) == type) && is_alone(fd, type))
 		return 0;
 	rc = errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -EAGAIN;
 	vfs_gate_drop(f);
 	return rc;
+}
+
+int vfs_gate_take(struct vfs_file *f, int probe)
+{
+	return take(f, probe, F_WRLCK);
+}
+
+bool vfs_gate_replace_lease(struct vfs_file *f)
+{
+	return vfs_gate_possible(f->vfs) && take(f, f->lease_fd, F_RDLCK) == 0;
 }
 
 void vfs_gate_drop(struct vfs_file *f)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The gate of a file that a client has a write delegation of: every local process that opens the
- * file, in whatever mode, waits until the delegation has ended. A lease of the kernel cannot be had
+ * The gate of a file that a client has a write delegation of, or writes though it has a read delegation:
+ * every local process that opens the file, in whatever mode, waits until the delegation has ended. A lease of the kernel cannot be had
  * for that, since it would allow this server one open file description only.
  *
  * The file is marked for the kernel's permission events of opens (FAN_OPEN_PERM, fanotify(7)). Then
@@ -9,7 +9,10 @@
  * description, ours, and mapped by nobody. The kernel counts a description before it asks for
  * permission, so no open is missed: it has been counted when the lease is tried, or sees the mark.
  *
- * A gate has a descriptor (O_PATH) in vfs_file.lease_fd and counts as a lease there: that it is marked
+ * For a read delegation, whose lease it replaces (F_RDLCK), only descriptors to write matter: F_SETLEASE is tried
+ * again by the lease's descriptor behind the mark, and given up.
+ *
+ * A gate has a descriptor (O_PATH, or the lease's before) in vfs_file.lease_fd and counts as a lease there: that it is marked
  * for changes without a descriptor, its budget and the table of leases are those of vfs/hold/lease.h.
  * The mark also tells of truncate(2) by a path, which opens nothing.
  *
@@ -41,6 +44,9 @@ void vfs_gate_probe_close(struct vfs *vfs, const struct vfs_gate_probe *p);
 
 /* Puts the gate up; f->lease_fd is its descriptor. -EAGAIN: somebody has the file open; -EOPNOTSUPP. */
 int vfs_gate_take(struct vfs_file *f, int probe);
+/* Puts the gate up in place of the unbroken lease of a file with read delegations, unless somebody has the
+ * file open to write. False: the lease stays as it is. The file is watched for changes of data before. */
+bool vfs_gate_replace_lease(struct vfs_file *f);
 /* Takes the gate away: local opens go on. */
 void vfs_gate_drop(struct vfs_file *f);
 
