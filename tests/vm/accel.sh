@@ -26,9 +26,9 @@ kvm_usable() {
 	[ -w /dev/kvm ] && grep -qwE 'vmx|svm' /proc/cpuinfo
 }
 
-# accels KERNEL: what to try, one after the other.
+# accels [KERNEL]: what to try, one after the other.
 accels() {
-	[ "$1" != uml ] || { echo uml uml; return; }
+	[ "${1:-}" != uml ] || { echo uml uml; return; }
 	case ${RINGNFS_VM_ACCEL:-auto} in
 	kvm) echo kvm kvm ;;
 	tcg) echo tcg tcg ;;
