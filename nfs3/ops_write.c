@@ -200,6 +200,7 @@ const struct nfs3_proc nfs3_proc_commit = {
 		.run = proc_commit,
 	},
 	/* Not listed: NOSPC, DQUOT and FBIG (a late write may fail only when it is
-	 * written back), INVAL and ISDIR (no regular file). */
-	.errors = NFS3_ERRORS(NFS3_E_SPACE | NFS3_E_FBIG | NFS3_E_INVAL | NFS3_E_ISDIR),
+	 * written back), INVAL and ISDIR (no regular file), ROFS. */
+	.errors = NFS3_ERRORS(NFS3_E_SPACE | NFS3_E_FBIG | NFS3_E_INVAL | NFS3_E_ISDIR |
+			      NFS3_E_ROFS),
 };

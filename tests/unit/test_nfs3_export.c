@@ -49,6 +49,11 @@ Test(nfs3_export, read_only)
 	fix_put_sattr_mode(c, 0600);
 	xdr_put_bool(c, false);
 	cr_expect_eq(status(), NFS3ERR_ROFS);
+	c = call(NFSPROC3_COMMIT);
+	fix_put_fh(c, &x);
+	xdr_put_u64(c, 0);
+	xdr_put_u32(c, 0);
+	cr_expect_eq(status(), NFS3ERR_ROFS);
 	c = call(NFSPROC3_ACCESS);
 	fix_put_fh(c, &x);
 	xdr_put_u32(c, 0x3f);

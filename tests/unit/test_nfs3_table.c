@@ -159,7 +159,7 @@ static const struct {
 	{ &nfs3_proc_fsstat, 0, 0 },
 	{ &nfs3_proc_fsinfo, 0, 0 },
 	{ &nfs3_proc_pathconf, 0, 0 },
-	{ &nfs3_proc_commit, 0, E(SPACE) | E(FBIG) | E(INVAL) | E(ISDIR) },
+	{ &nfs3_proc_commit, 0, E(SPACE) | E(FBIG) | E(INVAL) | E(ISDIR) | E(ROFS) },
 };
 /* clang-format on */
 
