@@ -74,16 +74,22 @@ int vfs_may_read(struct vfs_ctx *ctx, struct vfs_node *n)
 	return check_read(ctx, n);
 }
 
+int vfs_check_unsealed(const struct statx *sx)
+{
+	return sx->stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND) ? -EPERM : 0;
+}
+
 int vfs_may_write(struct vfs_ctx *ctx, struct vfs_node *n)
 {
 	struct statx sx;
-	int rc = check_data(ctx, n, &sx);
+	int owner = check_data(ctx, n, &sx), rc;
 
-	if (rc < 0)
-		return rc;
+	if (owner < 0)
+		return owner;
 	if (ctx->access.flags & VFS_RO)
 		return -EROFS;
-	return rc == 1 ? 0 : vfs_access_check(ctx, n, W_OK);
+	rc = vfs_check_unsealed(&sx);
+	return rc < 0 || owner ? rc : vfs_access_check(ctx, n, W_OK);
 }
 
 static int may_read_now(struct vfs_io *io)
@@ -113,6 +119,17 @@ int vfs_io_may_read(struct vfs_io *io)
 	return rc == 0 ? vfs_deleg_check(io->ctx, io->node, VFS_USE_READ) : rc;
 }
 
+/* For a file that was opened before. The attributes alone are asked for, which every file system keeps in
+ * memory. */
+static int check_unsealed_now(const struct vfs_node *n)
+{
+	struct statx sx;
+
+	if (statx(n->path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &sx) != 0)
+		return -errno;
+	return vfs_check_unsealed(&sx);
+}
+
 int vfs_io_may_write(const struct vfs_io *io)
 {
 	int rc;
@@ -120,7 +137,9 @@ int vfs_io_may_write(const struct vfs_io *io)
 	if (!io->opened)
 		return vfs_may_write(io->ctx, io->node);
 	rc = check_regular(io->node);
-	return rc == 0 && (io->ctx->access.flags & VFS_RO) ? -EROFS : rc;
+	if (rc == 0 && (io->ctx->access.flags & VFS_RO))
+		rc = -EROFS;
+	return rc == 0 ? check_unsealed_now(io->node) : rc;
 }
 
 int vfs_open_check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)

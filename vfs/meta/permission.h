@@ -8,11 +8,17 @@
 
 #include "vfs/io.h"
 
+struct statx;
+
 /* vfs_may_read and vfs_may_write for an operation on data, which may be on a file that was opened
  * before. */
 /* Sets io->attr if it looks at them. */
 int vfs_io_may_read(struct vfs_io *io);
 int vfs_io_may_write(const struct vfs_io *io);
+/* -EPERM if the file is immutable or for appending only (chattr(1)), else 0. The kernel asks that when a file is
+ * opened, and not all file systems ask again: descriptors that are kept for later calls must not outlast it.
+ * Whoever changes data asks before each change. */
+int vfs_check_unsealed(const struct statx *sx);
 
 /* True if gid is the credential's group or one of its supplementary groups. */
 bool vfs_cred_has_group(const struct vfs_cred *cred, uint32_t gid);

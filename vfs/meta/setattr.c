@@ -228,8 +228,8 @@ int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setatt
 	if (check_ctime && other_time(&sx.stx_ctime, check_ctime))
 		return -EDOM;
 	rc = check_owner_rules(ctx, n, sa, &sx);
-	if (rc == 0 && sa->set_size && !sa->opened)
-		rc = vfs_may_write(ctx, n);
+	if (rc == 0 && sa->set_size)
+		rc = sa->opened ? vfs_check_unsealed(&sx) : vfs_may_write(ctx, n);
 	if (rc == 0)
 		rc = may_be_news(n, sa) ? vfs_dir_attrs_begin(ctx, n, &change)
 					: vfs_file_change_begin(ctx, n, &change);
