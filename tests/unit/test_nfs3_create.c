@@ -64,24 +64,27 @@ Test(nfs3_create, unchecked_and_guarded)
 	cr_expect_eq(create("y", NFS3_GUARDED, 0600), NFS3_OK);
 }
 
-Test(nfs3_create, unchecked_truncates_if_asked)
+Test(nfs3_create, unchecked_sets_the_size_that_it_asks_for)
 {
-	struct xdr_out *c;
+	static const uint64_t sizes[] = { 5, 2, 0, 4096 };
 	struct fix_attr a;
 
 	NEED_FIXTURE();
 	make_file("x", "abc", 0600);
-	c = call_name(NFSPROC3_CREATE, "x");
-	xdr_put_u32(c, NFS3_UNCHECKED);
-	for (int i = 0; i < 3; i++)
-		xdr_put_bool(c, false);
-	xdr_put_bool(c, true);
-	xdr_put_u64(c, 0);
-	xdr_put_u32(c, 0);
-	xdr_put_u32(c, 0);
-	cr_assert_eq(status(), NFS3_OK);
-	made(&a);
-	cr_expect_eq(a.size, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		struct xdr_out *c = call_name(NFSPROC3_CREATE, "x");
+
+		xdr_put_u32(c, NFS3_UNCHECKED);
+		for (int k = 0; k < 3; k++)
+			xdr_put_bool(c, false);
+		xdr_put_bool(c, true);
+		xdr_put_u64(c, sizes[i]);
+		xdr_put_u32(c, 0);
+		xdr_put_u32(c, 0);
+		cr_assert_eq(status(), NFS3_OK);
+		made(&a);
+		cr_expect_eq(a.size, sizes[i]);
+	}
 }
 
 Test(nfs3_create, exclusive_knows_its_verifier)
