@@ -47,6 +47,7 @@ struct vfs_syncing {
 /* A change of a file under way (vfs/hold/file_change.h); vfs/'s own. */
 struct vfs_file_change {
 	_Atomic uint32_t *count; /* NULL: it is not counted */
+	uint32_t by;		 /* its part of the count */
 };
 
 struct vfs_io {

@@ -128,7 +128,8 @@ const struct vfs_fh *vfs_node_fh(const struct vfs_node *n);
 int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out);
 /* All or nothing as far as the kernel allows: checked for permission first, the size set first of
  * all. check_ctime, if not NULL: -EDOM when the node's ctime is another (sattrguard3; nfs3 maps it
- * to NOT_SYNC). */
+ * to NOT_SYNC), and -EAGAIN while another change of the node is under way: no change through us comes
+ * between the comparison and what is set. */
 int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
 		const struct timespec *check_ctime);
 /* Gives n the time of its last change, and with it another change attribute, on behalf of a client that

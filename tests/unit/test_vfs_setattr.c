@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "vfs/hold/file_change.h"
 #include "vfs_fixture.h"
 
 static struct vfs_setattr size_to(uint64_t size)
@@ -257,6 +258,39 @@ Test(vfs_setattr, the_guard_compares_ctime)
 	cr_expect_eq(must_getattr(&f.ctx, n).mode & 07777, 0644);
 	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, &a.ctime), 0);
 	cr_expect_eq(must_getattr(&f.ctx, n).mode & 07777, 0600);
+	vfs_node_put(n);
+	fixture_close(&f);
+}
+
+/* Each change of the file meets the guarded one that is under way. */
+Test(vfs_setattr, nothing_comes_between_the_guard_and_the_change)
+{
+	struct vfs_setattr mode = { .set_mode = true, .mode = 0600 };
+	const struct vfs_setattr cut = { .set_size = true };
+	struct vfs_create truncation = { .how = VFS_UNCHECKED, .sa = &cut };
+	struct vfs_node *n, *again;
+	struct vfs_file_change other;
+	struct timespec ctime;
+	struct fixture f;
+
+	fixture_open(&f, 0);
+	n = must_create(&f.ctx, f.root, "a", 0644);
+	ctime = must_getattr(&f.ctx, n).ctime;
+	cr_assert_eq(vfs_file_change_begin(&f.ctx, n, &other), 0);
+	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, &ctime), -EAGAIN, "a change is under way");
+	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, NULL), 0);
+	vfs_file_change_end(&other);
+	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, &ctime), -EDOM);
+
+	cr_assert_eq(vfs_file_change_begin_alone(&f.ctx, n, &other), 0);
+	ctime = must_getattr(&f.ctx, n).ctime;
+	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, &ctime), -EAGAIN);
+	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, NULL), -EAGAIN);
+	cr_expect_eq(vfs_create(&f.ctx, f.root, "a", 1, &truncation, &again), -EAGAIN);
+	cr_expect_eq(vfs_link(&f.ctx, n, f.root, "b", 1, NULL), -EAGAIN);
+	cr_expect_eq(vfs_remove(&f.ctx, f.root, "a", 1, NULL), -EAGAIN);
+	vfs_file_change_end(&other);
+	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, &ctime), 0, "none was made");
 	vfs_node_put(n);
 	fixture_close(&f);
 }

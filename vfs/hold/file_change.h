@@ -13,6 +13,9 @@
  * Both counts are sequentially consistent, so of a change and a delegation at the same time at least
  * one sees the other. Files whose handles share a slot only lose a delegation now and then.
  *
+ * A change that has been made conditional on the state of the file is counted alone: it begins only if no other is
+ * under way in the slot, and none begins before it has ended. Nobody waits: -EAGAIN, and the client comes again.
+ *
  * A change of which no delegation must know needs no count: that of a file just made, which nobody
  * else knows.
  */
@@ -25,12 +28,15 @@
 /* The slot of a file, by the part of its handle that is the same in all exports. */
 unsigned vfs_file_slot(const struct vfs_fh *fh);
 
-/* Counts the change of a file that has no node yet. Its delegations are the caller's to check. */
-void vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_file_change *c);
-/* Counts and checks. 0, or -VFS_EDELEG: then nothing has begun. Nothing is counted for what is neither a
+/* Counts the change of a file that has no node yet. Its delegations are the caller's to check. 0, or -EAGAIN:
+ * nothing is counted. */
+int vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_file_change *c);
+/* Counts and checks. 0, -VFS_EDELEG or -EAGAIN: then nothing has begun. Nothing is counted for what is neither a
  * regular file nor a directory. vfs/names/entry_change.h is for the entries of a directory. */
 int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
-/* The same for a change of which holders of a directory's delegations may be told afterwards (vfs/hold/news.h):
+/* The same, counted alone, and of every type. */
+int vfs_file_change_begin_alone(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
+/* As vfs_file_change_begin, for a change of which holders of a directory's delegations may be told afterwards (vfs/hold/news.h):
  * only those that do not take news of it are in the way. */
 int vfs_dir_attrs_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
 /* Does nothing if c counts nothing. */

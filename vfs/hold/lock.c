@@ -218,8 +218,9 @@ int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
 	if (rc != 0)
 		return rc;
 	/* No delegation is given until the lock is there to see. */
-	vfs_file_change_count(ctx->vfs, &n->fh, &change);
-	rc = vfs_deleg_check(ctx, n, use_of(r));
+	rc = vfs_file_change_count(ctx->vfs, &n->fh, &change);
+	if (rc == 0)
+		rc = vfs_deleg_check(ctx, n, use_of(r));
 	if (rc == 0)
 		rc = vfs_mirror_prepare(ctx, n, o->file, r->type);
 	if (rc == 0)

@@ -211,6 +211,32 @@ static bool other_time(const struct statx_timestamp *a, const struct timespec *b
 	return a->tv_sec != b->tv_sec || (long)a->tv_nsec != b->tv_nsec;
 }
 
+/* Compares and sets: from the second look on nobody else changes the file through us. */
+static int begin_guarded(struct vfs_ctx *ctx, struct vfs_node *n, const struct timespec *ctime,
+			 struct vfs_file_change *change)
+{
+	struct statx sx;
+	int rc = vfs_file_change_begin_alone(ctx, n, change);
+
+	if (rc != 0)
+		return rc;
+	rc = vfs_node_stat(n, &sx);
+	if (rc == 0 && other_time(&sx.stx_ctime, ctime))
+		rc = -EDOM;
+	if (rc != 0)
+		vfs_file_change_end(change);
+	return rc;
+}
+
+static int begin(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
+		 const struct timespec *check_ctime, struct vfs_file_change *change)
+{
+	if (check_ctime)
+		return begin_guarded(ctx, n, check_ctime, change);
+	return may_be_news(n, sa) ? vfs_dir_attrs_begin(ctx, n, change)
+				  : vfs_file_change_begin(ctx, n, change);
+}
+
 int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
 		const struct timespec *check_ctime)
 {
@@ -231,8 +257,7 @@ int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setatt
 	if (rc == 0 && sa->set_size)
 		rc = sa->opened ? vfs_check_unsealed(&sx) : vfs_may_write(ctx, n);
 	if (rc == 0)
-		rc = may_be_news(n, sa) ? vfs_dir_attrs_begin(ctx, n, &change)
-					: vfs_file_change_begin(ctx, n, &change);
+		rc = begin(ctx, n, sa, check_ctime, &change);
 	if (rc != 0)
 		return rc;
 	rc = apply(ctx, n, sa);

@@ -71,8 +71,9 @@ int vfs_entry_change_begin(struct vfs_ctx *ctx, const struct vfs_entry_wish *w,
 	int rc;
 
 	*out = (struct vfs_entry_change){ .dir = w->dir };
-	vfs_file_change_count(ctx->vfs, &w->dir->fh, &out->count);
-	rc = check(ctx, w, out);
+	rc = vfs_file_change_count(ctx->vfs, &w->dir->fh, &out->count);
+	if (rc == 0)
+		rc = check(ctx, w, out);
 	if (rc != 0)
 		vfs_file_change_end(&out->count);
 	return rc;

@@ -138,26 +138,34 @@ static int begin_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vf
 	return rc;
 }
 
+static int check_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
+		      const struct vfs_fh *fh, struct vfs_named_file *out)
+{
+	struct vfs_file *f;
+	int rc;
+
+	if (!out->node)
+		return begin_held(ctx, dir, name, fh, out);
+	if (!may_be_delegated(out->node->type))
+		return 0;
+	f = vfs_file_find(out->node);
+	rc = check_delegs(ctx, dir, f, out->node->type);
+	vfs_file_put(f);
+	return rc;
+}
+
 int vfs_named_file_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 			 struct vfs_named_file *out)
 {
-	struct vfs_file *f;
 	struct vfs_fh fh;
-	int rc = 0;
+	int rc;
 
 	*out = (struct vfs_named_file){ 0 };
 	if (find_cached(ctx, dir, name, &fh, &out->node) != 0)
 		return 0;
-	vfs_file_change_count(ctx->vfs, &fh, &out->change);
-	if (!any_held(ctx->vfs))
-		return 0;
-	if (out->node && may_be_delegated(out->node->type)) {
-		f = vfs_file_find(out->node);
-		rc = check_delegs(ctx, dir, f, out->node->type);
-		vfs_file_put(f);
-	} else if (!out->node) {
-		rc = begin_held(ctx, dir, name, &fh, out);
-	}
+	rc = vfs_file_change_count(ctx->vfs, &fh, &out->change);
+	if (rc == 0 && any_held(ctx->vfs))
+		rc = check_held(ctx, dir, name, &fh, out);
 	if (rc != 0)
 		vfs_named_file_end(out, false);
 	return rc;
