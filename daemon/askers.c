@@ -2,6 +2,7 @@
 #include "daemon/askers.h"
 
 #include <pthread.h>
+#include <sodium.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,10 @@
 #include "lib/fair_queue.h"
 #include "lib/host.h"
 
-#define NETWORKS 64u	  /* networks whose numbers collide share their turns */
-#define WAITING_MAX 4096u /* most questions that wait, of all networks */
-#define NETWORK_MAX 256u  /* most of one network */
+#define NETWORKS 64u /* networks whose hashes collide share their turns and places */
+#define OWN NETWORKS /* the server itself, as a network */
+#define NETWORK_MAX                                                                                \
+	256u /* most questions that wait, of one network; so others cannot take its places */
 #define QUANTUM 1u
 #define SLOW_SECONDS 2	  /* seconds after which an answer that has not come is logged */
 #define QUIET_SECONDS 60  /* between two messages */
@@ -32,7 +34,7 @@ struct network {
 
 struct line { /* one for each kind */
 	struct rn_fq queue;
-	struct network network[NETWORKS];
+	struct network network[NETWORKS + 1];
 	unsigned running;
 	unsigned most; /* threads that may work on it */
 };
@@ -47,7 +49,9 @@ struct question {
 
 struct askers {
 	struct askers_config cfg;
-	pthread_mutex_t lock; /* guards all members below; a leaf */
+	uint8_t key
+		[crypto_shorthash_KEYBYTES]; /* of the hash of networks: nobody can aim at another's */
+	pthread_mutex_t lock;		     /* guards all members below; a leaf */
 	pthread_cond_t work;
 	pthread_cond_t ended; /* a thread has */
 	struct line line[ASK_KINDS];
@@ -64,6 +68,7 @@ struct askers *askers_new(const struct askers_config *cfg)
 	if (!a)
 		return NULL;
 	a->cfg = *cfg;
+	crypto_shorthash_keygen(a->key);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_mutex_init(&a->lock, NULL);
@@ -75,23 +80,22 @@ struct askers *askers_new(const struct askers_config *cfg)
 
 		rn_fq_init(&l->queue, QUANTUM);
 		l->most = threads_of[k];
-		for (unsigned i = 0; i < NETWORKS; i++)
+		for (unsigned i = 0; i <= NETWORKS; i++)
 			rn_fq_flow_init(&l->network[i].flow);
 	}
 	return a;
 }
 
-static unsigned network_index(const struct sockaddr *peer)
+static unsigned network_index(const struct askers *a, const struct sockaddr *peer)
 {
 	struct rn_host network;
-	uint32_t h = 2166136261u;
+	uint64_t h;
 
 	if (!peer)
-		return 0;
+		return OWN;
 	rn_network_of(peer, &network);
-	for (size_t i = 0; i < sizeof(network); i++)
-		h = (h ^ ((const uint8_t *)&network)[i]) * 16777619u;
-	return (h ^ h >> 15) % NETWORKS;
+	crypto_shorthash((uint8_t *)&h, (const uint8_t *)&network, sizeof(network), a->key);
+	return h % NETWORKS;
 }
 
 static struct question *question_of(const struct rn_fq_item *item)
@@ -115,7 +119,7 @@ static struct question *take(struct askers *a)
 		struct rn_fq_item *item = NULL;
 
 		if (l->running < l->most)
-			item = rn_fq_pop_if(&l->queue, NETWORKS, may_run, l);
+			item = rn_fq_pop_if(&l->queue, NETWORKS + 1, may_run, l);
 		if (!item)
 			continue;
 		struct question *q = question_of(item);
@@ -218,7 +222,7 @@ static void start_thread(struct askers *a)
 /* Under the lock. */
 static bool push(struct askers *a, struct question *q)
 {
-	if (a->closed || a->waiting >= WAITING_MAX || q->network->waiting >= NETWORK_MAX)
+	if (a->closed || q->network->waiting >= NETWORK_MAX)
 		return false;
 	a->waiting++;
 	q->network->waiting++;
@@ -239,7 +243,7 @@ bool askers_ask(struct askers *a, enum asker_kind kind, const struct sockaddr *p
 	if (!q)
 		return false;
 	*q = (struct question){ .line = &a->line[kind],
-				.network = &a->line[kind].network[network_index(peer)],
+				.network = &a->line[kind].network[network_index(a, peer)],
 				.run = run,
 				.job = job };
 	pthread_mutex_lock(&a->lock);

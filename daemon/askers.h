@@ -30,7 +30,7 @@ struct askers_config {
 
 struct askers *askers_new(const struct askers_config *cfg); /* NULL: no memory */
 /* Has run(job, false) called by a thread that may wait, on behalf of the peer; NULL: the server
- * itself. False: too many wait already; run is not called. */
+ * itself. False: too many of its network wait already; run is not called. */
 bool askers_ask(struct askers *a, enum asker_kind kind, const struct sockaddr *peer,
 		void (*run)(void *job, bool cancelled), void *job);
 /* Takes no more questions; waiting ones are run as cancelled. */
