@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "vfs/node/node.h"
+#include "vfs/worker/acting.h"
 #include "vfs_fixture.h"
 
 static int move(struct vfs_ctx *ctx, struct vfs_node *from_dir, const char *from,
@@ -157,6 +158,47 @@ Test(vfs_names, sticky_directories)
 	cr_expect_eq(vfs_remove(&other, f.root, "a", 1, NULL), -EPERM);
 	cr_expect_eq(move(&other, f.root, "a", f.root, "b"), -EPERM);
 	cr_expect_eq(vfs_remove(&mine, f.root, "a", 1, NULL), 0);
+	fixture_close(&f);
+}
+
+static bool hardlinks_are_protected(void)
+{
+	FILE *f = fopen("/proc/sys/fs/protected_hardlinks", "r");
+	int c = f ? fgetc(f) : '0';
+
+	if (f)
+		fclose(f);
+	return c == '1';
+}
+
+/* The kernel's server links whatever the client names, and its directory and flags alone may forbid it. */
+Test(vfs_names, links_to_what_is_another_users)
+{
+	struct fixture f;
+	struct vfs_ctx user;
+	struct vfs_node *n, *open_dir, *closed;
+
+	if (!hardlinks_are_protected())
+		cr_skip_test("fs.protected_hardlinks is off here");
+	fixture_open(&f, FIX_MAC);
+	open_dir = must_mkdir(&f.ctx, f.root, "open", 0777);
+	closed = must_mkdir(&f.ctx, f.root, "closed", 0755);
+	n = must_create(&f.ctx, f.root, "readable", 0644);
+	user = as_user(&f, 1000, 100);
+	cr_expect_eq(vfs_link(&user, n, open_dir, "l", 1, NULL), 0);
+	cr_expect_eq(vfs_link(&user, n, closed, "l", 1, NULL), -EACCES);
+	cr_expect_eq(vfs_link(&user, open_dir, open_dir, "d", 1, NULL), -EPERM);
+	/* The right goes with the call. */
+	cr_expect_eq(vfs_act_as_caller(&user), 0);
+	cr_expect_eq(linkat(AT_FDCWD, in_export(&f, "readable"), AT_FDCWD,
+			    in_export(&f, "open/again"), 0),
+		     -1);
+	cr_expect_eq(errno, EPERM);
+	be_root(&f);
+	cr_expect_eq(must_getattr(&f.ctx, n).nlink, 2);
+	vfs_node_put(n);
+	vfs_node_put(closed);
+	vfs_node_put(open_dir);
 	fixture_close(&f);
 }
 

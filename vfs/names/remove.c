@@ -22,6 +22,7 @@
 #include "vfs/names/making.h"
 #include "vfs/names/node_open.h"
 #include "vfs/worker/acting.h"
+#include "vfs/worker/personalities.h"
 
 /* An inode whose ctime changes with its names. */
 struct named {
@@ -325,6 +326,31 @@ int vfs_rename(struct vfs_ctx *ctx, const struct vfs_rename *r)
 }
 
 /* By way of /proc: a link to a bare descriptor needs a capability. */
+static int link_once(const struct vfs_node *n, const struct vfs_node *dir, const char *name)
+{
+	return linkat(AT_FDCWD, vfs_proc_path(n->path_fd).s, dir->path_fd, name,
+		      AT_SYMLINK_FOLLOW) == 0
+		       ? 0
+		       : -errno;
+}
+
+/*
+ * fs.protected_hardlinks refuses links to what the caller neither owns nor may write. It is a rule for programs of this
+ * machine: a client's kernel applies its own, and the kernel's server none. CAP_FOWNER lifts that rule and no other one
+ * of linkat(2): whether the caller may change the directory, and the file's flags, count as before.
+ */
+static int link_as_caller(struct vfs_ctx *ctx, const struct vfs_node *n, const struct vfs_node *dir,
+			  const char *name)
+{
+	int rc = link_once(n, dir, name);
+
+	if (rc != -EPERM || ctx->cred.uid == 0 || vfs_thread_add_fowner() != 0)
+		return rc;
+	rc = link_once(n, dir, name);
+	vfs_act_as_root(ctx);
+	return rc;
+}
+
 static int link_in(struct vfs_ctx *ctx, const struct vfs_node *n, struct vfs_node *dir,
 		   const char *name, struct vfs_dir_change *change)
 {
@@ -332,8 +358,7 @@ static int link_in(struct vfs_ctx *ctx, const struct vfs_node *n, struct vfs_nod
 	int rc;
 
 	vfs_dir_change_begin(&changing, ctx, dir, name, change);
-	rc = linkat(AT_FDCWD, vfs_proc_path(n->path_fd).s, dir->path_fd, name, AT_SYMLINK_FOLLOW);
-	rc = rc == 0 ? 0 : -errno;
+	rc = link_as_caller(ctx, n, dir, name);
 	vfs_dir_change_end(&changing, rc == 0);
 	return vfs_dir_error(dir, rc);
 }

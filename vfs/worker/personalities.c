@@ -76,6 +76,17 @@ int vfs_thread_obey_limits(void)
 	return obey_limits(&c);
 }
 
+int vfs_thread_add_fowner(void)
+{
+	struct caps c;
+	int rc = caps_get(&c);
+
+	if (rc < 0)
+		return rc;
+	c.d[CAP_TO_INDEX(CAP_FOWNER)].effective |= CAP_TO_MASK(CAP_FOWNER);
+	return caps_set(&c);
+}
+
 int vfs_worker_personalities(struct vfs_worker *w)
 {
 	struct caps c;

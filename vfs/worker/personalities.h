@@ -9,4 +9,8 @@ struct vfs_worker;
  * personalities. The thread is root afterwards. 0 or -errno. */
 int vfs_worker_personalities(struct vfs_worker *w);
 
+/* Gives this thread, which acts as a caller other than root, CAP_FOWNER beside the caller's rights. Becoming root takes
+ * it away again. 0 or -errno. */
+int vfs_thread_add_fowner(void);
+
 #endif
