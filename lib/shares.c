@@ -233,7 +233,7 @@ void rn_shares_tell(const struct rn_logger *log, const char *items, const struct
 
 	rn_host_text(&l->most, text);
 	rn_warn(log,
-		"%s: no room for all: %s has %zu of %zu, more than others; %" PRIu64 " made room, %" PRIu64
-		" were refused",
+		"%s: no room for all: %s has %zu of %zu, more than others; %" PRIu64
+		" made room, %" PRIu64 " were refused",
 		items, text, l->has, l->max, l->pushed_out, l->refused);
 }
