@@ -98,6 +98,14 @@ static void print_nesting(const json_t *answer)
 	json_array_foreach(json_object_get(answer, "no_line_in"), i, path)
 		printf("no line for the client in %s: what lies around it counts\n",
 		       json_string_value(path));
+	if (text(answer, "mount_below")) {
+		exports_print_text(answer, "mount_below", "", stdout);
+		printf(" is a mount of its own, %s\n",
+		       json_is_true(json_object_get(answer, "mount_shown"))
+			       ? "shown by crossmnt"
+			       : "not shown without crossmnt: clients see an empty directory, and "
+				 "MNT is refused");
+	}
 	if (!text(answer, "within"))
 		return;
 	printf("within ");

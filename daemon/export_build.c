@@ -48,41 +48,6 @@ static int find_place(struct exports *ex, struct export_set *set, const struct m
 	return m->edit && op->mounts_only && rc != -ENOMEM ? 0 : rc;
 }
 
-static const char *real_path_of(const struct export_set *set, unsigned index)
-{
-	return vfs_export_real_path(set->place[index].exp);
-}
-
-static int compare_real_paths(const void *a, const void *b, void *set)
-{
-	return strcmp(real_path_of(set, *(const unsigned *)a),
-		      real_path_of(set, *(const unsigned *)b));
-}
-
-static int compare_last_names(const void *a, const void *b, void *set)
-{
-	return strcmp(export_last_name(real_path_of(set, *(const unsigned *)a)),
-		      export_last_name(real_path_of(set, *(const unsigned *)b)));
-}
-
-/* Sorts the open exports by their paths, and those within others by their last names. */
-static int index_paths(struct export_set *set)
-{
-	set->by_real = calloc(set->table->n_exports + 1, sizeof(set->by_real[0]));
-	set->nested = calloc(set->table->n_exports + 1, sizeof(set->nested[0]));
-	if (!set->by_real || !set->nested)
-		return -ENOMEM;
-	for (unsigned i = 0; i < set->table->n_exports; i++)
-		if (set->place[i].exp)
-			set->by_real[set->nopen++] = i;
-	qsort_r(set->by_real, set->nopen, sizeof(set->by_real[0]), compare_real_paths, set);
-	for (unsigned i = 0; i < set->nopen; i++)
-		if (export_around(set, real_path_of(set, set->by_real[i])))
-			set->nested[set->nnested++] = set->by_real[i];
-	qsort_r(set->nested, set->nnested, sizeof(set->nested[0]), compare_last_names, set);
-	return 0;
-}
-
 int export_set_find_all(struct exports *ex, struct export_set *set, const struct making *m)
 {
 	struct vfs_mount_table table;
@@ -105,7 +70,7 @@ int export_set_find_all(struct exports *ex, struct export_set *set, const struct
 			first = rc;
 	}
 	vfs_mount_table_free(&table);
-	if (set->place && index_paths(set) < 0)
+	if (set->place && export_set_index_lines(set) < 0)
 		first = -ENOMEM;
 	return first;
 }

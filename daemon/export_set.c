@@ -32,7 +32,7 @@ void export_set_put(struct export_set *set)
 	for (unsigned i = 0; set->place && i < set->table->n_exports; i++)
 		export_place_clear(&set->place[i]);
 	free(set->place);
-	free(set->by_real);
+	free(set->line);
 	free(set->nested);
 	source_put(set->source);
 	exp_table_unref(set->table);
@@ -117,7 +117,7 @@ int export_set_use(struct exports *ex, struct export_set *set)
 	int rc = 0;
 
 	set_draining(ex, set);
-	if (set->nnested > 0)
+	if (set->n_nested > 0)
 		atomic_store(&ex->any_nested, true);
 	for (unsigned i = 0; i < STRIPES && !rc; i++) {
 		view[i] = export_set_view_new(set);
@@ -138,7 +138,7 @@ int export_set_use(struct exports *ex, struct export_set *set)
 	/* Again, as the drain may have changed after the first time. */
 	set_draining(ex, set);
 	if (!rc)
-		atomic_store(&ex->any_nested, set->nnested > 0);
+		atomic_store(&ex->any_nested, set->n_nested > 0);
 	if (!rc)
 		set_promises(ex->cfg.vfs, set);
 	/* Raised after the sets are replaced: a reader of the new number sees the new set. 0 is

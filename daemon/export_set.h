@@ -122,9 +122,11 @@ uint32_t exports_generation(struct exports *ex);
 
 /* Rights by those options, on a mount that may be read-only. */
 void exports_access(const struct exp_opts *opts, bool mount_read_only, struct vfs_access *a);
-/* The export with the longest path that leads to path, and the length of that; or NULL. */
-const struct exp_export *exports_find(const struct exp_table *table, const char *path,
-				      size_t *length);
+/* The deepest line that leads to the path, as written or without symbolic links, and is for the peer, and the length of the path's part
+ * that leads to it: 0, or -EAGAIN if that is not known now. -EACCES: none is for the peer, and *e is the deepest of the others;
+ * -ENOENT, NULL: there are none. */
+int exports_find(const struct exports_now *now, const char *path, const struct sockaddr *peer,
+		 const struct exp_export **e, size_t *length);
 
 /* Logs a line for each export, with its clients. */
 void exports_log(struct exports *ex);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Inside the set of exports: export_set.c has the set in force, export_build.c makes sets, export_change.c puts one in the place of
- * another, and export_view.c answers requests by the one in force.
+ * another, export_lines.c finds the line that governs a path, and export_view.c answers requests by the one in force.
  */
 #ifndef RN_DAEMON_EXPORT_SET_PRIVATE_H
 #define RN_DAEMON_EXPORT_SET_PRIVATE_H
@@ -23,15 +23,22 @@ struct set_source {
 	unsigned edits;		  /* temporary changes of what the files say */
 };
 
+/* A line of exports(5), by one of its paths. */
+struct export_line {
+	const char *path;
+	const struct exp_export *e;
+};
+
 struct export_set {
 	struct exp_table *table;
 	struct set_source *source;
 	struct exp_matcher *matcher; /* the source's */
 	struct export_place *place;  /* indexed by exp_export.index */
-	/* Indexes of the open exports in order of their paths without links; and of those that lie within others, in order of their
-	 * last names. */
-	unsigned *by_real, nopen;
-	unsigned *nested, nnested;
+	/* In ascending order of path; each as written, and as it leads without symbolic links */
+	struct export_line *line;
+	/* Open exports within another one, by the last name of their path without symbolic links */
+	struct export_line *nested;
+	unsigned n_lines, n_nested;
 	_Atomic unsigned refs;
 };
 
@@ -85,10 +92,16 @@ struct making {
 
 void export_set_put(struct export_set *set);
 
-/* The last name of a path without a slash at its end; "" of "/". */
-const char *export_last_name(const char *path);
-/* Index of the innermost open export that path lies below, by paths without links; NULL: there is none. */
-const unsigned *export_around(const struct export_set *set, const char *path);
+/* Sorts the lines, once the places are known. 0 or -ENOMEM. */
+int export_set_index_lines(struct export_set *set);
+/* exports_find() in that set. */
+int export_set_line_of(const struct export_set *set, const char *path, const struct sockaddr *peer,
+		       const struct exp_export **e, size_t *length);
+/* nested and governs of struct vfs_exports. */
+void export_set_nested(const struct export_set *set, const char *name, uint32_t len,
+		       bool (*each)(void *arg, struct vfs_export *exp), void *arg);
+int export_set_governs(const struct export_set *set, const struct vfs_export *outer,
+		       const char *path, const struct sockaddr *peer);
 /* Puts a set in force: all or nothing. 0 or -ENOMEM. */
 int export_set_use(struct exports *ex, struct export_set *set);
 

@@ -100,185 +100,50 @@ static int view_by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struc
 	return rc == -EALREADY ? -ETIMEDOUT : rc;
 }
 
-/* The length of export path e as a prefix of path, whole components only; 0 if it is none. */
-static size_t prefix_length(const char *e, const char *path)
+int exports_find(const struct exports_now *now, const char *path, const struct sockaddr *peer,
+		 const struct exp_export **e, size_t *length)
 {
-	size_t n = strlen(e);
+	const struct set_view *view = now->view;
 
-	if (n == 1)
-		return 1; /* "/" */
-	if (strncmp(e, path, n) != 0 || (path[n] != '/' && path[n] != '\0'))
-		return 0;
-	return n;
-}
-
-const struct exp_export *exports_find(const struct exp_table *table, const char *path,
-				      size_t *length)
-{
-	const struct exp_export *best = NULL;
-
-	*length = 0;
-	for (unsigned i = 0; path[0] == '/' && i < table->n_exports; i++) {
-		size_t n = prefix_length(table->exports[i].path, path);
-
-		if (n > *length) {
-			*length = n;
-			best = &table->exports[i];
-		}
-	}
-	return best;
-}
-
-const char *export_last_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-struct path_part {
-	const struct export_set *set;
-	const char *path;
-	size_t len;
-};
-
-/* Compares the first len bytes of a path with the real path of an export. */
-static int compare_part(const void *key, const void *elem)
-{
-	const struct path_part *k = key;
-	const char *real = vfs_export_real_path(k->set->place[*(const unsigned *)elem].exp);
-	const int d = strncmp(k->path, real, k->len);
-
-	return d != 0 ? d : real[k->len] == '\0' ? 0 : -1;
-}
-
-/* The open export whose path is the first len bytes of path, or NULL. */
-static const unsigned *export_at(const struct export_set *set, const char *path, size_t len)
-{
-	const struct path_part key = { set, len > 0 ? path : "/", len > 0 ? len : 1 };
-
-	return bsearch(&key, set->by_real, set->nopen, sizeof(set->by_real[0]), compare_part);
-}
-
-/* Length of the path of the directory that has the first len bytes of path; "/" has 0. */
-static size_t length_above(const char *path, size_t len)
-{
-	while (len > 0 && path[len - 1] != '/')
-		len--;
-	return len > 0 ? len - 1 : 0;
-}
-
-const unsigned *export_around(const struct export_set *set, const char *path)
-{
-	const unsigned *found = NULL;
-	size_t len = strcmp(path, "/") == 0 ? 0 : strlen(path);
-
-	while (!found && len > 0) {
-		len = length_above(path, len);
-		found = export_at(set, path, len);
-	}
-	return found;
-}
-
-static void view_nested(void *ctx, const char *name, uint32_t len,
-			bool (*each)(void *arg, struct vfs_export *exp), void *arg)
-{
-	struct exports *ex = ctx;
-
-	if (!atomic_load_explicit(&ex->any_nested, memory_order_relaxed))
-		return;
-	struct set_view *view = export_set_view_get(ex);
-	const struct export_set *set = view->set;
-	unsigned low = 0, high = set->nnested;
-
-	while (low < high) {
-		const unsigned mid = low + (high - low) / 2;
-		const char *last =
-			export_last_name(vfs_export_real_path(set->place[set->nested[mid]].exp));
-		const int d = strncmp(last, name, len);
-
-		if (d < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (; low < set->nnested; low++) {
-		struct vfs_export *exp = set->place[set->nested[low]].exp;
-		const char *last = export_last_name(vfs_export_real_path(exp));
-
-		if (strncmp(last, name, len) != 0 || last[len] != '\0' || !each(arg, exp))
-			break;
-	}
-	export_set_view_put(view);
-}
-
-static int view_governs(void *ctx, const char *real_path, const struct sockaddr *peer, uint32_t *id)
-{
-	struct set_view *view = export_set_view_get(ctx);
-	const struct export_set *set = view->set;
-	size_t len = strcmp(real_path, "/") == 0 ? 0 : strlen(real_path);
-	int rc = -EACCES;
-
-	for (;;) {
-		const unsigned *at = export_at(set, real_path, len);
-		const struct exp_opts *opts;
-
-		if (at) {
-			*id = set->table->exports[*at].id;
-			rc = exp_match(set->matcher, &set->table->exports[*at], peer, &opts);
-		}
-		if (rc != -EACCES || len == 0)
-			break;
-		len = length_above(real_path, len);
-	}
-	export_set_view_put(view);
-	return rc == -EACCES ? -ENOENT : rc;
-}
-
-/* The export with the longest path below *length that leads to path, by the path in exports(5) or by the one without links; sets
- * *length to that of the path. NULL: there is none. */
-static const struct exp_export *find_shorter(const struct export_set *set, const char *path,
-					     size_t *length)
-{
-	const struct exp_export *best = NULL;
-	size_t longest = 0;
-
-	for (unsigned i = 0; path[0] == '/' && i < set->table->n_exports; i++) {
-		const struct vfs_export *open = set->place[i].exp;
-		size_t n[2] = { prefix_length(set->table->exports[i].path, path),
-				open ? prefix_length(vfs_export_real_path(open), path) : 0 };
-
-		for (unsigned k = 0; k < 2; k++) {
-			if (n[k] > longest && n[k] < *length) {
-				longest = n[k];
-				best = &set->table->exports[i];
-			}
-		}
-	}
-	*length = longest;
-	return best;
+	return export_set_line_of(view->set, path, peer, e, length);
 }
 
 static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer,
 			struct vfs_export **exp, struct vfs_access *access, const char **rest)
 {
 	struct set_view *view = export_set_view_get(ctx);
-	size_t length = SIZE_MAX;
-	int rc = -EACCES;
-	bool any = false;
+	const struct exp_export *e;
+	size_t length;
+	int rc = export_set_line_of(view->set, path, peer, &e, &length);
 
-	/* A host that has no line in an export within another one has what the outer one gives, as with rpc.mountd. */
-	while (rc == -EACCES) {
-		const struct exp_export *e = find_shorter(view->set, path, &length);
-
-		if (!e)
-			break;
-		any = true;
-		*rest = path + length + strspn(path + length, "/");
+	*rest = path + length + strspn(path + length, "/");
+	if (rc == 0)
 		rc = admit(ctx, view->set, e, peer, exp, access);
-	}
 	export_set_view_put(view);
-	return !any || rc == -ESTALE || rc == -EALREADY ? -ENOENT : rc;
+	return rc == -ESTALE || rc == -EALREADY ? -ENOENT : rc;
+}
+
+static void view_nested(void *ctx, const char *name, uint32_t len,
+			bool (*each)(void *arg, struct vfs_export *exp), void *arg)
+{
+	struct exports *ex = ctx;
+	struct set_view *view;
+
+	if (!atomic_load_explicit(&ex->any_nested, memory_order_relaxed))
+		return;
+	view = export_set_view_get(ex);
+	export_set_nested(view->set, name, len, each, arg);
+	export_set_view_put(view);
+}
+
+static int view_governs(void *ctx, const struct vfs_export *outer, const char *path,
+			const struct sockaddr *peer)
+{
+	struct set_view *view = export_set_view_get(ctx);
+	const int rc = export_set_governs(view->set, outer, path, peer);
+
+	export_set_view_put(view);
+	return rc;
 }
 
 /* A line without a file was added by hand. */
@@ -304,11 +169,14 @@ static void view_why(void *ctx, const char *path, const struct sockaddr *peer, c
 		     size_t size)
 {
 	struct set_view *view = export_set_view_get(ctx);
-	size_t longest;
-	const struct exp_export *e = exports_find(view->set->table, path, &longest);
+	const struct exp_export *e;
 	const struct exp_opts *opts = NULL;
-	const int rc = e ? exp_match(view->set->matcher, e, peer, &opts) : -ENOENT;
-	const struct exp_client *c = e && rc == 0 ? line_of(e, opts) : e ? e->clients : NULL;
+	size_t length;
+	int rc = export_set_line_of(view->set, path, peer, &e, &length);
+
+	if (rc == 0)
+		rc = exp_match(view->set->matcher, e, peer, &opts);
+	const struct exp_client *c = rc == 0 ? line_of(e, opts) : e ? e->clients : NULL;
 	char line[512] = "";
 
 	if (c)

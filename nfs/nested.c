@@ -101,17 +101,14 @@ int nfs_governed(const struct vfs_exports *exports, const struct vfs_ctx *ctx,
 		 const struct sockaddr *peer, const struct vfs_fh *fh)
 {
 	char path[PATH_MAX];
-	uint32_t id;
 	int rc = vfs_submount_path(ctx->exp, fh, path, sizeof(path));
 
 	if (rc <= 0)
 		return rc;
 	if (!(ctx->access.flags & VFS_CROSSMNT))
 		return -ESTALE;
-	rc = exports->governs ? exports->governs(exports->ctx, path, peer, &id) : -ENOENT;
-	if (rc == -ENOENT)
-		return 0;
-	return rc == 0 && id != vfs_export_id(ctx->exp) ? -ESTALE : rc;
+	rc = exports->governs ? exports->governs(exports->ctx, ctx->exp, path, peer) : 0;
+	return rc > 0 ? -ESTALE : rc;
 }
 
 struct boundary {

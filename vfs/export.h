@@ -132,17 +132,18 @@ struct vfs_exports {
 	 */
 	int (*by_id)(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
 		     struct vfs_access *access);
-	/* The export with the longest path that is a prefix of path; *rest points behind it within
-	 * path (without leading slashes). 0, -ENOENT, -EACCES or -EAGAIN. */
+	/* The export with the longest path, as written or without symbolic links, that leads to path, among those for the peer; *rest
+	 * points behind it within path (without leading slashes). 0, -ENOENT, -EACCES or -EAGAIN. */
 	int (*by_path)(void *ctx, const char *path, const struct sockaddr *peer,
 		       struct vfs_export **exp, struct vfs_access *access, const char **rest);
 	/* Calls each(arg, exp) for the open exports that lie within another one and have that last name, until it returns
 	 * false; exp is valid during the call. NULL: no export does. */
 	void (*nested)(void *ctx, const char *name, uint32_t len,
 		       bool (*each)(void *arg, struct vfs_export *exp), void *arg);
-	/* Finds the innermost open export that contains a path without symbolic links and has a line for the peer. 0; -ENOENT:
-	 * there is none; -EAGAIN: not known now. NULL: not known of any path. */
-	int (*governs)(void *ctx, const char *real_path, const struct sockaddr *peer, uint32_t *id);
+	/* Whether an export deeper than outer has that path, which is without symbolic links, and a line for the peer, though it may
+	 * not be served now: 1, 0, or -EAGAIN: not known now. NULL: none has. */
+	int (*governs)(void *ctx, const struct vfs_export *outer, const char *path,
+		       const struct sockaddr *peer);
 	/* Puts in words, for the log, which line of the exports decides whether the peer may use the path.
 	 * Empty: not known. NULL: there is no such function. */
 	void (*why)(void *ctx, const char *path, const struct sockaddr *peer, char *text,

@@ -11,7 +11,8 @@
 #include "daemon/admin/exports_json.h"
 #include "daemon/admin/exports_task.h"
 #include "daemon/admin/text.h"
-#include "vfs/types.h"
+#include "vfs/export.h"
+#include "vfs/mount_table.h"
 
 #define PATH_LEN 4097
 #define ID_MAX (UINT32_MAX - 1)
@@ -163,69 +164,48 @@ static bool read_question(const struct exports_task *t, struct question *q)
 	return rc == 0 || rc == -ENOENT;
 }
 
-/* Cuts path to the directory that has its first length bytes; false if that is "/", or no path. */
-static bool cut_above(char *path, size_t length)
+/* Cuts an absolute path to that of the directory above; "/" stays. */
+static void cut_to_parent(char *path)
 {
-	path[length] = '\0';
 	char *slash = strrchr(path, '/');
 
-	if (!slash || length <= 1)
-		return false;
 	slash[slash == path ? 1 : 0] = '\0';
-	return true;
 }
 
-/* The export that decides for the client: the innermost one with a line for it, or that may have one. Those within it are listed. NULL: no
- * export leads there. */
-static const struct exp_export *find_deciding(struct question *q, const struct exports_now *now,
-					      json_t *passed)
+/* Lists the exports on the path that lie deeper than its first length bytes: they have no line for the client. */
+static json_t *passed_over(const struct exports_now *now, const char *asked, size_t length)
 {
+	json_t *list = json_array();
 	char path[PATH_LEN];
-	const struct exp_export *first = NULL, *e;
-	size_t length;
 
-	strcpy(path, q->path);
-	for (;;) {
-		e = exports_find(now->table, path, &length);
-		if (!e)
-			break;
-		if (!first)
-			first = e;
-		json_array_clear(q->lines);
-		exp_match_explain(now->matcher, e, (const struct sockaddr *)&q->peer, add_line, q);
-		if (q->found || q->undecided)
-			return e;
-		json_array_append_new(passed, control_text(e->path));
-		if (!cut_above(path, length))
-			break;
+	strcpy(path, asked);
+	while (strlen(path) > length) {
+		const struct exp_export *e = exp_table_by_path(now->table, path);
+
+		if (e)
+			json_array_append_new(list, control_text(e->path));
+		cut_to_parent(path);
 	}
-	if (first && json_array_size(passed) > 1) {
-		json_array_clear(q->lines);
-		exp_match_explain(now->matcher, first, (const struct sockaddr *)&q->peer, add_line,
-				  q);
-	}
-	return first;
+	return list;
 }
 
 /* Says whether clients of NFSv2 and 3 come into the export by a lookup from the export around it, or nothing if there is none for them. */
 static void add_crossing(json_t *to, const struct question *q, const struct exports_now *now,
 			 const struct exp_export *e)
 {
-	char path[PATH_LEN];
+	const struct sockaddr *peer = (const struct sockaddr *)&q->peer;
 	const struct vfs_export *inner = now->place[e->index].exp, *outer;
-	const struct exp_export *around = NULL;
+	const struct exp_export *around;
 	const struct exp_opts *opts;
-	size_t length = strlen(e->path);
+	char path[PATH_LEN];
+	size_t length;
 
 	strcpy(path, e->path);
-	while (cut_above(path, length)) {
-		around = exports_find(now->table, path, &length);
-		if (!around ||
-		    exp_match(now->matcher, around, (const struct sockaddr *)&q->peer, &opts) == 0)
-			break;
-		around = NULL;
-	}
-	outer = around ? now->place[around->index].exp : NULL;
+	cut_to_parent(path);
+	if (exports_find(now, path, peer, &around, &length) != 0 || around == e ||
+	    exp_match(now->matcher, around, peer, &opts) != 0)
+		return;
+	outer = now->place[around->index].exp;
 	if (!inner || !outer)
 		return;
 	const bool enters = !vfs_export_is_mounted_in(inner, outer) ||
@@ -236,25 +216,61 @@ static void add_crossing(json_t *to, const struct question *q, const struct expo
 			    json_string(enters ? "all versions" : "NFSv4 and MNT"));
 }
 
+/* Names the mount below the export that the path lies on, and whether the client is shown it. */
+static void add_mount(json_t *to, const struct question *q, const struct exports_now *now,
+		      const struct exp_export *e, const char *rest)
+{
+	const struct export_place *place = &now->place[e->index];
+	const struct vfs_mount_entry *deepest = NULL;
+	char path[2 * PATH_LEN];
+	struct vfs_mount_table t;
+
+	if (!place->exp || *rest == '\0' || vfs_mount_table_load(&t) != 0)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", vfs_export_real_path(place->exp), rest);
+	for (size_t i = 0; i < t.n; i++) {
+		const struct vfs_mount_entry *m = &t.entry[i];
+
+		if (vfs_path_below(m->path, vfs_export_real_path(place->exp)) &&
+		    (strcmp(m->path, path) == 0 || vfs_path_below(path, m->path)) &&
+		    (!deepest || strlen(m->path) >= strlen(deepest->path)))
+			deepest = m;
+	}
+	if (deepest) {
+		json_object_set_new(to, "mount_below", control_text(deepest->path));
+		json_object_set_new(to, "mount_shown",
+				    json_boolean(q->found->opts.flags & EXP_CROSSMNT));
+	}
+	vfs_mount_table_free(&t);
+}
+
 static json_t *explain(struct question *q, const struct exports_now *now)
 {
-	json_t *answer = json_object(), *passed = json_array();
-	const struct exp_export *e = find_deciding(q, now, passed);
+	const struct sockaddr *peer = (const struct sockaddr *)&q->peer;
+	json_t *answer = json_object(), *passed;
+	const struct exp_export *e;
+	size_t length;
 
+	exports_find(now, q->path, peer, &e, &length);
 	json_object_set_new(answer, "access", json_string("none"));
-	if (e && q->found && json_array_size(passed) > 0)
-		json_object_set(answer, "no_line_in", passed);
-	json_decref(passed);
 	if (!e)
 		return answer;
+	exp_match_explain(now->matcher, e, peer, add_line, q);
+	passed = passed_over(now, q->path, length);
+	if (q->found && json_array_size(passed) > 0)
+		json_object_set(answer, "no_line_in", passed);
+	json_decref(passed);
 	json_object_set_new(answer, "export", control_text(e->path));
 	exports_add_state(answer, &now->place[e->index]);
 	json_object_set(answer, "lines", q->lines);
 	if (q->undecided)
 		json_object_set_new(answer, "access", json_string("not known"));
 	if (q->found) {
+		const char *rest = q->path + length;
+
 		add_rights(answer, q, &now->place[e->index]);
 		add_crossing(answer, q, now, e);
+		add_mount(answer, q, now, e, rest + strspn(rest, "/"));
 	}
 	return answer;
 }

@@ -123,6 +123,26 @@ def test_explain_nested(t, d):
     t.equal("a line in the inner one", (got["access"], got["within"], got["entered_by"]), ("ro", one, "all versions"))
 
 
+def test_explain_mount(t, d):
+    one = d.exports["one"]
+    d.stop()  # it has mounts of its own
+    os.makedirs(f"{one}/disk", exist_ok=True)
+    mounts.must("mount", "-t", "tmpfs", "-o", "size=1m", "ringnfs-test", f"{one}/disk")
+    d.write_exports([f"{one} 127.0.0.1(rw)"])
+    d.start()
+    for options, shown in (("rw", False), ("rw,crossmnt", True)):
+        d.write_exports([f"{one} 127.0.0.1({options})"])
+        d.reload()
+        got = get(d, f"/v1/exports/explain?client=127.0.0.1&path={one}/disk/below")[1]
+        t.equal(f"a mount below, {options}", (got["export"], got["mount_below"], got["mount_shown"]), (one, f"{one}/disk", shown))
+        t.check("nothing of it for a directory beside", "mount_below" not in get(d, f"/v1/exports/explain?client=127.0.0.1&path={one}/in")[1])
+        said = ctl("-s", d.path, "exports", "explain", "127.0.0.1", f"{one}/disk").stdout
+        t.check(f"the tool says so, {options}", ("shown by crossmnt" if shown else "MNT is refused") in said, said)
+    d.write_exports([])
+    d.reload()
+    mounts.umount(f"{one}/disk", "-l")
+
+
 def test_explain_tool(t, d):
     one, two = d.exports["one"], d.exports["two"]
     res = ctl("-s", d.path, "exports", "explain", "127.0.0.1", one, "--uid", "1000")
@@ -159,7 +179,7 @@ def main():
     t = Count()
     mounts.own_namespace()
     with Control(exports={"one": OPTIONS, "two": OPTIONS}) as d:
-        for test in (test_list, test_not_served, test_explain, test_explain_tool, test_explain_nested, test_read_only_mount):
+        for test in (test_list, test_not_served, test_explain, test_explain_tool, test_explain_nested, test_explain_mount, test_read_only_mount):
             test(t, d)
         harness.finish(t, d)
     harness.result(t)

@@ -30,7 +30,7 @@ MAY_NOTIFY_LOCK = 0x20  # flag of OPEN
 SHARE_READ, SHARE_WRITE, SHARE_BOTH = 1, 2, 3
 COPY, OFFLOAD_NO_REQS = 60, 10094
 ALLOCATE, SETXATTR = 59, 73
-OPEN_DOWNGRADE, SECINFO, SECINFO_NO_NAME = 21, 33, 52
+OPEN_DOWNGRADE, READDIR, SECINFO, SECINFO_NO_NAME = 21, 26, 33, 52
 BAD_STATEID, LOCKS_HELD, OPENMODE, DELEG_REVOKED, CLIENTID_BUSY = 10025, 10037, 10038, 10087, 10074
 CLAIM_NULL, CLAIM_PREVIOUS, CLAIM_DELEGATE_CUR, CLAIM_FH, CLAIM_DELEG_CUR_FH = 0, 1, 2, 4, 5
 DELEGATE_NONE, DELEGATE_READ, DELEGATE_WRITE, DELEGATE_NONE_EXT = 0, 1, 2, 3
@@ -226,7 +226,18 @@ def _secinfo(x, res):
         res["flavors"].append((flavor, x.opaque(), x.u32(), x.u32()) if flavor == 6 else (flavor,))
 
 
+def _readdir(x, res):
+    res.update(verf=x.take(8), names=[])
+    while x.flag():
+        x.u64()
+        res["names"].append(x.opaque())
+        _bitmap(x)
+        x.opaque()
+    res["eof"] = x.flag()
+
+
 RESULTS = {
+    READDIR: _readdir,
     **{op: _secinfo for op in (SECINFO, SECINFO_NO_NAME)},
     GETATTR: _getattr,
     OPEN: _open,

@@ -262,7 +262,7 @@ def registrations(nfs, ports, rquota=None):
         want |= {(prog, vers, n, p) for prog, vers in (("100227", "3"), ("100024", "1")) for n, p in ports.items()}
         want |= {("100227", "2", n, p) for n, p in ports.items() if "2" in nfs}
         want |= {("100024", "1", n, MONITOR_PORT) for n in ("udp", "udp6")}
-        want |= {("100005", v, n, p) for v in "123" for n, p in {**ports, **udp}.items()}
+        want |= {("100005", v, n, p) for v in ("123" if "2" in nfs else "3") for n, p in {**ports, **udp}.items()}
         want |= {("100011", v, n, p) for v in "12" for n, p in {**ports, **udp, **(rquota or {})}.items()}
     return want
 
@@ -359,7 +359,7 @@ def test_registered_late(t):
 def answers_by_rdma(t, f):
     """MOUNT, NLM, NSM, NFSACL and RQUOTA are there."""
     p = Peer(f.environment(), before=f.command("client")).connect("127.0.0.1", RDMA_PORT)
-    for prog, vers in ((r.MOUNT, 1), (r.MOUNT, 3), (100021, 1), (100021, 3), (100021, 4), (100024, 1), (100227, 3), (100011, 1), (100011, 2)):
+    for prog, vers in ((r.MOUNT, 3), (100021, 1), (100021, 3), (100021, 4), (100024, 1), (100227, 3), (100011, 1), (100011, 2)):
         xid = r.next_xid()
         p.send(r.u32(xid) + r.u32(1) + r.u32(1) + 4 * r.u32(0) + r.call_message(prog, vers, 0, xid=xid))
         raw = p.receive()

@@ -145,7 +145,7 @@ def test_former(t, d):
 
 def main():
     t = Count()
-    with Daemon({"x": "rw,insecure", "y": "ro,insecure"}, {"nfs4.lease_time": LEASE, "nfs4.grace_time": LEASE}) as d:
+    with Daemon({"x": "rw,insecure", "y": "ro,insecure"}, {"nfs4.lease_time": LEASE, "nfs4.grace_time": LEASE, "nfs2.enabled": "yes"}) as d:
         os.mkdir(os.path.join(d.exports["x"], "sub"))
         write_exports(d, "127.0.0.0/24")
         d.reload()
