@@ -67,6 +67,14 @@ static void print_grace(const json_t *st)
 	       number(st, "grace", "expected"));
 }
 
+static void print_records(const json_t *st)
+{
+	if (json_is_true(json_object_get(json_object_get(st, "records"), "failing")))
+		printf("records      of NFSv4 clients cannot be written: after a restart they "
+		       "would "
+		       "not get their locks back; the log says why\n");
+}
+
 static void print_drain(const json_t *st)
 {
 	const json_t *drain = json_object_get(st, "drain"), *path;
@@ -170,6 +178,7 @@ static void print_status(const json_t *st)
 	       number(st, "held", "nfs4_opens"), number(st, "held", "nfs4_locks"),
 	       number(st, "held", "nfs4_delegations"));
 	print_grace(st);
+	print_records(st);
 	print_drain(st);
 	print_tls(st);
 	printf("memory       %s of %s\n", print_size(number(st, "memory", "used"), used),

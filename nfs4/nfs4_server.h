@@ -188,5 +188,8 @@ struct nfs4_held {
 	uint64_t copies_begun, copies_cancelled, copied_bytes;
 };
 void nfs4_held(struct nfs4_server *s, struct nfs4_held *out);
+/* True if client records could not be written at the last attempt: those that are missing would not
+ * get their locks back after a restart. */
+bool nfs4_records_failing(const struct nfs4_server *s);
 
 #endif

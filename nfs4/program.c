@@ -163,6 +163,23 @@ void nfs4_drain(struct nfs4_server *s, enum nfs4_drain what)
 	atomic_store(&s->drain, what);
 }
 
+bool nfs4_records_failing(const struct nfs4_server *s)
+{
+	return nfs4_recovery_is_failing(s);
+}
+
+static void record_all_again(struct nfs4_server *s)
+{
+	struct nfs4_client *cl;
+	uint32_t number = 0;
+
+	while ((cl = nfs4_client_after(s, number))) {
+		number = cl->number;
+		nfs4_record_again(s, &cl->record);
+		nfs4_client_put(cl);
+	}
+}
+
 void nfs4_tick(struct nfs4_server *s)
 {
 	nfs4_clients_tick(s);
@@ -171,7 +188,8 @@ void nfs4_tick(struct nfs4_server *s)
 	nfs4_recalls_tick(s);
 	nfs4_deleg_pressure_tick(s);
 	nfs4_news_tick(s);
-	nfs4_recovery_tick(s);
+	if (nfs4_recovery_tick(s))
+		record_all_again(s);
 	nfs4_copy_sources_tick(s->copy_sources);
 	nfs4_copies_tick(s->copies);
 }

@@ -140,6 +140,13 @@ static void add_grace(json_t *to, const struct control_sources *from)
 	add_number(grace, "waiting", g.waiting);
 }
 
+static void add_records(json_t *to, const struct control_sources *from)
+{
+	const bool failing = from->held.nfs4 && nfs4_records_failing(from->held.nfs4);
+
+	json_object_set_new(add_object(to, "records"), "failing", json_boolean(failing));
+}
+
 static void add_drain(json_t *to, const struct control_sources *from)
 {
 	drain_add_json(add_object(to, "drain"), from->drain);
@@ -215,6 +222,7 @@ void control_status(void *control, const struct admin_request *req, struct admin
 	add_connections(status, &c->from);
 	add_clients(status, &c->from);
 	add_grace(status, &c->from);
+	add_records(status, &c->from);
 	add_drain(status, &c->from);
 	add_tls(status, &c->from);
 	add_memory(status, &c->from);

@@ -160,13 +160,29 @@ const char *nfs4_db_why(struct nfs4_db *db)
 	return sqlite3_errmsg(db->handle);
 }
 
+/* True if the log has nothing that the file lacks. */
+static bool is_log_done(struct nfs4_db *db)
+{
+	int in_log = 0, copied = -1;
+
+	return db->handle && db->path &&
+	       sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log,
+					 &copied) == SQLITE_OK &&
+	       in_log >= 0 && in_log == copied; /* -1: it has no log */
+}
+
 void nfs4_db_close(struct nfs4_db *db)
 {
+	bool done;
+
 	if (!db)
 		return;
 	for (unsigned i = 0; i < rn_array_size(db->st); i++)
 		sqlite3_finalize(db->st[i]);
+	done = is_log_done(db);
 	sqlite3_close(db->handle);
+	if (done)
+		nfs4_db_clear_log(db);
 	free(db->path);
 	free(db);
 }

@@ -11,6 +11,11 @@
 #include "nfs4/recovery/db_open_private.h"
 #include "nfs4/recovery/db_private.h"
 
+/* Bytes of the file and its log that are allocated before they are needed, lest others fill the disk:
+ * some 20,000 records, and the log up to the checkpoint that SQLite makes after 1,000 pages. */
+#define RESERVE (4 << 20)
+#define RESERVE_WAL (5 << 20)
+
 #define BUSY_MS 500 /* wait for the server of the run before, which may still be ending */
 
 /* With the exclusive lock SQLite keeps the log's index in its own memory, and not in a mapped file,
@@ -126,9 +131,9 @@ static int prepare(struct nfs4_db *db)
 	return 0;
 }
 
-static int begin_epoch(struct nfs4_db *db, unsigned lease, unsigned *old_lease)
+/* Reads the run before; begins nothing, so that a full disk keeps no records from being read. */
+static int read_run(struct nfs4_db *db, unsigned lease, unsigned *old_lease)
 {
-	char sql[96];
 	int64_t was = 0;
 	int rc = query(db, "SELECT lease FROM run", &was, NULL);
 
@@ -141,10 +146,37 @@ static int begin_epoch(struct nfs4_db *db, unsigned lease, unsigned *old_lease)
 		return -EUCLEAN;
 	db->epoch++;
 	/* Until grace ends, clients of earlier epochs rely on the longest of the leases. */
-	if (lease < *old_lease)
-		lease = *old_lease;
-	snprintf(sql, sizeof(sql), "UPDATE run SET epoch=%" PRId64 ",lease=%u", db->epoch, lease);
+	db->lease = lease < *old_lease ? *old_lease : lease;
+	return 0;
+}
+
+int nfs4_db_begin_epoch(struct nfs4_db *db)
+{
+	char sql[96];
+
+	snprintf(sql, sizeof(sql), "UPDATE run SET epoch=%" PRId64 ",lease=%u", db->epoch,
+		 db->lease);
 	return exec(db, sql);
+}
+
+/* Allocates blocks for a file as it may grow to. Some file systems cannot. */
+static void reserve(const char *path, off_t bytes)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return;
+	(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes);
+	close(fd);
+}
+
+void nfs4_db_reserve(const struct nfs4_db *db)
+{
+	char wal[PATH_MAX + 16];
+
+	snprintf(wal, sizeof(wal), "%s-wal", db->path);
+	reserve(db->path, RESERVE);
+	reserve(wal, RESERVE_WAL);
 }
 
 /* Creates the file with mode 0600, before SQLite would create it readable by all. */
@@ -170,13 +202,15 @@ static int sync_dir(const char *dir)
 
 static int try_open(const char *path, unsigned lease, struct nfs4_db *db, unsigned *old_lease)
 {
-	int rc = make_file(path);
+	int rc = make_file(path), keep_log = 1;
 
 	if (rc)
 		return rc;
 	rc = nfs4_db_errno(sqlite3_open_v2(path, &db->handle,
 					   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL));
 	if (!rc) {
+		/* The log stays after a close, with the blocks that it has. */
+		sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_PERSIST_WAL, &keep_log);
 		sqlite3_busy_timeout(db->handle, BUSY_MS);
 		rc = exec(db, setup);
 	}
@@ -185,7 +219,7 @@ static int try_open(const char *path, unsigned lease, struct nfs4_db *db, unsign
 	if (!rc)
 		rc = prepare(db);
 	if (!rc)
-		rc = begin_epoch(db, lease, old_lease);
+		rc = read_run(db, lease, old_lease);
 	return rc;
 }
 
@@ -206,9 +240,26 @@ static int open_path(const char *path, unsigned lease, struct nfs4_db **out, uns
 	return rc;
 }
 
+void nfs4_db_clear_log(const struct nfs4_db *db)
+{
+	static const uint8_t no_header[32];
+	char wal[PATH_MAX + 16];
+	int fd;
+
+	snprintf(wal, sizeof(wal), "%s-wal", db->path);
+	fd = open(wal, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	/* A failure leaves a log that says what the file says. */
+	if (lseek(fd, 0, SEEK_END) > 0 && pwrite(fd, no_header, sizeof(no_header), 0) > 0)
+		(void)fsync(fd);
+	close(fd);
+}
+
 int nfs4_db_remove(struct nfs4_db *db)
 {
 	char other[PATH_MAX + 16], *slash = strrchr(db->path, '/');
+	int rc;
 
 	/* Both must go: SQLite ignores a log without its file, and the file alone might hold an
 	 * older state. */
@@ -216,7 +267,10 @@ int nfs4_db_remove(struct nfs4_db *db)
 	if (unlink(db->path) < 0 || (unlink(other) < 0 && errno != ENOENT))
 		return -errno;
 	*slash = 0;
-	return sync_dir(db->path);
+	rc = sync_dir(db->path);
+	free(db->path);
+	db->path = NULL;
+	return rc;
 }
 
 /* Moves a damaged file aside for the administrator, together with its log. Only the last one is
@@ -251,12 +305,12 @@ static void explain(const struct rn_logger *log, const char *path, int rc)
 	else
 		rn_err(log,
 		       "%s cannot be used (%s): NFSv4 clients cannot reclaim their locks after "
-		       "restarts; make the directory writable, with some space, and restart",
+		       "restarts; make the directory writable, with some space: it is tried again",
 		       path, strerror(-rc));
 }
 
-int nfs4_db_open(const char *dir, unsigned lease, const struct rn_logger *log, struct nfs4_db **out,
-		 unsigned *old_lease)
+int nfs4_db_open(const char *dir, unsigned lease, const struct rn_logger *log, bool again,
+		 struct nfs4_db **out, unsigned *old_lease)
 {
 	char path[PATH_MAX];
 	int n = snprintf(path, sizeof(path), "%s/" NFS4_DB_NAME, dir), err;
@@ -264,7 +318,7 @@ int nfs4_db_open(const char *dir, unsigned lease, const struct rn_logger *log, s
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
 	err = open_path(path, lease, out, old_lease);
-	if (err == -EUCLEAN) {
+	if (err == -EUCLEAN && !again) {
 		rn_err(log,
 		       "%s is damaged: locks that NFSv4 clients held cannot be reclaimed this "
 		       "time; "
@@ -277,7 +331,8 @@ int nfs4_db_open(const char *dir, unsigned lease, const struct rn_logger *log, s
 	if (!err)
 		err = sync_dir(dir);
 	if (err) {
-		explain(log, path, err);
+		if (!again)
+			explain(log, path, err);
 		if (*out)
 			nfs4_db_close(*out);
 		*out = NULL;

@@ -20,11 +20,14 @@ enum nfs4_db_statement {
 
 struct nfs4_db {
 	sqlite3 *handle;
-	int64_t epoch;
+	int64_t epoch;	/* of this run */
+	unsigned lease; /* seconds, for the next run to know */
 	char *path;
 	sqlite3_stmt *st[NFS4_DB_STATEMENTS];
 };
 
 int nfs4_db_errno(int rc);
+/* Makes a log whose contents are in the file an empty one, which keeps its blocks. */
+void nfs4_db_clear_log(const struct nfs4_db *db);
 
 #endif

@@ -42,13 +42,19 @@ struct nfs4_db_row {
 };
 
 /*
- * Opens or creates the database and begins an epoch, durably. old_lease: seconds of lease that
- * clients of earlier epochs rely on. A damaged database is moved aside and a new one made. -errno:
- * it cannot be used; the log says what to do.
+ * Opens the database, or creates it. One that exists is not written to, so that it can be read where
+ * a disk is full. old_lease: seconds of lease that clients of earlier epochs rely on. A damaged
+ * database is moved aside and a new one made. -errno: it cannot be used; the log says what to do.
+ * again: a further attempt, which is not logged and leaves a damaged database alone.
  */
-int nfs4_db_open(const char *dir, unsigned lease, const struct rn_logger *log, struct nfs4_db **out,
-		 unsigned *old_lease);
+int nfs4_db_open(const char *dir, unsigned lease, const struct rn_logger *log, bool again,
+		 struct nfs4_db **out, unsigned *old_lease);
 void nfs4_db_close(struct nfs4_db *db);
+
+/* In a transaction, the first one of this run: begins the epoch. */
+int nfs4_db_begin_epoch(struct nfs4_db *db);
+/* Allocates space that later transactions will need, if there is some. */
+void nfs4_db_reserve(const struct nfs4_db *db);
 
 /* Calls each() for every row of earlier epochs. A result other than 0 ends the walk and is
  * returned. */

@@ -27,6 +27,12 @@ void nfs4_job_queue(struct nfs4_recovery *r, struct nfs4_record_job *job)
 {
 	*r->last = job;
 	r->last = &job->next;
+	nfs4_job_try_now(r);
+}
+
+void nfs4_job_try_now(struct nfs4_recovery *r)
+{
+	r->again = false;
 	pthread_cond_signal(&r->work);
 }
 

@@ -43,7 +43,8 @@ static void resume(struct rpc_request *req)
 }
 
 /* With the lock held. NULL: no memory. */
-static struct nfs4_record_wait *new_wait(struct nfs4_compound *c, struct nfs4_record_job *job,
+static struct nfs4_record_wait *new_wait(struct nfs4_recovery *r, struct nfs4_compound *c,
+					 struct nfs4_record_job *job,
 					 int (*again)(struct nfs4_compound *c, int rc))
 {
 	struct nfs4_record_wait *w = rn_arena_alloc(&c->req->arena, sizeof(*w));
@@ -58,6 +59,8 @@ static struct nfs4_record_wait *new_wait(struct nfs4_compound *c, struct nfs4_re
 	w->next = job->waiting;
 	job->waiting = w;
 	c->wait = w;
+	if (r->again)
+		nfs4_job_try_now(r);
 	return w;
 }
 
@@ -70,13 +73,13 @@ int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned b
 
 	if (nfs4_record_has(rec, bits))
 		return again(c, 0);
-	if (!r->db) {
+	if (!r->records) {
 		atomic_fetch_or(&rec->durable, bits);
 		return again(c, 0);
 	}
 	pthread_mutex_lock(&r->lock);
 	job = nfs4_job_for(r, rec, bits);
-	w = job ? new_wait(c, job, again) : NULL;
+	w = job ? new_wait(r, c, job, again) : NULL;
 	pthread_mutex_unlock(&r->lock);
 	return w ? NFS4_PENDING : NFS4ERR_DELAY;
 }
@@ -89,7 +92,7 @@ int nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec,
 
 	pthread_mutex_lock(&r->lock);
 	if (rec->job)
-		status = new_wait(c, rec->job, again) ? NFS4_PENDING : NFS4ERR_DELAY;
+		status = new_wait(r, c, rec->job, again) ? NFS4_PENDING : NFS4ERR_DELAY;
 	pthread_mutex_unlock(&r->lock);
 	return status;
 }
@@ -103,7 +106,7 @@ void nfs4_record_forget(struct nfs4_server *srv, struct nfs4_record *rec)
 	const bool known = rec->job != NULL || atomic_load(&rec->durable) != 0;
 
 	/* Without memory the record stays until the next restart's grace period ends. */
-	if (r->db && (expected || known) && nfs4_job_post(r, rec, NFS4_JOB_DELETE, 0))
+	if (r->records && (expected || known) && nfs4_job_post(r, rec, NFS4_JOB_DELETE, 0))
 		nfs4_job_detach(rec);
 	atomic_store(&rec->durable, 0);
 	pthread_mutex_unlock(&r->lock);
@@ -130,7 +133,7 @@ void nfs4_record_retire(struct nfs4_server *srv, struct nfs4_record *rec, unsign
 	had = atomic_exchange(&rec->durable, 0);
 	if (rec->job || atomic_load(&rec->begun) != mark)
 		atomic_store(&rec->durable, had);
-	else if (r->db && nfs4_job_post(r, rec, NFS4_JOB_DELETE, 0))
+	else if (r->records && nfs4_job_post(r, rec, NFS4_JOB_DELETE, 0))
 		nfs4_job_detach(rec);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -142,7 +145,7 @@ void nfs4_record_lapsed(struct nfs4_server *srv, struct nfs4_record *rec)
 
 	pthread_mutex_lock(&r->lock);
 	bits = nfs4_record_coming_bits(rec);
-	if (r->db && bits != 0)
+	if (r->records && bits != 0)
 		nfs4_job_post(r, rec, NFS4_JOB_PUT, bits | NFS4_DB_LAPSED);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -153,7 +156,7 @@ bool nfs4_record_add(struct nfs4_server *srv, struct nfs4_record *rec, unsigned 
 	bool done;
 
 	pthread_mutex_lock(&r->lock);
-	done = !r->db || nfs4_record_has(rec, bits) ||
+	done = !r->records || nfs4_record_has(rec, bits) ||
 	       (!rec->job && atomic_load(&rec->durable) == 0);
 	if (!done && (!rec->job || rec->job->kind == NFS4_JOB_PUT))
 		nfs4_job_for(r, rec, bits);
@@ -164,6 +167,18 @@ bool nfs4_record_add(struct nfs4_server *srv, struct nfs4_record *rec, unsigned 
 bool nfs4_record_distrust(struct nfs4_server *srv, struct nfs4_record *rec)
 {
 	return nfs4_record_add(srv, rec, NFS4_DB_SUSPECT);
+}
+
+/* Nothing of the record is on disk, as it could not be written so far: has it not written any more.
+ * With the lock held. */
+static void call_off(struct nfs4_record *rec)
+{
+	struct nfs4_record_job *job = rec->job;
+
+	if (!job || job->kind != NFS4_JOB_PUT || job->taken || atomic_load(&rec->durable) != 0)
+		return;
+	job->kind = NFS4_JOB_DELETE;
+	nfs4_job_detach(rec);
 }
 
 bool nfs4_record_revoke(struct nfs4_server *srv, struct nfs4_record *rec)
@@ -177,12 +192,26 @@ bool nfs4_record_revoke(struct nfs4_server *srv, struct nfs4_record *rec)
 	/* In grace the record of an earlier run is still on disk. */
 	e = nfs4_expected_find(&r->grace, rec);
 	earlier = e && !e->revoked;
-	gone = !r->db || (!earlier && !rec->job && atomic_load(&rec->durable) == 0);
+	if (!earlier)
+		call_off(rec);
+	gone = !r->records || (!earlier && !rec->job && atomic_load(&rec->durable) == 0);
 	if (!gone && !(rec->job && rec->job->kind == NFS4_JOB_REVOKE) &&
 	    nfs4_job_post(r, rec, NFS4_JOB_REVOKE, 0) && e)
 		e->revoked = true;
 	pthread_mutex_unlock(&r->lock);
 	return gone;
+}
+
+void nfs4_record_again(struct nfs4_server *srv, struct nfs4_record *rec)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	unsigned bits;
+
+	pthread_mutex_lock(&r->lock);
+	bits = atomic_exchange(&rec->durable, 0);
+	if (bits != 0 && !rec->job)
+		nfs4_job_post(r, rec, NFS4_JOB_PUT, bits);
+	pthread_mutex_unlock(&r->lock);
 }
 
 void nfs4_record_fini(struct nfs4_server *srv, struct nfs4_record *rec)

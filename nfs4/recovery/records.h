@@ -58,6 +58,8 @@ struct nfs4_record {
 /* Makes the record of a new client; id is not copied. The caller sets origin afterwards. */
 void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
 		      const uint8_t verifier[NFS4_VERIFIER_SIZE], bool sessions);
+/* The row of a client was removed with all others: has it written anew, if there was one. */
+void nfs4_record_again(struct nfs4_server *srv, struct nfs4_record *rec);
 /* Called before the client's memory is freed. The row on disk stays: see nfs4_record_forget(). */
 void nfs4_record_fini(struct nfs4_server *srv, struct nfs4_record *rec);
 

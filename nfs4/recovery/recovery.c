@@ -16,17 +16,32 @@ static void give_up(struct nfs4_recovery *r)
 	r->grace.expected = r->grace.left = r->grace.denying = r->grace.lapsed = 0;
 	nfs4_db_close(r->db);
 	r->db = NULL;
+	r->records = false;
+	atomic_store(&r->failing, true);
+}
+
+/* True if what keeps the database from being opened may pass. */
+static bool may_pass(int rc)
+{
+	return rc != -EPROTO && rc != -EBUSY && rc != -ENAMETOOLONG;
 }
 
 static void start_records(struct nfs4_recovery *r)
 {
 	const struct nfs4_config *cfg = &r->srv->cfg;
 	unsigned grace = cfg->grace_seconds, old_lease = 0;
+	int rc;
 
-	if (!cfg->state_dir ||
-	    nfs4_db_open(cfg->state_dir, cfg->lease_seconds, r->log, &r->db, &old_lease) < 0)
+	if (!cfg->state_dir)
 		return;
-	int rc = nfs4_db_each(r->db, nfs4_expected_add, r);
+	rc = nfs4_db_open(cfg->state_dir, cfg->lease_seconds, r->log, false, &r->db, &old_lease);
+	r->records = rc == 0 || may_pass(rc);
+	atomic_store(&r->failing, rc != 0);
+	if (!r->records)
+		return;
+	rc = r->db ? nfs4_db_each(r->db, nfs4_expected_add, r) : 0;
+	if (!rc && r->db)
+		(void)nfs4_writer_begin(r);
 	if (!rc)
 		rc = nfs4_writer_start(r);
 	if (rc) {
@@ -41,6 +56,7 @@ static void start_records(struct nfs4_recovery *r)
 int nfs4_recovery_new(struct nfs4_server *srv)
 {
 	struct nfs4_recovery *r = calloc(1, sizeof(*r));
+	pthread_condattr_t monotonic;
 
 	if (!r)
 		return -ENOMEM;
@@ -48,7 +64,10 @@ int nfs4_recovery_new(struct nfs4_server *srv)
 	r->log = srv->cfg.log;
 	r->last = &r->first;
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_cond_init(&r->work, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->work, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	randombytes_buf(r->grace.seed, sizeof(r->grace.seed));
 	srv->recovery = r;
 	start_records(r);
@@ -61,7 +80,7 @@ void nfs4_recovery_free(struct nfs4_server *srv)
 
 	if (!r)
 		return;
-	if (r->db)
+	if (r->records)
 		nfs4_writer_stop(r);
 	nfs4_db_close(r->db);
 	nfs4_expected_free(&r->grace);
@@ -71,7 +90,20 @@ void nfs4_recovery_free(struct nfs4_server *srv)
 	srv->recovery = NULL;
 }
 
-void nfs4_recovery_tick(struct nfs4_server *srv)
+bool nfs4_recovery_tick(struct nfs4_server *srv)
 {
-	nfs4_grace_check(srv->recovery, nfs4_now());
+	struct nfs4_recovery *r = srv->recovery;
+	bool lost;
+
+	nfs4_grace_check(r, nfs4_now());
+	pthread_mutex_lock(&r->lock);
+	lost = r->lost;
+	r->lost = false;
+	pthread_mutex_unlock(&r->lock);
+	return lost;
+}
+
+bool nfs4_recovery_is_failing(const struct nfs4_server *srv)
+{
+	return atomic_load(&srv->recovery->failing);
 }

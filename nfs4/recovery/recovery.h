@@ -16,7 +16,10 @@
 int nfs4_recovery_new(struct nfs4_server *srv);
 /* Writes pending changes. The records stay for the next start. */
 void nfs4_recovery_free(struct nfs4_server *srv);
-/* About once a second: may end the grace period. */
-void nfs4_recovery_tick(struct nfs4_server *srv);
+/* About once a second: may end the grace period. True: the records of this run were removed, and
+ * nfs4_record_again() is to be called for each client. */
+bool nfs4_recovery_tick(struct nfs4_server *srv);
+/* True if client records could not be written at the last attempt. */
+bool nfs4_recovery_is_failing(const struct nfs4_server *srv);
 
 #endif

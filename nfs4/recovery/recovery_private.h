@@ -85,17 +85,24 @@ struct nfs4_recovery {
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	pthread_t thread;
-	struct nfs4_db *db; /* NULL: nothing is recorded. Used by the thread only, once it runs. */
+	bool records;	    /* there is a directory for records, and the thread */
+	struct nfs4_db *db; /* NULL: cannot be opened. Used by the thread only, once it runs. */
 	struct nfs4_record_job *first, **last;
 	bool stop;
-	bool failing;  /* the last transaction failed; thread only */
-	bool given_up; /* the records were removed; thread only */
+	bool again; /* all jobs in the queue have failed; they are tried again some time later */
+	bool lost;  /* records of this run were removed: each client needs a new one */
+	_Atomic bool failing; /* the last transaction failed; changed by the thread */
+	uint64_t open_at_s;   /* no attempt to open it before: nfs4_now(); thread only */
+	bool begun;	      /* this run's epoch is on disk; thread only */
+	bool prune;	      /* no client may reclaim what the database has; thread only */
 	struct nfs4_grace grace;
 };
 
 /* jobs.c. With the lock held: */
 struct nfs4_record_job *nfs4_job_new(enum nfs4_job_kind kind, const struct nfs4_db_row *row);
 void nfs4_job_queue(struct nfs4_recovery *r, struct nfs4_record_job *job);
+/* Has the thread write now what it would try again later. */
+void nfs4_job_try_now(struct nfs4_recovery *r);
 /* A new job of that kind for a record, queued. NULL: no memory. */
 struct nfs4_record_job *nfs4_job_post(struct nfs4_recovery *r, struct nfs4_record *rec,
 				      enum nfs4_job_kind kind, unsigned bits);
@@ -112,6 +119,8 @@ unsigned nfs4_record_coming_bits(const struct nfs4_record *rec);
 void nfs4_record_suspect(struct nfs4_recovery *r, struct nfs4_record *rec, bool suspect);
 
 /* writer.c */
+/* Begins this run's epoch, before the thread runs. -errno: logged, and tried again. */
+int nfs4_writer_begin(struct nfs4_recovery *r);
 int nfs4_writer_start(struct nfs4_recovery *r);
 void nfs4_writer_stop(struct nfs4_recovery *r); /* after all is written */
 

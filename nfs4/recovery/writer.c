@@ -2,16 +2,20 @@
 /*
  * The thread that writes client records. It takes all waiting jobs, writes them as one transaction,
  * wakes the operations that wait for them, and starts again. Jobs that come in the meantime form
- * the next transaction.
+ * the next transaction. Records that could not be written stay in the queue, and are tried
+ * again with the next job or some seconds later; their operations go on without.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "nfs4/recovery/recovery_private.h"
 #include "lib/log_ids.h"
 #include "nfs4/recovery/wheel.h"
 #include "rpc/worker.h"
+
+#define AGAIN_S 5u /* time between attempts to write what could not be written */
 
 static int carry_out(struct nfs4_recovery *r, const struct nfs4_record_job *job)
 {
@@ -30,35 +34,69 @@ static int carry_out(struct nfs4_recovery *r, const struct nfs4_record_job *job)
 static const struct rn_log_event fails = { .id = RN_ID_RECORDS_FAIL };
 static const struct rn_log_event again = { .id = RN_ID_RECORDS_AGAIN };
 
-static int transaction(struct nfs4_recovery *r, const struct nfs4_record_job *jobs)
+/* Opens a database that could not be opened at the start, or was removed; some seconds after the last
+ * attempt. Its records are of earlier runs: nobody may reclaim by them any more. */
+static int open_again(struct nfs4_recovery *r)
 {
-	int rc = nfs4_db_begin(r->db);
+	const struct nfs4_config *cfg = &r->srv->cfg;
+	unsigned old_lease;
 
+	if (nfs4_now() < r->open_at_s)
+		return -EIO;
+	r->open_at_s = nfs4_now() + AGAIN_S;
+	r->begun = false;
+	r->prune = true;
+	return nfs4_db_open(cfg->state_dir, cfg->lease_seconds, r->log, true, &r->db, &old_lease);
+}
+
+static int write_jobs(struct nfs4_recovery *r, const struct nfs4_record_job *jobs)
+{
+	int rc = r->db ? 0 : open_again(r);
+
+	if (!rc)
+		rc = nfs4_db_begin(r->db);
+	/* Also a change that shows whether the disk takes one, if there is no job. */
+	if (!rc && (!r->begun || atomic_load(&r->failing)))
+		rc = nfs4_db_begin_epoch(r->db);
+	if (!rc && r->prune)
+		rc = nfs4_db_end_grace(r->db, r->srv->cfg.lease_seconds);
 	for (; !rc && jobs; jobs = jobs->next)
 		rc = carry_out(r, jobs);
-	if (!rc)
-		rc = nfs4_db_commit(r->db);
-	if (rc && !r->failing)
+	return rc ? rc : nfs4_db_commit(r->db);
+}
+
+static int transaction(struct nfs4_recovery *r, const struct nfs4_record_job *jobs)
+{
+	const bool failing = atomic_load(&r->failing);
+	const int rc = write_jobs(r, jobs);
+
+	if (rc && !failing)
 		rn_log_event(
 			r->log, RN_ERROR, &fails,
 			"client records cannot be written: new NFSv4 clients will not get their "
-			"locks back after a restart: %s (%s)",
-			strerror(-rc), nfs4_db_why(r->db));
-	if (!rc && r->failing)
+			"locks back after a restart; it is tried again: %s (%s)",
+			strerror(-rc), r->db ? nfs4_db_why(r->db) : "not open");
+	if (!rc && failing)
 		rn_log_event(r->log, RN_NOTICE, &again, "client records can be written again");
-	r->failing = rc != 0;
-	if (rc)
+	if (!rc && (failing || !r->begun))
+		nfs4_db_reserve(r->db);
+	atomic_store(&r->failing, rc != 0);
+	if (!rc) {
+		r->begun = true;
+		r->prune = false;
+	} else if (r->db) {
 		nfs4_db_rollback(r->db);
+	}
 	return rc;
 }
 
-/* Gives up recording. An outdated record that cannot be changed would let its client reclaim state
- * that others were granted since. So the records are removed and no client may reclaim. */
-static void give_up(struct nfs4_recovery *r)
+int nfs4_writer_begin(struct nfs4_recovery *r)
 {
-	int rc = nfs4_db_remove(r->db);
+	return transaction(r, NULL);
+}
 
-	r->given_up = true;
+static void log_removal(const struct nfs4_recovery *r, int rc)
+{
 	if (rc)
 		rn_log_event(r->log, RN_ERROR, &fails,
 			     "client records can neither be written nor removed (%s): "
@@ -66,8 +104,22 @@ static void give_up(struct nfs4_recovery *r)
 			     strerror(-rc));
 	else
 		rn_log_event(r->log, RN_ERROR, &fails,
-			     "client records are removed: until ringnfsd has been restarted twice, "
-			     "NFSv4 clients do not get their locks back after a restart");
+			     "client records are removed: until they can be written again, NFSv4 "
+			     "clients do not get their locks back after a restart");
+}
+
+/* Removes the records. An outdated one that cannot be changed would let its client reclaim state
+ * that others were granted since. Those of this run are written anew into a new database; a database
+ * that could not be opened has none of them, and loses the others when it can. */
+static void remove_all(struct nfs4_recovery *r)
+{
+	if (r->db)
+		log_removal(r, nfs4_db_remove(r->db));
+	nfs4_db_close(r->db);
+	r->db = NULL;
+	pthread_mutex_lock(&r->lock);
+	r->lost = true;
+	pthread_mutex_unlock(&r->lock);
 }
 
 /* True if others are given something as soon as the job is done, whether it failed or not. */
@@ -86,16 +138,13 @@ static bool is_needed(const struct nfs4_record_job *job)
 
 static int write_all(struct nfs4_recovery *r, const struct nfs4_record_job *jobs)
 {
+	const int rc = transaction(r, jobs);
 	bool must = false;
-	int rc;
 
-	if (r->given_up)
-		return -EIO;
-	rc = transaction(r, jobs);
 	for (; rc && jobs; jobs = jobs->next)
 		must |= is_needed(jobs);
 	if (must)
-		give_up(r);
+		remove_all(r);
 	return rc;
 }
 
@@ -116,6 +165,27 @@ static bool settle(struct nfs4_recovery *r, const struct nfs4_record_job *job, i
 	return false;
 }
 
+/* True if the job, which has failed, is to be tried again: the record of a client that others do not
+ * wait for. There is one for each client at most. With the lock held. */
+static bool is_kept(const struct nfs4_recovery *r, const struct nfs4_record_job *job)
+{
+	return job->kind == NFS4_JOB_PUT && job->rec && !is_needed(job) && !r->stop;
+}
+
+/* Puts failed jobs in front of those that came since. With the lock held. */
+static void keep(struct nfs4_recovery *r, struct nfs4_record_job *jobs)
+{
+	struct nfs4_record_job **end = &jobs;
+
+	r->again = jobs && !r->first;
+	while (*end)
+		end = &(*end)->next;
+	*end = r->first;
+	if (!r->first)
+		r->last = end == &jobs ? &r->first : end;
+	r->first = jobs;
+}
+
 /* A wait belongs to its request, which may be answered and freed as soon as it is posted. */
 static void wake(struct nfs4_record_wait *w, int err)
 {
@@ -128,6 +198,17 @@ static void wake(struct nfs4_record_wait *w, int err)
 	}
 }
 
+/* Adds a list in front of another. */
+static struct nfs4_record_wait *join(struct nfs4_record_wait *first, struct nfs4_record_wait *rest)
+{
+	struct nfs4_record_wait **end = &first;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = rest;
+	return first;
+}
+
 static void log_end(struct nfs4_recovery *r)
 {
 	const struct nfs4_grace *g = &r->grace;
@@ -138,38 +219,63 @@ static void log_end(struct nfs4_recovery *r)
 
 static void finish(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int rc)
 {
+	struct nfs4_record_job *kept = NULL, **last = &kept, *done = NULL, *next;
+	struct nfs4_record_wait *waiting = NULL;
 	bool ended = false;
 
 	pthread_mutex_lock(&r->lock);
-	for (const struct nfs4_record_job *job = jobs; job; job = job->next)
-		ended |= settle(r, job, rc);
+	for (; jobs; jobs = next) {
+		next = jobs->next;
+		jobs->next = NULL;
+		if (rc && is_kept(r, jobs)) {
+			waiting = join(jobs->waiting, waiting);
+			jobs->waiting = NULL;
+			jobs->taken = false;
+			*last = jobs;
+			last = &jobs->next;
+			continue;
+		}
+		ended |= settle(r, jobs, rc);
+		jobs->next = done;
+		done = jobs;
+	}
+	keep(r, kept);
 	pthread_mutex_unlock(&r->lock);
 	if (ended)
 		log_end(r);
-	while (jobs) {
-		struct nfs4_record_job *next = jobs->next;
-
-		wake(jobs->waiting, rc);
-		free(jobs);
-		jobs = next;
+	for (; done; done = next) {
+		next = done->next;
+		waiting = join(done->waiting, waiting);
+		free(done);
 	}
+	wake(waiting, rc);
 }
 
-/* Waits for jobs and takes them all. NULL: the thread must stop. */
-static struct nfs4_record_job *take_all(struct nfs4_recovery *r)
+/* Waits for something to write: false if the thread must stop. After a failure it also goes on when
+ * time has passed. */
+static bool take_all(struct nfs4_recovery *r, struct nfs4_record_job **jobs)
 {
-	struct nfs4_record_job *jobs;
+	struct timespec until;
 
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += AGAIN_S;
 	pthread_mutex_lock(&r->lock);
-	while (!r->first && !r->stop)
-		pthread_cond_wait(&r->work, &r->lock);
-	jobs = r->first;
-	for (struct nfs4_record_job *job = jobs; job; job = job->next)
+	while ((!r->first || r->again) && !r->stop) {
+		if (!atomic_load(&r->failing))
+			pthread_cond_wait(&r->work, &r->lock);
+		else if (pthread_cond_timedwait(&r->work, &r->lock, &until) == ETIMEDOUT)
+			break;
+	}
+	const bool ends = r->stop && !r->first;
+
+	*jobs = r->first;
+	for (struct nfs4_record_job *job = r->first; job; job = job->next)
 		job->taken = true;
 	r->first = NULL;
 	r->last = &r->first;
+	r->again = false;
 	pthread_mutex_unlock(&r->lock);
-	return jobs;
+	return !ends;
 }
 
 static void *writer_main(void *arg)
@@ -177,7 +283,7 @@ static void *writer_main(void *arg)
 	struct nfs4_recovery *r = arg;
 	struct nfs4_record_job *jobs;
 
-	while ((jobs = take_all(r)) != NULL)
+	while (take_all(r, &jobs))
 		finish(r, jobs, write_all(r, jobs));
 	return NULL;
 }
