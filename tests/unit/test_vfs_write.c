@@ -460,3 +460,28 @@ Test(vfs_write, errors_of_the_descriptor)
 		fx_close(&f);
 	}
 }
+
+/* A part of a block and the whole of it never meet in the page cache: the kernel reports EIO for the file then. */
+Test(vfs_write, parts_of_blocks_and_direct_writes_keep_apart)
+{
+	static uint8_t data[65536];
+	struct vfs_node *n;
+	struct fx f;
+
+	fx_open(&f, FX_PLAIN, VFS_IO_DIRECT, NULL);
+	n = fx_file(&f, "file", data, sizeof(data));
+	fx_drop_cache(&f, "file");
+	if (fx_cached_pages(&f, "file"))
+		cr_skip_test("a file system that lives in the page cache");
+	cr_assert_eq(fx_write(&f, n, 0, data, sizeof(data), VFS_UNSTABLE), sizeof(data));
+	cr_assert_eq(fx_cached_pages(&f, "file"), 0, "direct");
+	cr_assert_eq(atomic_load(&n->direct), 0);
+	atomic_store(&n->direct, 1); /* a direct write that is under way */
+	cr_expect_eq(fx_write(&f, n, 10, data, 100, VFS_UNSTABLE), -EAGAIN);
+	atomic_fetch_sub(&n->direct, 1);
+	cr_expect_eq(fx_write(&f, n, 10, data, 100, VFS_UNSTABLE), 100);
+	cr_expect_eq(fx_write(&f, n, 0, data, sizeof(data), VFS_UNSTABLE), sizeof(data));
+	cr_expect_eq(fx_cached_pages(&f, "file"), 16, "buffered, as the node was before");
+	vfs_node_put(n);
+	fx_close(&f);
+}

@@ -5,8 +5,10 @@
  *
  * In direct mode whole granules go past the page cache if offset and pieces lie on the granule;
  * what follows the last whole granule, and any write that does not lie on it, is buffered. The
- * kernel keeps the two coherent, as long as they share no page: hence the granule
- * (VFS_DIRECT_ALIGN).
+ * kernel keeps the two coherent as long as they do not meet in a page at the same time: a direct write that
+ * finds a page dirtied meanwhile reports EIO for the file, which looks like a loss of data. So a node that
+ * was once written buffered is always written buffered, and a buffered write does not begin while a direct
+ * one is under way: the client comes again.
  */
 #include "vfs/data/operation.h"
 
@@ -34,6 +36,32 @@ static bool on_granule(const struct vfs_io *io)
 			return false;
 	}
 	return true;
+}
+
+static bool enter_direct(struct vfs_node *n)
+{
+	uint32_t now = atomic_load(&n->direct);
+
+	while (!(now & VFS_BUFFERED)) {
+		if (atomic_compare_exchange_weak(&n->direct, &now, now + 1))
+			return true;
+	}
+	return false;
+}
+
+static void leave_direct(struct vfs_io *io)
+{
+	if (io->priv.direct)
+		atomic_fetch_sub(&io->node->direct, 1);
+	io->priv.direct = false;
+}
+
+/* False: direct writes are under way. No further one begins. */
+static bool enter_buffered(const struct vfs_io *io)
+{
+	if (io->ctx->exp->mode != VFS_IO_DIRECT)
+		return true;
+	return (atomic_fetch_or(&io->node->direct, VFS_BUFFERED) & ~VFS_BUFFERED) == 0;
 }
 
 /* The rest of the pieces, at most max bytes of it. *payload: that of the first piece taken. */
@@ -84,6 +112,7 @@ static void write_end(struct vfs_io *io, int64_t error, int64_t of_disk)
 {
 	int64_t result = io->priv.moved ? (int64_t)io->priv.moved : error;
 
+	leave_direct(io);
 	if (io->priv.moved)
 		vfs_node_changed(io->node);
 	vfs_file_change_end(&io->priv.change);
@@ -95,7 +124,7 @@ static void write_end(struct vfs_io *io, int64_t error, int64_t of_disk)
 	vfs_io_finish(io, result);
 }
 
-/* The file could not be opened: nothing was written that could have failed. */
+/* The file could not be opened, or direct writes are in the way: nothing was written that could have failed. */
 static void write_without_fd(struct vfs_ring_op *op, int res)
 {
 	write_end(op->owner, res, 0);
@@ -125,12 +154,12 @@ static void write_next(struct vfs_io *io)
 	int buffered = vfs_writing_fd(io->ctx, io->node); /* before any other */
 
 	if (io->priv.moved % VFS_DIRECT_ALIGN || left < VFS_DIRECT_ALIGN)
-		io->priv.direct = false;
+		leave_direct(io);
 	if (io->priv.direct && buffered >= 0)
 		rw.fd = vfs_node_fd(io->ctx, io->node, VFS_FD_WRITE_DIRECT);
 	if (rw.fd == -EINVAL) {
-		io->priv.direct = false;
-		rw.fd = buffered;
+		leave_direct(io);
+		rw.fd = buffered < 0 || enter_buffered(io) ? buffered : -EAGAIN;
 	}
 	if (io->priv.direct) {
 		left -= left % VFS_DIRECT_ALIGN;
@@ -149,7 +178,7 @@ static void write_next(struct vfs_io *io)
 static void write_error(struct vfs_io *io, int error)
 {
 	if (io->priv.direct && error == -EINVAL) {
-		io->priv.direct = false;
+		leave_direct(io);
 		write_next(io);
 		return;
 	}
@@ -237,6 +266,7 @@ void vfs_write(struct vfs_io *io)
 		return;
 	}
 	write_begin(io);
-	io->priv.direct = io->ctx->exp->mode == VFS_IO_DIRECT && on_granule(io);
+	io->priv.direct =
+		io->ctx->exp->mode == VFS_IO_DIRECT && on_granule(io) && enter_direct(io->node);
 	write_next(io);
 }

@@ -43,6 +43,8 @@ enum vfs_data_state {
 	VFS_UNCOMMITTED, /* some were acknowledged that no fsync has covered */
 };
 
+#define VFS_BUFFERED (1u << 31)
+
 struct vfs_uncommitted {
 	pthread_mutex_t lock;
 	unsigned writing; /* unstable writes under way */
@@ -70,6 +72,8 @@ struct vfs_node {
 	/* Caller (vfs_ctx.caller) whose pattern of access the data descriptors have; 0: none. */
 	_Atomic uint64_t advised_by;
 	struct vfs_uncommitted uncommitted;
+	/* Direct writes under way, and VFS_BUFFERED once a write of a direct export was buffered. */
+	_Atomic uint32_t direct;
 
 	/* Guarded by the shard's lock. */
 	unsigned refs;
