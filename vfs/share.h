@@ -68,6 +68,12 @@ void vfs_share_close(struct vfs_share *s);
  * for, if the file has no link left. */
 bool vfs_share_pins(const struct vfs_share *s);
 
+/* True if the end of the open share s, of node n, lets its descriptors for writing go. */
+bool vfs_share_ends_writing(const struct vfs_share *s, const struct vfs_node *n);
+/* Closes the node's descriptors for writing after such an end, so that the server can run a program that a client
+ * has stored. Data that are not on disk are flushed first, by a thread. They stay if somebody else uses the node. */
+void vfs_share_end_writing(struct vfs_node *n);
+
 /*
  * May somebody read or write (bits as above) who has no share for it: special stateids (RFC 8881
  * section 8.2.3), NFSv3's READ, WRITE and SETATTR of the size? -VFS_ESHARE: a share of somebody

@@ -63,10 +63,15 @@ static bool has_locks(const struct nfs4_open *open)
  * disk. */
 static int close_open(struct nfs4_compound *c, struct nfs4_open *open, struct nfs4_stateid *sid)
 {
-	if (rpc_is_prompt(c->req) && (has_locks(open) || vfs_share_pins(&open->share)))
+	struct vfs_node *n = c->current.node;
+	const bool written = vfs_share_ends_writing(&open->share, n);
+
+	if (rpc_is_prompt(c->req) && (written || has_locks(open) || vfs_share_pins(&open->share)))
 		return nfs4_decline(c);
 	closed_stateid(c, &open->st, sid);
 	nfs4_open_end(open, c->minor == 0);
+	if (written)
+		vfs_share_end_writing(n);
 	return NFS4_OK;
 }
 

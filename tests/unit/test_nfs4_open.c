@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* OPEN, CLOSE and OPEN_DOWNGRADE in each minor version, and the stateids that they accept. */
 #include <endian.h>
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "nfs4/client/client.h"
 #include "nfs4/open/opening.h"
@@ -31,6 +34,37 @@ static uint32_t open_as(struct op_owner *o, const char *name, uint32_t access, u
 	const struct op_how how = { .fh = &f->root, .name = name, .access = access, .deny = deny };
 
 	return op_open(f, o, &how, out);
+}
+
+/* True if the file cannot be run, since somebody has it open to write. */
+static bool is_text_busy(const char *name)
+{
+	const char *path = fix_path(f, name);
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		execl(path, path, NULL);
+		_exit(errno == ETXTBSY ? 1 : 0);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
+OP_MINORS_TEST(nfs4_open, a_program_can_be_run_after_the_last_close)
+{
+	struct op_file file, theirs;
+
+	begin();
+	make_file("a", "text", 0755);
+	cr_assert_eq(open_as(&owner, "a", BOTH, 0, &file), NFS4_OK);
+	cr_assert_eq(open_as(&rival, "a", BOTH, 0, &theirs), NFS4_OK);
+	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4_OK);
+	cr_expect(is_text_busy("a"));
+	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
+	cr_expect(is_text_busy("a"), "another has it open");
+	cr_expect_eq(op_close(f, &rival, &theirs), NFS4_OK);
+	cr_expect_not(is_text_busy("a"));
 }
 
 OP_MINORS_TEST(nfs4_open, a_file_is_opened_used_and_closed)

@@ -25,7 +25,7 @@ static int open_for_lease(struct vfs_node *n)
 	struct vfs *vfs = n->vfs;
 	int fd, rc;
 
-	vfs_cache_close_data(n, 1u << VFS_FD_WRITE | 1u << VFS_FD_WRITE_DIRECT);
+	vfs_cache_close_written(n);
 	fd = vfs_fd_reopen_data(vfs, n->path_fd, O_RDONLY);
 	if (fd < 0)
 		return fd == -VFS_ELEASE ? -EAGAIN : fd;

@@ -15,6 +15,9 @@
 #include "vfs/hold/file_fd.h"
 #include "vfs/hold/file_table.h"
 #include "vfs/hold/unlinked.h"
+#include "vfs/node/cache.h"
+#include "vfs/node/hooks.h"
+#include "vfs/node/uncommitted.h"
 #include "vfs/worker.h"
 
 static void fill_conflict(struct vfs_conflict *c, const struct vfs_share *s)
@@ -208,6 +211,33 @@ bool vfs_share_pins(const struct vfs_share *s)
 	pins = f->fd >= 0 && f->nshares == 1;
 	pthread_mutex_unlock(&f->lock);
 	return pins;
+}
+
+bool vfs_share_ends_writing(const struct vfs_share *s, const struct vfs_node *n)
+{
+	struct vfs_file *f = s->file;
+	bool last;
+
+	if (!(s->access & VFS_SHARE_WRITE) || (atomic_load(&n->data_fd[VFS_FD_WRITE]) < 0 &&
+					       atomic_load(&n->data_fd[VFS_FD_WRITE_DIRECT]) < 0))
+		return false;
+	pthread_mutex_lock(&f->lock);
+	last = f->accessing[1] == 1 && !f->delegs.writing;
+	pthread_mutex_unlock(&f->lock);
+	return last;
+}
+
+void vfs_share_end_writing(struct vfs_node *n)
+{
+	if (!vfs_uncommitted_any(n)) {
+		vfs_cache_close_written(n);
+	} else if (vfs_uncommitted_may_flush(n)) {
+		vfs_node_ref(n);
+		if (n->vfs->hooks->flush(n)) {
+			vfs_node_put(n);
+			vfs_cache_close_written(n);
+		}
+	}
 }
 
 /* Under f->lock. check() for a read or write: advisory shares do not count. self is not advisory. */

@@ -314,6 +314,11 @@ void vfs_cache_close_data(struct vfs_node *n, unsigned kinds)
 		vfs_fd_close(n->vfs, fd[i]);
 }
 
+void vfs_cache_close_written(struct vfs_node *n)
+{
+	vfs_cache_close_data(n, 1u << VFS_FD_WRITE | 1u << VFS_FD_WRITE_DIRECT);
+}
+
 static uint64_t count_idle(struct vfs *vfs)
 {
 	const struct vfs_node *n;

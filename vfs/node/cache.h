@@ -40,6 +40,8 @@ void vfs_cache_flush_idle(struct vfs *vfs, int64_t before);
 /* Closes the node's data descriptors of those kinds (bits: 1u << enum vfs_fd_kind), if nobody but the
  * caller uses the node, and all that was written by it is on disk. */
 void vfs_cache_close_data(struct vfs_node *n, unsigned kinds);
+/* The same for those to write by. */
+void vfs_cache_close_written(struct vfs_node *n);
 /* Fills the numbers of nodes and of what was found. */
 void vfs_cache_stats(struct vfs *vfs, struct vfs_stats *out);
 /* Takes every node of an export out of the cache; those in use go with their last reference. */

@@ -10,6 +10,7 @@
 
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
+#include "vfs/node/cache.h"
 #include "vfs/node/node.h"
 #include "vfs/node/uncommitted.h"
 #include "vfs/worker/ring.h"
@@ -115,6 +116,7 @@ static void flush_complete(struct vfs_ring_op *op, int res)
 	}
 	vfs_syncing_end(&f->syncing, n, verdict(res));
 	flush_free(f);
+	vfs_cache_close_written(n); /* nobody has used it since before the flush, else they stay */
 	vfs_node_put(n);
 }
 
