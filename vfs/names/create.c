@@ -217,7 +217,7 @@ static int create_once(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr 
 {
 	int rc = vfs_act_as_caller(ctx);
 
-	c->lost = false;
+	c->made = c->lost = false;
 	if (rc == 0)
 		rc = create_new(ctx, c, out);
 	if (rc == -EEXIST) {
