@@ -80,8 +80,11 @@ def plain(count, d):
         # Linux sends MNT without TLS. A handle is of no use without it.
         os.makedirs(d.exports["enc"] + "/sub", exist_ok=True)
         count.equal("plain MNT of xprtsec=tls:mtls", c.mnt(d.exports["enc"])[0], r.OK)
-        count.equal("plain MNT of a folder in it", c.mnt(d.exports["enc"] + "/sub")[0], r.ACCES)
-        count.equal("plain MNT of no folder in it tells nothing", c.mnt(d.exports["enc"] + "/none")[0], r.ACCES)
+        count.equal("plain MNT of a folder in it, as nobody", c.mnt(d.exports["enc"] + "/sub")[0], r.OK)
+        os.makedirs(d.exports["enc"] + "/closed/sub", exist_ok=True)
+        os.chmod(d.exports["enc"] + "/closed", 0o700)
+        answers = [c.mnt(d.exports["enc"] + "/closed/" + n)[0] for n in ("sub", "none")]
+        count.equal("plain MNT below a closed folder tells nothing", answers, [r.ACCES] * 2)
         root = d.root(c, "any")
         count.equal("plain calls to another export", c.nfs(r.GETATTR, r.getattr_args(root))["status"], r.OK)
         count.equal("plain MNT of xprtsec=none", c.mnt(d.exports["clear"])[0], r.OK)
