@@ -93,9 +93,10 @@ struct nfs4_compound {
 	bool cache_this;
 	size_t reply_limit;  /* the session's limit of the RPC reply in bytes; SIZE_MAX: none */
 	size_t cached_limit; /* bytes, if cache_this */
-	struct nfs4_client *client; /* calling client, once it is known: a reference */
-	struct nfs4_counts *counts; /* its; NULL: not known, or not counted */
-	uint32_t moved;		    /* bytes of a file that the operation has read or written */
+	struct nfs4_client *client;  /* calling client, once it is known: a reference */
+	struct nfs4_client *of_conn; /* see nfs4_client_of_conn; a reference */
+	struct nfs4_counts *counts;  /* its; NULL: not known, or not counted */
+	uint32_t moved;		     /* bytes of a file that the operation has read or written */
 
 	/* Cause of NFS4ERR_DELAY that will soon be gone: a reference. The operation is then
 	 * repeated (nfs4_repeat_after). */
@@ -210,6 +211,14 @@ void nfs4_repeat_no_more(struct nfs4_compound *c);
 /* True if run() will be called again when it returns that status: because of an obstacle, or as a
  * prompt worker has declined. */
 bool nfs4_is_repeated(const struct nfs4_compound *c, int status);
+
+/*
+ * nfs4/client/origin.c. Minor version 0: the only client whose ids and states calls of the COMPOUND's connection have named, or NULL. The
+ * COMPOUND has the reference. Operations without an id or stateid (REMOVE, RENAME, LINK, SETATTR of a mode) are taken
+ * for that client's, as far as its own delegations are not in its way: clients with several ids have a connection
+ * for each.
+ */
+struct nfs4_client *nfs4_client_of_conn(struct nfs4_compound *c);
 
 /*
  * nfs4/settle.c. Ends an operation that changed metadata. It makes c->sync.node[] durable, unless

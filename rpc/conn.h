@@ -102,6 +102,9 @@ struct rpc_conn {
 	struct rpc_conn_rdma *rdma; /* NULL: another transport */
 	/* NFSv4 client whose session the connection was bound to last, which may be gone; 0: none */
 	_Atomic uint64_t session_client;
+	/* Client id of the one client of NFSv4.0 whose ids and states calls of the connection have named, which may be gone; 0: none;
+	 * UINT64_MAX: several */
+	_Atomic uint64_t only_client;
 	_Atomic uint32_t refs;
 	_Atomic(struct rpc_worker *) last_worker; /* the daemon's hint for dispatching */
 	/* Its reverse direction, a reference; NULL: not used so far. For rpc/backchannel.c. */

@@ -41,6 +41,8 @@ void nfs4_client_calls(struct nfs4_client *cl, struct nfs4_compound *c)
 {
 	nfs4_client_put(c->client);
 	c->client = cl;
+	c->current.ctx.client = cl;
+	c->saved.ctx.client = cl;
 	c->counts = &cl->counts;
 	nfs4_count(&cl->counts.calls, 1);
 }

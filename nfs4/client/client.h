@@ -159,7 +159,8 @@ struct nfs4_client *nfs4_client_by_number(struct nfs4_server *srv, uint32_t numb
  * NULL: the walk has ended. Clients that are there all the time are visited once. */
 struct nfs4_client *nfs4_client_after(struct nfs4_server *srv, uint32_t number);
 
-/* The COMPOUND, of minor version 0, is one of cl, whose reference it takes over. */
+/* The COMPOUND, of minor version 0, is one of cl, whose reference it takes over, and so is what it does from now on
+ * to the current and the saved file. */
 void nfs4_client_calls(struct nfs4_client *cl, struct nfs4_compound *c);
 
 /* True if the caller is the principal that registered cl. */

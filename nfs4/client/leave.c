@@ -28,5 +28,7 @@ void nfs4_clients_leave(struct nfs4_compound *c)
 		c->clientid = c->client->clientid;
 	nfs4_client_put(c->client);
 	c->client = NULL;
+	nfs4_client_put(c->of_conn);
+	c->of_conn = NULL;
 	c->counts = NULL;
 }

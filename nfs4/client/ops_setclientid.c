@@ -180,8 +180,10 @@ static int run_setclientid_confirm(struct nfs4_compound *c, void *args)
 	pthread_mutex_unlock(&all->lock);
 	nfs4_clients_forget(c->server, &old.clients);
 	nfs4_callback_free(old.callback);
-	if (status == NFS4_OK)
+	if (status == NFS4_OK) {
+		nfs4_origin_note(cl, c);
 		nfs4_client_renew(cl);
+	}
 	if (status == NFS4_OK && !was) {
 		nfs4_record_confirmed(c->server, &cl->record);
 		nfs4_client_log_confirmed(c, cl);

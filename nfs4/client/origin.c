@@ -115,12 +115,46 @@ static bool is_known(struct nfs4_client *cl, uint64_t address)
 	return false;
 }
 
+/* True if the client of that id is there. */
+static bool is_there(const struct nfs4_compound *c, uint64_t clientid)
+{
+	struct nfs4_client *cl = nfs4_client_get(c->server->clients, clientid);
+
+	nfs4_client_put(cl);
+	return cl;
+}
+
+/* Minor version 0. One that has registered anew has another id than before. */
+static void note_only(const struct nfs4_client *cl, const struct nfs4_compound *c)
+{
+	_Atomic uint64_t *only = &c->req->conn->only_client;
+	uint64_t was = atomic_load_explicit(only, memory_order_relaxed), now;
+
+	do {
+		if (was == cl->clientid || was == UINT64_MAX)
+			return;
+		now = was != 0 && is_there(c, was) ? UINT64_MAX : cl->clientid;
+	} while (!atomic_compare_exchange_weak(only, &was, now));
+}
+
+struct nfs4_client *nfs4_client_of_conn(struct nfs4_compound *c)
+{
+	const uint64_t only =
+		atomic_load_explicit(&c->req->conn->only_client, memory_order_relaxed);
+
+	if (!c->of_conn && only != 0 && only != UINT64_MAX)
+		c->of_conn = nfs4_client_get(c->server->clients, only);
+	return c->of_conn;
+}
+
 void nfs4_origin_note(struct nfs4_client *cl, const struct nfs4_compound *c)
 {
 	struct nfs4_origin *o = &cl->origin;
 	const uint64_t conn = c->req->conn->id;
 	uint64_t address;
 
+	if (c->minor == 0)
+		note_only(cl, c);
 	if (atomic_load_explicit(&o->last_conn, memory_order_relaxed) == conn)
 		return;
 	atomic_store_explicit(&o->last_conn, conn, memory_order_relaxed);

@@ -90,7 +90,6 @@ class Sole:
     """A client of a minor version, and what it was told."""
 
     def __init__(self, d, minor, what):
-        self.c = None
         if minor > 0:
             self.c = delegations.new_client(d, f"sole {what} 4.{minor}", minor)
             return
@@ -99,7 +98,7 @@ class Sole:
         class Called40(n4.Client):
             callback = (callbacks_40.PROGRAM, b"tcp", self.listener.uaddr(), 7)
 
-        self.c = delegations.new_client(d, "sole 4.0", 0, Called40)
+        self.c = delegations.new_client(d, f"sole {what} 4.0", 0, Called40)
         self.listener.await_calls(1)
 
     def recalled(self):
@@ -141,6 +140,21 @@ def test_directories(t, d, minor):
     s.c.close()
 
 
+def test_shared_connection(t, d):
+    """Two clients of 4.0 by one connection: which of them sends a SETATTR is not known, so the delegation is recalled."""
+    s = Sole(d, 0, "shared")
+    delegations.make(d, "of two")
+    _, fh, _, deleg = delegations.delegated(t, d, s.c, "of two")
+    second = n4.Client(d.port, "second of two", 0)
+    second.close()
+    second.conn = s.c.conn
+    t.equal("registered", second.register()["status"], n4.OK)
+    t.equal("SETATTR", second.last(n4.putfh(fh), (n4.SETATTR, n4.ANONYMOUS + sattr(33, u32(0o600))))["status"], n4.DELAY)
+    t.check("recalled", s.listener.await_recalls())
+    s.c.delegreturn(fh, deleg)
+    s.c.close()
+
+
 def test_local(t, d):
     """The holder writes; a local process waits all the same until the delegation has been returned, and sees what was written."""
     s = Sole(d, 1, "and a local process")
@@ -166,7 +180,8 @@ def main():
     t = Count()
     for options in (delegations.SHARED, delegations.OPTIONS):
         with Daemon({"one": options}, delegations.SETTINGS) as d:
-            for minor in (1, 2):
+            test_shared_connection(t, d)
+            for minor in (0, 1, 2):
                 print(f"# 4.{minor}, {options}", flush=True)
                 test_files(t, d, minor)
                 if minor > 0:
