@@ -75,9 +75,9 @@ struct exp_load_opts {
 	const char *file; /* NULL: none */
 	const char *text; /* NULL: read from the file; else its content, of text_len octets */
 	size_t text_len;
-	const char *dir;  /* NULL: none; its *.exports are read in version order */
-	bool strict;	  /* any error fails the load */
-	bool check_paths; /* a path that does not exist or is no directory is an error */
+	const char *dir; /* NULL: none; its *.exports are read in version order */
+	bool strict;	 /* any error fails the load */
+	bool check_paths; /* a path that does not exist, or is neither a directory nor a regular file, is an error */
 	/* False if the file system of that path does not answer; the path is then not looked at.
 	 * NULL: all answer. */
 	bool (*answers)(void *ctx, const char *path);

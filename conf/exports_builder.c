@@ -150,14 +150,16 @@ static void check_path(struct group *group, struct cfg_diags *diags)
 			     "the path",
 			     first->path, strerror(rc));
 		group->bad = true;
-	} else if (!S_ISDIR(st.st_mode)) {
+	} else if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) {
 		cfg_diag_add(diags, first->at, CFG_ERROR,
-			     "%s is no directory: only directories can be exported", first->path);
+			     "%s is neither a directory nor a regular file: only these can be "
+			     "exported",
+			     first->path);
 		group->bad = true;
 	}
 }
 
-/* All clients of a path share its identity. */
+/* All clients of a path share its identity: of several fsid= the first counts. */
 static void join_identity(struct group *group, struct exp_id_request *request,
 			  struct cfg_diags *diags)
 {
@@ -172,11 +174,11 @@ static void join_identity(struct group *group, struct exp_id_request *request,
 		if ((opts->has_fsid && request->has_fsid && opts->fsid != request->fsid) ||
 		    (opts->has_uuid && request->has_uuid &&
 		     memcmp(opts->uuid, request->uuid, sizeof(opts->uuid)))) {
-			cfg_diag_add(diags, draft->at, CFG_ERROR,
-				     "%s has two different fsid=: give all its machines the same",
+			cfg_diag_add(diags, draft->at, CFG_WARNING,
+				     "%s has two different fsid=: the first counts for all its "
+				     "machines",
 				     draft->path);
-			group->bad = true;
-			return;
+			continue;
 		}
 		if (opts->has_fsid) {
 			request->has_fsid = true;
@@ -271,7 +273,7 @@ static int fill_table(struct exp_table *table, struct group *groups,
 		      struct exp_id_request *requests, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		int rc = requests[i].bad ? 0 : settle_export(table, &groups[i], &requests[i]);
+		int rc = settle_export(table, &groups[i], &requests[i]);
 
 		if (rc)
 			return rc;

@@ -57,7 +57,6 @@ struct exp_id_request {
 	uint32_t fsid;
 	const uint8_t *uuid;
 	uint32_t id; /* the id found */
-	bool bad;    /* another export has the fsid */
 };
 
 void exp_assign_ids(struct exp_id_request *requests, size_t n, struct cfg_diags *diags);

@@ -34,7 +34,7 @@ static uint32_t hashed_id(const struct exp_id_request *request, uint32_t round)
 static struct exp_id_request *owner_of(struct exp_id_request *requests, size_t n, uint32_t id)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!requests[i].bad && requests[i].has_fsid && requests[i].id == id)
+		if (requests[i].has_fsid && requests[i].id == id)
 			return &requests[i];
 	return NULL;
 }
@@ -47,7 +47,8 @@ static struct exp_id_request *hash_owner(struct exp_id_request *requests, size_t
 	return NULL;
 }
 
-/* Two exports with one fsid: the first in the files keeps it. */
+/* Two exports with one fsid: the first in the files keeps it. The other is known by its path, as if it had none, which is as good for
+ * two directories of one file system, and safe for those of two. */
 static void assign_given(struct exp_id_request *requests, size_t n, struct cfg_diags *diags)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -63,9 +64,10 @@ static void assign_given(struct exp_id_request *requests, size_t n, struct cfg_d
 			continue;
 		if (other->first->seq > request->first->seq)
 			loser = other;
-		loser->bad = true;
-		cfg_diag_add(diags, loser->first->at, CFG_ERROR,
-			     "fsid=%u is already that of %s: give %s another; it is not exported",
+		loser->has_fsid = false;
+		cfg_diag_add(diags, loser->first->at, CFG_WARNING,
+			     "fsid=%u is already that of %s: it does not count for %s, which is "
+			     "known by its path",
 			     request->fsid, loser == request ? other->path : request->path,
 			     loser->path);
 	}

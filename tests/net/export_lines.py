@@ -311,6 +311,41 @@ def test_child_that_waits(t, d, places):
         c.close()
 
 
+def test_file(t, d, places):
+    """A regular file with a line of its own, as the swap of a host without a disk."""
+    swap = places.parent + "/swap"
+    with open(swap, "wb") as f:
+        f.write(b"swap")
+    d.write_exports([line(places.parent, ("ro",), "parent"), line(swap, ("rw",), "child")])
+    t.check("a file can be exported", "reload failed" not in d.reload())
+    with d.connect() as c:
+        status, fh, _ = c.mnt(swap)
+        t.equal("MNT of a file", status, 0)
+        t.equal("READ and WRITE by its line", [c.nfs(r.READ, r.read_args(fh, 0, 9))["data"], c.nfs(r.WRITE, r.write_args(fh, 0, b"S"))["status"]],
+                [b"swap", 0])
+        found = c.nfs(r.LOOKUP, r.diropargs(c.mnt(places.parent)[1], b"swap"))["fh"]
+        t.equal("and after LOOKUP in its directory", c.nfs(r.WRITE, r.write_args(found, 0, b"T"))["status"], 0)
+    os.remove(swap)
+
+
+def test_fsid(t, d, places):
+    """Of two fsid= for a path the first counts; one that another path has before does not."""
+    other = d.top + "/fsid"
+    os.mkdir(other)
+    with open(other + "/mark", "w"):
+        pass
+    d.write_exports([f"{places.parent} {HOST}({COMMON},rw,fsid=5) {OTHER}({COMMON},fsid=6)", f"{other} {HOST}({COMMON},rw,fsid=5)"])
+    said = d.reload()
+    t.check("both are exported", "reload failed" not in said)
+    t.check("the log says what counts", "the first counts" in said and f"it does not count for {other}" in said, said)
+    with d.connect() as c:
+        a, b = c.mnt(places.parent)[1], c.mnt(other)[1]
+        t.equal("each has its own root", [c.nfs(r.LOOKUP, r.diropargs(fh, b"mark"))["status"] for fh in (a, b)], [r.NOENT, 0])
+        d.write_exports([f"{places.parent} {HOST}({COMMON},rw,fsid=5)", f"{other} {HOST}({COMMON},rw)"])
+        d.reload()
+        t.equal("handles are those of fsid=5, and of none", [c.nfs(r.GETATTR, r.opaque(fh))["status"] for fh in (a, b)], [0, 0])
+
+
 def test_log(t, d, places):
     """The log names the line that grants, not one that is for others."""
     new = "127.0.0.3"  # messages about one host are few
@@ -344,6 +379,8 @@ def main():
         test_links(t, d, places)
         test_same_directory_twice(t, d, places)
         test_child_that_waits(t, d, places)
+        test_file(t, d, places)
+        test_fsid(t, d, places)
         test_log(t, d, places)
         test_one_host_without_crossmnt(t, d, places)
         for kind in ("bind", "tmpfs"):

@@ -108,6 +108,10 @@ Test(exports_change, add)
 	       "/dev#7 host1(ro):0 10.0.0.0/8(ro)f:1 *.example.org(ro)f:1" B GONE,
 	       "HOST1:/dev: note: f line 1 names it, too");
 	expect(true, (struct exp_change){ "*", "/", "rw,fsid=0" }, "/#0 *(rw):0; " A B GONE, "");
+	expect(true, (struct exp_change){ "host2", "/dev", "fsid=8" }, A " host2(ro):0" B GONE,
+	       "the first counts");
+	expect(true, (struct exp_change){ "host2", "/tmp", "fsid=7" },
+	       A B GONE "/tmp host2(ro):0; ", "it does not count for /tmp");
 }
 
 Test(exports_change, add_refused)
@@ -115,9 +119,7 @@ Test(exports_change, add_refused)
 	expect(true, (struct exp_change){ "host2", "/none/there", "rw" }, "",
 	       "/none/there: No such file or directory");
 	expect(true, (struct exp_change){ "host2", "relative", "rw" }, "", "absolute path");
-	expect(true, (struct exp_change){ "host2", "/dev", "fsid=8" }, "", "two different fsid");
 	expect(true, (struct exp_change){ "host2", "/etc", "fsid=8" }, "", "leave it out");
-	expect(true, (struct exp_change){ "host2", "/tmp", "fsid=7" }, "", "already that of");
 	expect(true, (struct exp_change){ "host2", "/tmp", "rv" }, "", "rv");
 	expect(true, (struct exp_change){ "", "/tmp", "rw" }, "", "no client is named");
 }

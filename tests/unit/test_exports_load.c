@@ -126,12 +126,14 @@ Test(exports_load, paths)
 	tree_make(&t);
 	n += snprintf(text + n, sizeof(text) - (size_t)n, "%s x\n", t.dir);
 	n += snprintf(text + n, sizeof(text) - (size_t)n, "  %s/none x\n", t.dir);
-	n += snprintf(text + n, sizeof(text) - (size_t)n, "%s x\n", t.file);
+	n += snprintf(text + n, sizeof(text) - (size_t)n, "/dev/null x\n%s x\n", t.file);
 	put(t.root, "exports", text);
 	cr_assert(load(&t, false, true) == 0);
-	cr_expect(t.table->n_exports == 1 && !strcmp(t.table->exports[0].path, t.dir));
+	cr_expect(t.table->n_exports == 2 && exp_table_by_path(t.table, t.dir) &&
+		  exp_table_by_path(t.table, t.file));
 	cr_assert(t.diags.errors == 2 && t.diags.n == 4);
-	cr_expect(strstr(t.diags.items[0].text, "is no directory") && t.diags.items[0].line == 3);
+	cr_expect(strstr(t.diags.items[0].text, "is neither a directory nor a regular file") &&
+		  t.diags.items[0].line == 3);
 	cr_expect(strstr(t.diags.items[2].text, "No such file or directory") &&
 		  t.diags.items[2].line == 2 && t.diags.items[2].col == 3);
 	tree_drop(&t);
