@@ -109,36 +109,58 @@ static void keep_value(struct comparison *c, const char *section, const char *na
 	}
 }
 
-static void read_nfs_conf(struct comparison *c, const char *path);
+/* A file that is being read: those that it was included by wait below it. */
+struct reading {
+	FILE *in;
+	char *path;
+	unsigned line;
+	char section[NAME_MAX_LEN];
+};
+
+struct readings {
+	struct reading file[INCLUDES_MAX];
+	unsigned n;
+};
+
+/* Puts a file on top, to be read next. path is the callee's from now on. */
+static void open_nfs_conf(struct comparison *c, struct readings *all, char *path)
+{
+	FILE *in = path && c->files < INCLUDES_MAX ? fopen(path, "re") : NULL;
+
+	c->no_memory |= !path;
+	if (!in && path && c->files < INCLUDES_MAX && errno != ENOENT)
+		cfg_diag_add(c->diags, (struct cfg_place){ .file = path }, CFG_WARNING,
+			     "cannot be read and compared with ringnfs.conf: %s", strerror(errno));
+	c->files++;
+	if (in)
+		all->file[all->n++] = (struct reading){ .in = in, .path = path };
+	else
+		free(path);
+}
 
 /* `include = FILE`, relative to the folder of the file that says so. With a "-" before the name a missing file is no
  * error, here neither. */
-static void include(struct comparison *c, const char *name, const char *from)
+static char *included(const char *name, const char *from)
 {
 	const char *slash = strrchr(from, '/');
 	char *path = NULL;
 
 	name += *name == '-';
 	if (*name == '/' || !slash)
-		path = strdup(name);
-	else if (asprintf(&path, "%.*s/%s", (int)(slash - from), from, name) < 0)
-		path = NULL;
-	if (path)
-		read_nfs_conf(c, path);
-	c->no_memory |= !path;
-	free(path);
+		return strdup(name);
+	return asprintf(&path, "%.*s/%s", (int)(slash - from), from, name) < 0 ? NULL : path;
 }
 
-static void read_nfs_conf_line(struct comparison *c, char *line, char section[NAME_MAX_LEN],
-			       struct cfg_place at)
+static void read_nfs_conf_line(struct comparison *c, struct readings *all, char *line)
 {
+	struct reading *r = &all->file[all->n - 1];
 	char *text = trim(line), *equals = strchr(text, '=');
 
 	if (*text == '#' || *text == ';')
 		return;
 	if (*text == '[') {
 		text[strcspn(text, "]")] = '\0';
-		snprintf(section, NAME_MAX_LEN, "%s", trim(text + 1));
+		snprintf(r->section, sizeof(r->section), "%s", trim(text + 1));
 		return;
 	}
 	if (!equals)
@@ -146,30 +168,30 @@ static void read_nfs_conf_line(struct comparison *c, char *line, char section[NA
 	*equals = '\0';
 	text = trim(text);
 	if (strcasecmp(text, "include") == 0)
-		include(c, trim(equals + 1), at.file);
+		open_nfs_conf(c, all, included(trim(equals + 1), r->path));
 	else
-		keep_value(c, section, text, trim(equals + 1), at);
+		keep_value(c, r->section, text, trim(equals + 1),
+			   (struct cfg_place){ r->path, r->line, 0 });
 }
 
+/* Reads a file, and where it includes another that one first. */
 static void read_nfs_conf(struct comparison *c, const char *path)
 {
-	char section[NAME_MAX_LEN] = "";
+	struct readings all = { .n = 0 };
 	char line[CFG_VALUE_MAX];
-	FILE *in;
 
-	if (c->files++ >= INCLUDES_MAX)
-		return;
-	in = fopen(path, "re");
-	if (!in) {
-		if (errno != ENOENT)
-			cfg_diag_add(c->diags, (struct cfg_place){ .file = path }, CFG_WARNING,
-				     "cannot be read and compared with ringnfs.conf: %s",
-				     strerror(errno));
-		return;
+	open_nfs_conf(c, &all, strdup(path));
+	while (all.n > 0) {
+		struct reading *r = &all.file[all.n - 1];
+
+		if (++r->line < LINES_MAX && fgets(line, sizeof(line), r->in)) {
+			read_nfs_conf_line(c, &all, line);
+			continue;
+		}
+		fclose(r->in);
+		free(r->path);
+		all.n--;
 	}
-	for (unsigned n = 1; n < LINES_MAX && fgets(line, sizeof(line), in); n++)
-		read_nfs_conf_line(c, line, section, (struct cfg_place){ path, n, 0 });
-	fclose(in);
 }
 
 static int is_conf(const struct dirent *entry)
