@@ -61,6 +61,7 @@ static int start_gss(const struct programs_config *cfg, struct programs *p, stru
 	const struct rn_logger *log = &cfg->logs->of[LOG_GSS];
 	const struct gss_config gss = {
 		.keytab = set->keytab && set->keytab[0] ? set->keytab : NULL,
+		.state_dir = cfg->settings->server.state_dir,
 		.principal = set->principal,
 		.max_contexts = (unsigned)set->max_contexts,
 		.budget = cfg->budget,

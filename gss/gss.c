@@ -3,6 +3,8 @@
 #include "gss/cb_auth.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -53,6 +55,22 @@ static bool set_aside(struct gss *g)
 	return true;
 }
 
+/*
+ * The library's default replay cache is in /var/tmp, where any user may make a file of its name: then no context
+ * could be accepted. In the state directory nobody else can. KRB5RCACHENAME, which an administrator sets, counts.
+ */
+static int read_keys(const struct gss_config *cfg, struct gss_mech_cred **out, char why[GSS_WHY])
+{
+	char path[PATH_MAX];
+	struct gss_mech_files files = { .keytab = cfg->keytab };
+
+	if (cfg->state_dir && !getenv("KRB5RCACHENAME")) {
+		snprintf(path, sizeof(path), "file2:%s/krb5-replays", cfg->state_dir);
+		files.replays = path;
+	}
+	return gss_mech_cred_new(&files, cfg->principal, out, why);
+}
+
 int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY])
 {
 	struct gss *g = calloc(1, sizeof(*g));
@@ -61,7 +79,7 @@ int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY])
 	if (!g)
 		return -ENOMEM;
 	g->cfg = *cfg;
-	rc = gss_mech_cred_new(cfg->keytab, cfg->principal, &g->cred, why);
+	rc = read_keys(cfg, &g->cred, why);
 	if (rc) {
 		free(g);
 		return rc;
@@ -106,7 +124,7 @@ void gss_free(struct gss *g)
 int gss_reload(struct gss *g, char why[GSS_WHY])
 {
 	struct gss_mech_cred *now, *old;
-	int rc = gss_mech_cred_new(g->cfg.keytab, g->cfg.principal, &now, why);
+	int rc = read_keys(&g->cfg, &now, why);
 
 	if (rc)
 		return rc;

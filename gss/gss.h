@@ -16,7 +16,9 @@
 struct gss;
 
 struct gss_config {
-	const char *keytab;    /* NULL: the system's */
+	const char *keytab; /* NULL: the system's */
+	const char *
+		state_dir; /* has the replay cache; NULL: it is where the library has it. Must stay */
 	const char *principal; /* as gss_mech_cred_new() has it */
 	unsigned max_contexts;
 	struct rn_budget *budget; /* a part of it is set aside; must outlive the server */

@@ -35,18 +35,25 @@ static gss_OID name_type(const char *principal)
 	return strchr(principal, '/') ? GSS_KRB5_NT_PRINCIPAL_NAME : GSS_C_NT_HOSTBASED_SERVICE;
 }
 
-static OM_uint32 acquire(OM_uint32 *minor, const char *keytab, gss_name_t name, gss_cred_id_t *out)
+static OM_uint32 acquire(OM_uint32 *minor, const struct gss_mech_files *files, gss_name_t name,
+			 gss_cred_id_t *out)
 {
-	gss_key_value_element_desc element = { .key = "keytab", .value = keytab };
-	const gss_key_value_set_desc store = { .count = keytab ? 1 : 0, .elements = &element };
+	gss_key_value_element_desc elements[2];
+	gss_key_value_set_desc store = { .count = 0, .elements = elements };
 	gss_OID_set_desc mechs = { 1, gss_mech_krb5 };
 
+	if (files->keytab)
+		elements[store.count++] =
+			(gss_key_value_element_desc){ .key = "keytab", .value = files->keytab };
+	if (files->replays)
+		elements[store.count++] =
+			(gss_key_value_element_desc){ .key = "rcache", .value = files->replays };
 	return gss_acquire_cred_from(minor, name, GSS_C_INDEFINITE, &mechs, GSS_C_ACCEPT, &store,
 				     out, NULL, NULL);
 }
 
-int gss_mech_cred_new(const char *keytab, const char *principal, struct gss_mech_cred **out,
-		      char why[GSS_MECH_WHY])
+int gss_mech_cred_new(const struct gss_mech_files *files, const char *principal,
+		      struct gss_mech_cred **out, char why[GSS_MECH_WHY])
 {
 	gss_buffer_desc text = { strlen(principal), (void *)(uintptr_t)principal };
 	struct gss_mech_cred *c = calloc(1, sizeof(*c));
@@ -57,12 +64,12 @@ int gss_mech_cred_new(const char *keytab, const char *principal, struct gss_mech
 	if (!c)
 		return -ENOMEM;
 	/* The library leaks a name's memory if there is no keytab at all, so it is asked for any key first. */
-	major = acquire(&minor, keytab, GSS_C_NO_NAME, &any);
+	major = acquire(&minor, files, GSS_C_NO_NAME, &any);
 	gss_release_cred(&ignored, &any);
 	if (!GSS_ERROR(major))
 		major = gss_import_name(&minor, &text, name_type(principal), &name);
 	if (!GSS_ERROR(major))
-		major = acquire(&minor, keytab, name, &c->id);
+		major = acquire(&minor, files, name, &c->id);
 	gss_release_name(&ignored, &name);
 	if (GSS_ERROR(major)) {
 		explain(major, minor, why);

@@ -18,12 +18,18 @@
 struct gss_mech_cred; /* the server's keys; reference-counted */
 struct gss_mech_ctx;  /* a context, half-made or established */
 
+struct gss_mech_files {
+	const char *keytab; /* NULL: the system's */
+	const char *
+		replays; /* replay cache, as the library names it ("file2:PATH"); NULL: its default */
+};
+
 /*
- * Reads the keys. keytab: NULL for the system's. principal: "SERVICE@HOST", "SERVICE/HOST@REALM" or "SERVICE" for any host's
+ * Reads the keys. principal: "SERVICE@HOST", "SERVICE/HOST@REALM" or "SERVICE" for any host's
  * key of that service. 0 and a reference; or -EACCES, with the library's words in why.
  */
-int gss_mech_cred_new(const char *keytab, const char *principal, struct gss_mech_cred **out,
-		      char why[GSS_MECH_WHY]);
+int gss_mech_cred_new(const struct gss_mech_files *files, const char *principal,
+		      struct gss_mech_cred **out, char why[GSS_MECH_WHY]);
 struct gss_mech_cred *gss_mech_cred_ref(struct gss_mech_cred *c);
 void gss_mech_cred_put(struct gss_mech_cred *c);
 

@@ -235,6 +235,19 @@ def test_skew(t, d, realm):
         t.equal("put right", c.nfs(r.GETATTR, r.getattr_args(c.mnt(d.exports["all"])[1]))["status"], r.OK)
 
 
+def plant_replay_cache(realm):
+    """A user of the server makes a file by the name of the library's default replay cache, in place of /var/tmp."""
+    file = realm.path("krb5_0.rcache2")
+    with open(file, "wb"):
+        os.chown(file, UIDS[ALICE], UIDS[ALICE])
+
+
+def test_replay_cache(t, d):
+    """Contexts were accepted all the same: the server's replay cache is where no user can make a file."""
+    info = os.stat(os.path.join(d.top, "state", "krb5-replays"))
+    t.equal("owner and mode of the replay cache", (info.st_uid, info.st_mode & 0o777, info.st_size > 0), (0, 0o600, True))
+
+
 def main():
     if kdc.missing():
         harness.skip_all(f"not installed: {', '.join(kdc.missing())}")
@@ -243,6 +256,7 @@ def main():
     with kdc.Realm() as realm:
         os.environ.update(realm.env)
         configured = settings(realm)
+        plant_replay_cache(realm)
         with harness.Daemon({"all": every, "p": "sec=krb5p,rw,insecure", "mixed": "insecure,sec=krb5p,rw,sec=krb5:krb5i,ro"},
                             configured, env={**os.environ}) as d:
             for user in (ALICE, BOB):
@@ -254,6 +268,7 @@ def main():
             test_skew(t, d, realm)
             test_keytab(t, d, realm, configured["gss.keytab"])
             test_end(t, d, realm)
+            test_replay_cache(t, d)
             harness.finish(t, d)
     harness.result(t)
 

@@ -64,7 +64,7 @@ class Realm:
             with open(self.path(file), "w") as f:
                 f.write(text.format(**where))
         self.env = {"KRB5_CONFIG": self.path("krb5.conf"), "KRB5_KDC_PROFILE": self.path("kdc.conf"),
-                    "KRB5RCACHENAME": "dfl:", "KRB5RCACHEDIR": self.top}
+                    "KRB5RCACHEDIR": self.top}
 
     def path(self, name):
         return os.path.join(self.top, name)
