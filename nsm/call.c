@@ -18,6 +18,7 @@
 #define RPCBIND_GETPORT 3u /* version 2; GETADDR in version 3 */
 #define UADDR_MAX 128u
 #define TRIES 4u /* of each of the two calls by UDP; the pause is doubled each time */
+#define BRIEF_TRIES 2u
 #define PAUSE_NS (500 * RN_NS_PER_MS)
 #define STREAM_NS (5 * RN_NS_PER_SECOND) /* for a connection and its reply */
 #define FAIR_NS (2 * RN_NS_PER_SECOND)	 /* after which a call may be ended for another */
@@ -80,10 +81,15 @@ static void put_call(struct xdr_out *x, const struct nsm_call *call)
 	xdr_put_fixed(x, call->args, call->len);
 }
 
+static unsigned *count_of(struct nsm_calls *c, bool brief)
+{
+	return brief ? &c->brief : &c->n;
+}
+
 static void finish(struct nsm_calls *c, struct nsm_call *call, int rc, struct xdr_in *results)
 {
 	TAILQ_REMOVE(&c->list, call, link);
-	c->n--;
+	(*count_of(c, call->to.brief))--;
 	call->end.done(call->end.ctx, rc, results);
 	nsm_stream_close(&call->stream);
 	free(call);
@@ -135,7 +141,7 @@ int nsm_call(struct nsm_calls *c, const struct nsm_callee *to, const uint8_t *ar
 {
 	struct nsm_call *call;
 
-	if (c->n >= NSM_CALLS_MAX)
+	if (*count_of(c, to->brief) >= (to->brief ? NSM_BRIEF_MAX : NSM_CALLS_MAX))
 		return -EAGAIN;
 	call = calloc(1, sizeof(*call) + len);
 	if (!call)
@@ -147,7 +153,7 @@ int nsm_call(struct nsm_calls *c, const struct nsm_callee *to, const uint8_t *ar
 	call->begun_ns = rn_now_ns();
 	call->stream.fd = -1;
 	TAILQ_INSERT_TAIL(&c->list, call, link);
-	c->n++;
+	(*count_of(c, to->brief))++;
 	ask(c, call, false);
 	return 0;
 }
@@ -203,7 +209,7 @@ static void has_port(struct nsm_calls *c, struct nsm_call *call, uint16_t port)
 	if (port) {
 		call->asking = false;
 		begin(c, call, is_tcp(call), port);
-	} else if (!call->other) {
+	} else if (!call->other && !call->to.brief) {
 		call->other = true;
 		ask(c, call, call->by_tcp);
 	} else {
@@ -255,7 +261,7 @@ void nsm_calls_reply(struct nsm_calls *c, const struct nsm_datagram *d)
 /* The time is over. */
 static void give_up(struct nsm_calls *c, struct nsm_call *call)
 {
-	if (call->asking && !call->by_tcp)
+	if (call->asking && !call->by_tcp && !call->to.brief)
 		ask(c, call, true);
 	else
 		finish(c, call, -ETIMEDOUT, NULL);
@@ -269,7 +275,7 @@ uint64_t nsm_calls_tick(struct nsm_calls *c, uint64_t now)
 	for (; call; call = next) {
 		next = TAILQ_NEXT(call, link);
 		if (call->due_ns <= now) {
-			if (call->by_tcp || call->tries >= TRIES) {
+			if (call->by_tcp || call->tries >= (call->to.brief ? BRIEF_TRIES : TRIES)) {
 				/* A call that goes on is looked at again in this turn, so it does not wait for the timer. */
 				give_up(c, call);
 				due = now;
@@ -333,6 +339,8 @@ bool nsm_calls_make_room(struct nsm_calls *c, uint64_t now)
 
 	if (c->n < NSM_CALLS_MAX)
 		return true;
+	while (oldest->to.brief)
+		oldest = TAILQ_NEXT(oldest, link);
 	if (oldest->begun_ns + FAIR_NS > now)
 		return false;
 	finish(c, oldest, -ETIMEDOUT, NULL);

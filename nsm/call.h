@@ -18,7 +18,8 @@
 #include "rpc/address.h"
 #include "rpc/xdr_in.h"
 
-#define NSM_CALLS_MAX 128u
+#define NSM_CALLS_MAX 128u  /* calls under way, but for brief ones */
+#define NSM_BRIEF_MAX 2048u /* brief calls under way: by UDP they need no descriptor each */
 #define NSM_DATAGRAM_MAX 8192u
 
 struct pollfd;
@@ -35,6 +36,7 @@ struct nsm_callee {
 	struct rpc_address peer, local; /* local: address to call from */
 	uint32_t prog, vers, proc;
 	bool tcp;	   /* preferred to UDP */
+	bool brief;	   /* by UDP alone, and given up after a second and a half */
 	bool answer;	   /* nsm_submit: to a message; one of too many for its host is dropped */
 	uint64_t delay_ns; /* nsm_submit: before the call begins */
 };
@@ -50,7 +52,7 @@ TAILQ_HEAD(nsm_call_list, nsm_call);
 struct nsm_calls {
 	int fd; /* UDP socket, -1: none */
 	struct nsm_call_list list;
-	unsigned n;
+	unsigned n, brief; /* under way: other calls, and brief ones */
 };
 
 /* Opens the socket: any privileged port if port is 0. 0 or -errno. */

@@ -3,6 +3,9 @@
  * Hosts on record are told that this server has restarted (SM_NOTIFY), with the name of this machine:
  * the full name and the one without the domain by turns, as it is not known which one the host has
  * noted. Hosts of Linux go by the address. One that cannot be reached is tried again, for as long as sm-notify of Linux does.
+ *
+ * The first attempts are brief and go to all hosts at once, so that none waits for those that are silent: it has the grace period to
+ * reclaim its locks. Later attempts are few at a time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +21,9 @@
 #define PAUSE_SECONDS 2u /* before the second attempt; doubled each time */
 #define PAUSE_MOST_SECONDS 60u
 #define AT_ONCE (NSM_CALLS_MAX / 2)
+#define BURST                                                                                      \
+	128u /* hosts that are told before answers are read, or these would overflow the socket */
+#define BURST_NS (20 * RN_NS_PER_MS)
 #define LOOK_SECONDS 1u
 #define AGAIN_NS (100 * RN_NS_PER_MS)
 
@@ -73,7 +79,8 @@ static void tell(struct nsm *n, struct nsm_host *h)
 				       .local = h->local,
 				       .prog = NSM_PROGRAM,
 				       .vers = NSM_VERSION,
-				       .proc = SM_NOTIFY };
+				       .proc = SM_NOTIFY,
+				       .brief = h->tries == 0 };
 	struct telling *t = malloc(sizeof(*t));
 	uint8_t args[512];
 	const uint32_t len = put_args(n, h->tries, args, sizeof(args));
@@ -113,13 +120,23 @@ static struct nsm_host *next(struct nsm *n, uint64_t now,
 	return h;
 }
 
-static bool is_due(struct nsm_host *h, uint64_t now)
+static bool is_due(struct nsm_host *h, uint64_t now, bool first)
 {
-	const bool due = h->telling == NSM_TELL && h->tell_ns <= now;
+	const bool due = h->telling == NSM_TELL && h->tell_ns <= now && (h->tries == 0) == first;
 
 	if (due)
 		h->telling = NSM_BEING_TOLD;
 	return due;
+}
+
+static bool is_first_due(struct nsm_host *h, uint64_t now)
+{
+	return is_due(h, now, true);
+}
+
+static bool is_again_due(struct nsm_host *h, uint64_t now)
+{
+	return is_due(h, now, false);
 }
 
 static bool has_rebooted(struct nsm_host *h, uint64_t now)
@@ -154,7 +171,23 @@ static bool may_tell(struct nsm *n)
 	pthread_mutex_lock(&n->lock);
 	tell = n->tell && !n->stop;
 	pthread_mutex_unlock(&n->lock);
-	return tell && n->calls.n < AT_ONCE;
+	return tell;
+}
+
+/* Tells those hosts that are due. True: there are more, for which answers are read first. */
+static bool tell_due(struct nsm *n, uint64_t now)
+{
+	struct nsm_host *h = NULL;
+	unsigned burst = 0;
+
+	while (may_tell(n) && n->calls.brief < NSM_BRIEF_MAX && burst < BURST &&
+	       (h = next(n, now, is_first_due)) != NULL) {
+		tell(n, h);
+		burst++;
+	}
+	while (may_tell(n) && n->calls.n < AT_ONCE && (h = next(n, now, is_again_due)) != NULL)
+		tell(n, h);
+	return burst == BURST;
 }
 
 /* When something is due next: locks that could not be freed, hosts to be told, idle hosts. */
@@ -178,11 +211,11 @@ static uint64_t next_look(struct nsm *n, uint64_t now)
 uint64_t nsm_notify_tick(struct nsm *n, uint64_t now)
 {
 	struct nsm_host *h;
+	bool more;
 
 	while ((h = next(n, now, has_rebooted)) != NULL)
 		free_locks(n, h, now);
-	while (may_tell(n) && (h = next(n, now, is_due)) != NULL)
-		tell(n, h);
+	more = tell_due(n, now);
 	if (now >= n->looked_ns + LOOK_SECONDS * RN_NS_PER_SECOND) {
 		n->looked_ns = now;
 		if (!n->hooks.in_grace(n->hooks.ctx))
@@ -190,5 +223,5 @@ uint64_t nsm_notify_tick(struct nsm *n, uint64_t now)
 		if (n->hooks.tick)
 			n->hooks.tick(n->hooks.ctx);
 	}
-	return next_look(n, now);
+	return more ? now + BURST_NS : next_look(n, now);
 }
