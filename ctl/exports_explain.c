@@ -96,8 +96,13 @@ static void print_nesting(const json_t *answer)
 	size_t i;
 
 	json_array_foreach(json_object_get(answer, "no_line_in"), i, path)
+	{
+		char *safe = table_safe_text(json_string_value(path));
+
 		printf("no line for the client in %s: what lies around it counts\n",
-		       json_string_value(path));
+		       safe ? safe : "?");
+		free(safe);
+	}
 	if (text(answer, "mount_below")) {
 		exports_print_text(answer, "mount_below", "", stdout);
 		printf(" is a mount of its own, %s\n",

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* Bytes of the character at s, which ends with a NUL; 0: there is none that may be shown. Overlong forms, surrogates and
- * control characters are none. */
+/* Bytes of the character at s, which ends with a NUL; 0: there is none that may be shown. Overlong forms, surrogates, control
+ * characters, and those that change how others are shown (U+202E and its like) are none. */
 size_t rn_utf8_printable(const char *s);
 
 #endif
