@@ -350,7 +350,7 @@ def main():
     t = Count()
     print(f"BADINPUT_SEED={SEED}")
     exports = {"x": "rw,no_root_squash,insecure", "y": "rw,no_root_squash,insecure"}
-    with Daemon(exports, nofile=CONNECTIONS * 2 + 2000) as d:
+    with Daemon(exports, {"nfs2.enabled": "yes"}, nofile=CONNECTIONS * 2 + 2000) as d:
         with d.connect() as c:
             root = d.root(c, "x")
         fds = d.fds()
