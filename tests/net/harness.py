@@ -131,7 +131,7 @@ class Daemon:
     def _configure(self, settings):
         keys = {"server.state_dir": self.top + "/state", "server.exports_file": self.top + "/exports",
                 "server.exports_dir": self.top + "/none", "server.rpcbind": "no", "tcp.port": self.port,
-                "tcp.listen": "127.0.0.1", "tcp.mount_port": 0, "server.control_socket": "", "rdma.enabled": "no", "server.memory_max": "256M"}
+                "tcp.listen": "127.0.0.1", "tcp.mount_port": 0, "nfs3.manage_gids": "no", "nfs4.manage_gids": "no", "server.control_socket": "", "rdma.enabled": "no", "server.memory_max": "256M"}
         keys.update(settings)
         self.config = os.path.join(self.top, "ringnfs.conf")
         with open(self.config, "w") as f:

@@ -15,8 +15,8 @@ import nfs4client as n4
 from rpcclient import opaque, u32, u64
 
 RECALLS = int(os.environ.get("RECALLS") or (10000 if os.environ.get("RINGNFS_VM_FULL") else 200))
-BATCH = 500  # delegations at a time
-SETTINGS = {"nfs4.lease_time": 5, "nfs4.grace_time": 5}
+BATCH = 100  # delegations at a time: they are to be returned within a lease
+SETTINGS = {"nfs4.lease_time": 20, "nfs4.grace_time": 5}
 SIZE_3 = u32(1) + u32(1 << 4) + opaque(u64(3))
 
 
@@ -38,6 +38,8 @@ def one_batch(t, reader, writer, got):
         res = writer.last(n4.putfh(fh), (n4.SETATTR, n4.ANONYMOUS + SIZE_3))
         if res["status"] != n4.DELAY:
             t.check("SETATTR waits", False, res)
+        # Each waits 30 ms for the reader, who answers what has come meanwhile, and keeps its lease.
+        reader.compound((n4.PUTROOTFH, b""))
     while len(told) < len(got):
         reader.await_callback(n4.CB_RECALL, len(told) + 1)
         for c in reader.called[before + len(told):]:
