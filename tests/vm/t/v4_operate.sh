@@ -122,7 +122,7 @@ on_screen() {
 		from terminal import Terminal
 		with Terminal([sys.argv[2], "top", "--interval", "1"]) as t:
 		    rows = lambda s: {tuple(line.split()[:2]): line.split() for line in s.split("\n")[6:-1] if line.split()}
-		    seen = t.until(lambda s: float(rows(s).get((sys.argv[3], "OPEN"), "000")[2]) > 0 and "NFSv4: 2 clients" in s and "written 0 B/s" not in s)
+		    seen = t.until(lambda s: float((rows(s).get((sys.argv[3], "OPEN"), []) + ["0"] * 3)[2]) > 0 and "NFSv4: 2 clients" in s and "written 0 B/s" not in s)
 		    print(t.screen())
 		    t.press("q")
 		    sys.exit(0 if seen and t.ended() == 0 else 1)
