@@ -252,7 +252,7 @@ rebooted() {
 # clients have taken more than ten seconds to come back.
 [ "$VERS" != 4.0 ] || server_with "[nfs4]
 lease_time = $LEASE
-grace_time = $((4 * LEASE))"
+grace_time = $((2 * LEASE))"
 clients_mount || die "no mounts"
 t_run "killed with locks and writes under way" killed
 t_run "killed with files open that have no name" killed_open
@@ -261,7 +261,7 @@ t_run "killed with nothing open" killed_idle
 clients_umount
 server_with "[nfs4]
 lease_time = $LEASE
-grace_time = $((2 * LEASE))"
+grace_time = $((4 * LEASE))"
 clients_mount || die "no mounts"
 t_run "away for longer than the lease" away
 t_run "a client vanishes" vanished
