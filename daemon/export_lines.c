@@ -17,7 +17,7 @@ static bool is_written_so(const struct export_line *l)
 	return l->path == l->e->path;
 }
 
-/* Of lines that lead to one directory that comes first which is written with its path. */
+/* Orders lines by path; the one that is written with the path of a directory comes before those that lead there by links. */
 static int compare_paths(const void *a, const void *b)
 {
 	const struct export_line *x = a, *y = b;

@@ -73,7 +73,7 @@ struct vfs_export {
 	uint32_t *sub_ids;
 	size_t sub_nids;
 	uint64_t sub_generation; /* vfs.table_generation when they were listed */
-	/* What other mounts lie over on its own mount, in order: vfs/node/covered.h */
+	/* Directories and files of its own mount that others are mounted over, in order (vfs/node/covered.h) */
 	pthread_mutex_t covered_lock; /* a leaf, held while the export's file system is asked */
 	struct vfs_covered *covered;
 	size_t ncovered;

@@ -212,7 +212,7 @@ int vfs_node_of_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs
 	rc = vfs_act_as_caller(ctx);
 	if (rc != 0)
 		return rc;
-	/* What was opened may have been replaced by a rename before it was looked at. The name was some object's at every moment. */
+	/* A rename may replace the object between open and statx. The name is some object's at every moment, so the next try finds it. */
 	for (unsigned i = 0; i < REPLACED_MOST; i++) {
 		fd = vfs_fd_openat(ctx->vfs, dir->path_fd, name->s, O_PATH | O_NOFOLLOW, 0);
 		rc = fd < 0 ? fd : vfs_node_of_fd(ctx, fd, out, attr);
