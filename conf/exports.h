@@ -8,7 +8,8 @@
  *
  * An error in any client or option of a path leaves out that whole export, not only the client in
  * error: with one line of an access list gone, a client meant to be restricted would fall through
- * to a wider line.
+ * to a wider line. For the same reason the table keeps its path, so that the line of a directory
+ * above does not give away what the line in error was to restrict.
  */
 #ifndef RINGNFS_CONF_EXPORTS_H
 #define RINGNFS_CONF_EXPORTS_H
@@ -62,9 +63,17 @@ struct exp_export {
 	struct exp_client *clients; /* in the order of the file */
 };
 
+/* A path whose lines are in error: nobody reaches it, by the line of a directory above neither. */
+struct exp_refused {
+	char *path;
+	const char *file; /* the table's: where the first of its lines is */
+	unsigned line;
+};
+
 struct exp_table {
-	unsigned n_exports;
+	unsigned n_exports, n_refused;
 	struct exp_export *exports; /* sorted by path */
+	struct exp_refused *refused;
 	struct exp_export **by_id;
 	char **files; /* names of the files that it was read from */
 	size_t n_files;

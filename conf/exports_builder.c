@@ -247,10 +247,20 @@ static int settle_export(struct exp_table *table, struct group *group,
 	return 0;
 }
 
-/* Cut the sorted drafts into groups without errors, and their requests for ids. */
+/* Moves the path of a group in error into the table. */
+static void refuse_group(struct exp_table *table, struct group *group)
+{
+	struct exp_draft *first = &group->drafts[0];
+
+	table->refused[table->n_refused++] =
+		(struct exp_refused){ first->path, first->at.file, first->at.line };
+	first->path = NULL;
+}
+
+/* Cuts the sorted drafts into groups without errors, and their requests for ids. */
 static size_t make_groups(struct exp_builder *builder, const struct exp_load_opts *opts,
-			  struct group *groups, struct exp_id_request *requests,
-			  struct cfg_diags *diags)
+			  struct exp_table *table, struct group *groups,
+			  struct exp_id_request *requests, struct cfg_diags *diags)
 {
 	size_t n = 0;
 	size_t end;
@@ -263,7 +273,9 @@ static size_t make_groups(struct exp_builder *builder, const struct exp_load_opt
 				break;
 		*group = (struct group){ .drafts = builder->drafts + i, .n = end - i };
 		examine_group(group, opts, &requests[n], diags);
-		if (!group->bad)
+		if (group->bad)
+			refuse_group(table, group);
+		else
 			n++;
 	}
 	return n;
@@ -303,7 +315,7 @@ int exp_builder_finish(struct exp_builder *builder, const struct exp_load_opts *
 		if (builder->n)
 			qsort(builder->drafts, builder->n, sizeof(*builder->drafts),
 			      by_path_and_seq);
-		n = make_groups(builder, opts, groups, requests, diags);
+		n = make_groups(builder, opts, made, groups, requests, diags);
 		exp_assign_ids(requests, n, diags);
 		rc = fill_table(made, groups, requests, n);
 	}

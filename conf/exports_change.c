@@ -12,6 +12,7 @@
 
 #include "conf/exports_builder.h"
 #include "conf/exports_client.h"
+#include "conf/exports_table.h"
 
 #define MESSAGE_NAMES 400 /* bytes of names in one message */
 
@@ -204,11 +205,14 @@ static int finish(struct changing *c, struct exp_table **out)
 	const unsigned errors = c->diags->errors;
 	int rc = exp_builder_finish(&c->builder, &opts, c->diags, out);
 
-	if (rc || c->diags->errors == errors)
+	if (rc)
 		return rc;
-	exp_table_unref(*out);
-	*out = NULL;
-	return -EINVAL;
+	rc = c->diags->errors == errors ? exp_table_copy_refused(*out, c->old) : -EINVAL;
+	if (rc) {
+		exp_table_unref(*out);
+		*out = NULL;
+	}
+	return rc;
 }
 
 /* All clients share the identity of their export, and their file handles end with it. */
@@ -246,6 +250,22 @@ static void done(struct changing *c)
 	free(c->path);
 }
 
+/* A path whose lines are in error takes no change: what they were to restrict is not known. */
+static int check_refused(const struct changing *c)
+{
+	for (unsigned i = 0; i < c->old->n_refused; i++) {
+		const struct exp_refused *r = &c->old->refused[i];
+
+		if (strcmp(r->path, c->path) != 0)
+			continue;
+		cfg_diag_add(c->diags, (struct cfg_place){ .file = c->title }, CFG_ERROR,
+			     "%s is in error in %s line %u: correct it there and reload", r->path,
+			     r->file, r->line);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int exp_table_add(const struct exp_table *old, const struct exp_change *change,
 		  const struct exp_load_opts *opts, struct cfg_diags *diags, struct exp_table **out)
 {
@@ -256,6 +276,8 @@ int exp_table_add(const struct exp_table *old, const struct exp_change *change,
 	exp_builder_init(&c.builder);
 	int rc = parse(&c, change);
 
+	if (!rc)
+		rc = check_refused(&c);
 	if (!rc) {
 		meant = find_meant(&c);
 		note_meant(&c, meant, true);
@@ -277,11 +299,11 @@ static int explain_missing(struct changing *c)
 	char names[MESSAGE_NAMES] = "";
 	size_t n = 0;
 
-	if (!e) {
+	if (!e && check_refused(c) == 0)
 		cfg_diag_add(c->diags, (struct cfg_place){ .file = c->title }, CFG_ERROR,
 			     "%s is not exported", c->path);
+	if (!e)
 		return -EINVAL;
-	}
 	for (unsigned i = 0; i < e->n_clients && n < sizeof(names); i++)
 		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
 				      e->clients[i].spec);

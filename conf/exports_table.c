@@ -17,11 +17,13 @@ struct exp_table *exp_table_new(size_t max)
 		return NULL;
 	table->refs = 1;
 	table->exports = calloc(max + 1, sizeof(*table->exports));
-	if (!table->exports) {
-		free(table);
-		return NULL;
-	}
-	return table;
+	table->refused = calloc(max + 1, sizeof(*table->refused));
+	if (table->exports && table->refused)
+		return table;
+	free(table->exports);
+	free(table->refused);
+	free(table);
+	return NULL;
 }
 
 static int by_id(const void *a, const void *b)
@@ -69,12 +71,43 @@ void exp_table_unref(struct exp_table *table)
 		return;
 	for (unsigned i = 0; i < table->n_exports; i++)
 		export_free(&table->exports[i]);
+	for (unsigned i = 0; i < table->n_refused; i++)
+		free(table->refused[i].path);
 	for (size_t i = 0; i < table->n_files; i++)
 		free(table->files[i]);
 	free(table->files);
 	free(table->by_id);
 	free(table->exports);
+	free(table->refused);
 	free(table);
+}
+
+/* The file's name in the table. */
+static const char *own_name(const struct exp_table *table, const char *file)
+{
+	for (size_t i = 0; i < table->n_files; i++)
+		if (strcmp(table->files[i], file) == 0)
+			return table->files[i];
+	return NULL;
+}
+
+int exp_table_copy_refused(struct exp_table *to, const struct exp_table *from)
+{
+	struct exp_refused *all = calloc(from->n_refused + 1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	free(to->refused);
+	to->refused = all;
+	for (unsigned i = 0; i < from->n_refused; i++) {
+		const struct exp_refused *r = &from->refused[i];
+
+		all[i] = (struct exp_refused){ strdup(r->path), own_name(to, r->file), r->line };
+		if (!all[i].path)
+			return -ENOMEM;
+		to->n_refused++;
+	}
+	return 0;
 }
 
 static int path_cmp(const void *key, const void *item)

@@ -9,5 +9,7 @@
 struct exp_table *exp_table_new(size_t max);
 /* Make the index by id, when all exports are in. 0 or -ENOMEM. */
 int exp_table_index(struct exp_table *table);
+/* Replaces the refused paths by those of another table. 0 or -ENOMEM. */
+int exp_table_copy_refused(struct exp_table *to, const struct exp_table *from);
 
 #endif

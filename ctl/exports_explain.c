@@ -122,6 +122,13 @@ static void print_nesting(const json_t *answer)
 static int print(const char *address, const struct question *q, const json_t *answer)
 {
 	printf("%s at %s: ", address, q->path);
+	if (text(answer, "in_error")) {
+		exports_print_text(answer, "in_error",
+				   ": its lines are in error: nobody has access until they are "
+				   "mended; see the log\n",
+				   stdout);
+		return CTL_REFUSED;
+	}
 	if (!text(answer, "export")) {
 		printf("no access: no export leads there\n");
 		return CTL_REFUSED;

@@ -69,9 +69,9 @@ int export_set_find_all(struct exports *ex, struct export_set *set, const struct
 		if (rc && !first)
 			first = rc;
 	}
-	vfs_mount_table_free(&table);
-	if (set->place && export_set_index_lines(set) < 0)
+	if (set->place && export_set_index_lines(set, &op) < 0)
 		first = -ENOMEM;
+	vfs_mount_table_free(&table);
 	return first;
 }
 

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From a path to the line of exports(5) that governs it: the deepest one that names the host, as rpc.mountd chooses. A
- * line is found by its path as written, and by the path without symbolic links that it leads to.
+ * line is found by its path as written, and by the path without symbolic links that it leads to. A line in error decides, too: what
+ * it was to restrict is nobody's until it is mended.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conf/exports_match.h"
 #include "daemon/export_set_private.h"
+#include "vfs/vfs.h"
 
-static bool is_written_so(const struct export_line *l)
+/* The line that is written with the path of a directory comes before those that lead there by links, and those in error last. */
+static int rank(const struct export_line *l)
 {
-	return l->path == l->e->path;
+	return !l->e ? 2 : l->path != l->e->path;
 }
 
-/* Orders lines by path; the one that is written with the path of a directory comes before those that lead there by links. */
 static int compare_paths(const void *a, const void *b)
 {
 	const struct export_line *x = a, *y = b;
 	const int d = strcmp(x->path, y->path);
 
-	return d != 0 ? d : is_written_so(y) - is_written_so(x);
+	return d != 0 ? d : rank(x) - rank(y);
 }
 
 static const char *last_name(const char *path)
@@ -37,7 +41,8 @@ static int compare_names(const void *a, const void *b)
 {
 	const struct export_line *x = a, *y = b;
 
-	return strcmp(last_name(x->path), last_name(y->path));
+	return x->folds != y->folds ? y->folds - x->folds
+				    : strcmp(last_name(x->path), last_name(y->path));
 }
 
 /* The first line with that path; others may follow. NULL: none. */
@@ -68,6 +73,28 @@ static bool cut(char *path)
 	return true;
 }
 
+/* True if the directory that has that entry folds the case of its names, or that is not known. */
+static bool entry_folds_case(const struct export_opener *op, const char *path)
+{
+	char dir[PATH_MAX];
+	bool folds;
+	int fd;
+
+	if (strlen(path) >= sizeof(dir))
+		return true;
+	strcpy(dir, path);
+	if (!cut(dir))
+		return false;
+	if (!path_probe_answers(op->probe, dir))
+		return true;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno != ENOENT;
+	folds = vfs_dir_folds_case(fd);
+	close(fd);
+	return folds;
+}
+
 static bool lies_in_another(const struct export_set *set, const char *path)
 {
 	char above[PATH_MAX];
@@ -81,40 +108,120 @@ static bool lies_in_another(const struct export_set *set, const char *path)
 	return false;
 }
 
-int export_set_index_lines(struct export_set *set)
+/* The path without symbolic links, of which the last names need not be there; as it is written if its file system does not answer.
+ * NULL: no memory. */
+static char *resolve(const struct export_opener *op, const char *path)
 {
-	const unsigned most = 2 * set->table->n_exports;
+	char above[PATH_MAX], *real = NULL, *whole;
 
-	set->line = calloc(most + 1, sizeof(*set->line));
-	set->nested = calloc(set->table->n_exports + 1, sizeof(*set->nested));
-	if (!set->line || !set->nested)
-		return -ENOMEM;
-	for (unsigned i = 0; i < set->table->n_exports; i++) {
-		const struct exp_export *e = &set->table->exports[i];
-		const struct vfs_export *exp = set->place[i].exp;
-		const char *real = exp ? vfs_export_real_path(exp) : e->path;
+	if (strlen(path) >= sizeof(above) || !path_probe_answers(op->probe, path))
+		return strdup(path);
+	strcpy(above, path);
+	do
+		real = realpath(above, NULL);
+	while (!real && errno == ENOENT && cut(above));
+	if (!real)
+		return strdup(path);
+	const char *rest = path + strlen(above);
 
-		set->line[set->n_lines++] = (struct export_line){ e->path, e };
-		if (strcmp(real, e->path) != 0)
-			set->line[set->n_lines++] = (struct export_line){ real, e };
+	if (asprintf(&whole, "%s%s%s", strcmp(real, "/") == 0 && *rest ? "" : real,
+		     *rest && *rest != '/' ? "/" : "", rest) < 0)
+		whole = NULL;
+	free(real);
+	return whole;
+}
+
+/* Finds the mounts that the path and the directory above it lie on. */
+static void find_mounts(const struct vfs_mount_table *t, struct export_line *l)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const char *at = t->entry[i].path;
+		const size_t len = strlen(at);
+		const bool above = vfs_path_below(l->path, at) && strcmp(l->path, at) != 0;
+
+		if (len > l->dir_mount && above)
+			l->dir_mount = len;
+		if (len > l->mount && (above || strcmp(l->path, at) == 0))
+			l->mount = len;
 	}
-	if (set->n_lines > 0)
-		qsort(set->line, set->n_lines, sizeof(*set->line), compare_paths);
-	for (unsigned i = 0; i < set->table->n_exports; i++) {
-		const struct vfs_export *exp = set->place[i].exp;
-		const char *real = exp ? vfs_export_real_path(exp) : NULL;
+}
 
-		if (real && lies_in_another(set, real))
-			set->nested[set->n_nested++] =
-				(struct export_line){ real, &set->table->exports[i] };
+static int add_line(struct export_set *set, const struct export_opener *op, const char *path,
+		    const struct exp_export *e)
+{
+	const struct vfs_export *exp = e ? set->place[e->index].exp : NULL;
+	const char *real = exp ? vfs_export_real_path(exp) : NULL;
+
+	if (!real) {
+		char *found = resolve(op, path);
+
+		if (!found)
+			return -ENOMEM;
+		set->real[set->n_real++] = found;
+		real = found;
 	}
-	if (set->n_nested > 0)
-		qsort(set->nested, set->n_nested, sizeof(*set->nested), compare_names);
+	set->line[set->n_lines++] = (struct export_line){ .path = path, .e = e };
+	if (strcmp(real, path) != 0)
+		set->line[set->n_lines++] = (struct export_line){ .path = real, .e = e };
+	set->nested[set->n_nested++] = (struct export_line){ .path = real, .e = e };
 	return 0;
 }
 
+/* Keeps those that lie within another one. */
+static void sort_nested(struct export_set *set, const struct export_opener *op)
+{
+	const unsigned n = set->n_nested;
+
+	set->n_nested = 0;
+	for (unsigned i = 0; i < n; i++) {
+		struct export_line l = set->nested[i];
+
+		if (!lies_in_another(set, l.path))
+			continue;
+		find_mounts(op->table, &l);
+		l.folds = entry_folds_case(op, l.path);
+		set->n_folding += l.folds;
+		set->nested[set->n_nested++] = l;
+	}
+	if (set->n_nested > 0)
+		qsort(set->nested, set->n_nested, sizeof(*set->nested), compare_names);
+}
+
+int export_set_index_lines(struct export_set *set, const struct export_opener *op)
+{
+	const struct exp_table *t = set->table;
+	const unsigned most = t->n_exports + t->n_refused;
+	int rc = 0;
+
+	set->line = calloc(2 * (size_t)most + 1, sizeof(*set->line));
+	set->nested = calloc((size_t)most + 1, sizeof(*set->nested));
+	set->real = calloc((size_t)most + 1, sizeof(*set->real));
+	if (!set->line || !set->nested || !set->real)
+		return -ENOMEM;
+	for (unsigned i = 0; rc == 0 && i < t->n_exports; i++)
+		rc = add_line(set, op, t->exports[i].path, &t->exports[i]);
+	for (unsigned i = 0; rc == 0 && i < t->n_refused; i++)
+		if (t->refused[i].path[0] == '/')
+			rc = add_line(set, op, t->refused[i].path, NULL);
+	if (rc < 0)
+		return rc;
+	if (set->n_lines > 0)
+		qsort(set->line, set->n_lines, sizeof(*set->line), compare_paths);
+	sort_nested(set, op);
+	return 0;
+}
+
+void export_set_free_lines(struct export_set *set)
+{
+	for (unsigned i = 0; i < set->n_real; i++)
+		free(set->real[i]);
+	free(set->real);
+	free(set->line);
+	free(set->nested);
+}
+
 /* Among the lines with that path one that is for the peer, or perhaps: 0 or -EAGAIN. -EACCES: none
- * is, and *e is one of them; -ENOENT: there are none. */
+ * is, and *e is one of them; -EPERM: none is, and one is in error; -ENOENT: there are none. */
 static int match_at(const struct export_set *set, const char *path, const struct sockaddr *peer,
 		    const struct exp_export **e)
 {
@@ -123,11 +230,17 @@ static int match_at(const struct export_set *set, const char *path, const struct
 	int rc = l ? -EACCES : -ENOENT;
 
 	for (*e = l ? l->e : NULL; rc == -EACCES && l < end && strcmp(l->path, path) == 0; l++) {
-		rc = exp_match(set->matcher, l->e, peer, &opts);
+		rc = l->e ? exp_match(set->matcher, l->e, peer, &opts) : -EPERM;
 		if (rc != -EACCES)
 			*e = l->e;
 	}
 	return rc;
+}
+
+/* True if a line with that result has the last word on what lies below its path. */
+static bool decides(int rc)
+{
+	return rc == 0 || rc == -EAGAIN || rc == -EPERM;
 }
 
 /* export_set_line_of() for the path as it is written. */
@@ -147,7 +260,7 @@ static int deepest_at(const struct export_set *set, const char *path, const stru
 			*length = strlen(at);
 			rc = found;
 		}
-	} while (rc != 0 && rc != -EAGAIN && cut(at));
+	} while (!decides(rc) && cut(at));
 	*e = deepest;
 	return rc;
 }
@@ -182,9 +295,9 @@ int export_set_line_of(const struct export_set *set, const char *path, const str
 	/* The rest of the path may lead on to a line that is written without the links of this one's. */
 	if (*e && replace_links(set, *e, path, *length, real)) {
 		const int found = deepest_at(set, real, peer, &deeper, &until);
-		const size_t behind = deeper ? strlen(real) - until : 0;
+		const size_t behind = found != -ENOENT ? strlen(real) - until : 0;
 
-		if (deeper && deeper != *e && behind < strlen(path) - *length &&
+		if (found != -ENOENT && deeper != *e && behind < strlen(path) - *length &&
 		    (found != -EACCES || rc == -EACCES)) {
 			*e = deeper;
 			*length = strlen(path) - behind;
@@ -205,14 +318,14 @@ int export_set_governs(const struct export_set *set, const struct vfs_export *ou
 	if (path[0] != '/' || strlen(path) >= sizeof(at))
 		return 0;
 	strcpy(at, path);
-	while (rc != 0 && rc != -EAGAIN && strlen(at) > least) {
+	while (!decides(rc) && strlen(at) > least) {
 		rc = match_at(set, at, peer, &e);
 		if (!cut(at))
 			break;
 	}
 	if (rc == 0)
 		return e->id != vfs_export_id(outer);
-	return rc == -EAGAIN ? rc : 0;
+	return rc == -EPERM ? 1 : rc == -EAGAIN ? rc : 0;
 }
 
 static int compare_name(const struct export_line *l, const char *name, uint32_t len)
@@ -223,11 +336,29 @@ static int compare_name(const struct export_line *l, const char *name, uint32_t 
 	return d != 0 ? d : last[len] != '\0';
 }
 
-void export_set_nested(const struct export_set *set, const char *name, uint32_t len,
-		       bool (*each)(void *arg, struct vfs_export *exp), void *arg)
+static bool pass(const struct export_set *set, const struct export_line *l,
+		 bool (*each)(void *arg, const struct vfs_nested *n), void *arg)
 {
-	unsigned low = 0, high = set->n_nested;
+	const struct vfs_nested n = {
+		.real_path = l->path,
+		.mount = l->mount,
+		.dir_mount = l->dir_mount,
+		.exp = l->e ? set->place[l->e->index].exp : NULL,
+		.id = l->e ? l->e->id : 0,
+		.refused = !l->e,
+	};
 
+	return each(arg, &n);
+}
+
+void export_set_nested(const struct export_set *set, const char *name, uint32_t len,
+		       bool (*each)(void *arg, const struct vfs_nested *n), void *arg)
+{
+	unsigned low = set->n_folding, high = set->n_nested;
+
+	for (unsigned i = 0; i < set->n_folding; i++)
+		if (!pass(set, &set->nested[i], each, arg))
+			return;
 	while (low < high) {
 		const unsigned mid = low + (high - low) / 2;
 
@@ -237,6 +368,6 @@ void export_set_nested(const struct export_set *set, const char *name, uint32_t 
 			high = mid;
 	}
 	for (; low < set->n_nested && compare_name(&set->nested[low], name, len) == 0; low++)
-		if (!each(arg, set->place[set->nested[low].e->index].exp))
+		if (!pass(set, &set->nested[low], each, arg))
 			return;
 }

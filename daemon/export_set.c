@@ -32,8 +32,7 @@ void export_set_put(struct export_set *set)
 	for (unsigned i = 0; set->place && i < set->table->n_exports; i++)
 		export_place_clear(&set->place[i]);
 	free(set->place);
-	free(set->line);
-	free(set->nested);
+	export_set_free_lines(set);
 	source_put(set->source);
 	exp_table_unref(set->table);
 	free(set);

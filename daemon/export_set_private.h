@@ -26,7 +26,9 @@ struct set_source {
 /* A line of exports(5), by one of its paths. */
 struct export_line {
 	const char *path;
-	const struct exp_export *e;
+	const struct exp_export *e; /* NULL: the line is in error, and admits nobody */
+	size_t mount, dir_mount;    /* of nested ones: as in struct vfs_nested */
+	bool folds; /* of nested ones: other names may lead there, as the file system folds case */
 };
 
 struct export_set {
@@ -36,9 +38,12 @@ struct export_set {
 	struct export_place *place;  /* indexed by exp_export.index */
 	/* In ascending order of path; each as written, and as it leads without symbolic links */
 	struct export_line *line;
-	/* Open exports within another one, by the last name of their path without symbolic links */
+	/* Those within another one, served or not, by the last name of their path without symbolic links;
+	 * those that other names may lead to come first */
 	struct export_line *nested;
-	unsigned n_lines, n_nested;
+	unsigned n_lines, n_nested, n_folding;
+	char **real; /* real paths of those that are not open */
+	unsigned n_real;
 	_Atomic unsigned refs;
 };
 
@@ -93,13 +98,14 @@ struct making {
 void export_set_put(struct export_set *set);
 
 /* Sorts the lines, once the places are known. 0 or -ENOMEM. */
-int export_set_index_lines(struct export_set *set);
+int export_set_index_lines(struct export_set *set, const struct export_opener *op);
+void export_set_free_lines(struct export_set *set);
 /* exports_find() in that set. */
 int export_set_line_of(const struct export_set *set, const char *path, const struct sockaddr *peer,
 		       const struct exp_export **e, size_t *length);
 /* nested and governs of struct vfs_exports. */
 void export_set_nested(const struct export_set *set, const char *name, uint32_t len,
-		       bool (*each)(void *arg, struct vfs_export *exp), void *arg);
+		       bool (*each)(void *arg, const struct vfs_nested *n), void *arg);
 int export_set_governs(const struct export_set *set, const struct vfs_export *outer,
 		       const char *path, const struct sockaddr *peer);
 /* Puts a set in force: all or nothing. 0 or -ENOMEM. */

@@ -120,11 +120,11 @@ static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer
 	if (rc == 0)
 		rc = admit(ctx, view->set, e, peer, exp, access);
 	export_set_view_put(view);
-	return rc == -ESTALE || rc == -EALREADY ? -ENOENT : rc;
+	return rc == -ESTALE || rc == -EALREADY ? -ENOENT : rc == -EPERM ? -EACCES : rc;
 }
 
 static void view_nested(void *ctx, const char *name, uint32_t len,
-			bool (*each)(void *arg, struct vfs_export *exp), void *arg)
+			bool (*each)(void *arg, const struct vfs_nested *n), void *arg)
 {
 	struct exports *ex = ctx;
 	struct set_view *view;
@@ -181,7 +181,9 @@ static void view_why(void *ctx, const char *path, const struct sockaddr *peer, c
 
 	if (c)
 		say_line(c, line, sizeof(line));
-	if (!e)
+	if (rc == -EPERM)
+		snprintf(text, size, "the lines for %.*s are in error", (int)length, path);
+	else if (!e)
 		snprintf(text, size, "no export leads there");
 	else if (rc == 0)
 		snprintf(text, size, "export %s, the line for %s (%s)%s", e->path, c->spec, line,

@@ -45,52 +45,89 @@ int nfs_walk_down(const struct vfs_ctx *ctx, const char *rel, size_t len, struct
 }
 
 struct search {
+	const struct vfs_exports *exports;
 	const struct vfs_ctx *ctx;
+	const struct sockaddr *peer;
 	const struct nfs_entry *entry;
 	bool (*take)(void *arg, struct vfs_export *exp);
 	void *arg;
 	int result;
 };
 
+/* Whether the entry lies on the mount that the export's path leads to, or on the one below it: 1, 0, or -errno. Asks no file system, so that a dead one which
+ * another export lies on holds up nobody here. */
+static int shares_mount(const struct search *s, const struct vfs_nested *n)
+{
+	char at[PATH_MAX];
+	int rc = vfs_submount_path(s->ctx->exp, s->entry->found, at, sizeof(at));
+
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return n->dir_mount <= strlen(vfs_export_real_path(s->ctx->exp));
+	return (n->mount == strlen(at) || n->dir_mount == strlen(at)) &&
+	       strncmp(n->real_path, at, strlen(at)) == 0;
+}
+
 /* 1: the export's path leads to the entry; 0: it leads elsewhere, or nowhere in the outer export; or -errno. */
-static int covers(const struct search *s, const struct vfs_export *exp)
+static int covers(const struct search *s, const struct vfs_nested *n)
 {
 	const struct vfs_export *outer = s->ctx->exp;
-	const char *rel = vfs_path_below(vfs_export_real_path(exp), vfs_export_real_path(outer));
+	const char *rel = vfs_path_below(n->real_path, vfs_export_real_path(outer));
 	const struct vfs_fh *fh;
-	struct vfs_node *n;
+	struct vfs_node *node;
 	int rc;
 
-	if (!rel || vfs_export_id(exp) == vfs_export_id(outer))
+	if (!rel || *rel == '\0' || (!n->refused && n->id == vfs_export_id(outer)))
 		return 0;
-	rc = nfs_walk_down(s->ctx, rel, strlen(rel), &n);
+	rc = shares_mount(s, n);
+	if (rc <= 0)
+		return rc;
+	rc = nfs_walk_down(s->ctx, rel, strlen(rel), &node);
 	if (rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES || rc == -ESTALE || rc == -ELOOP)
 		return 0;
 	if (rc < 0)
 		return rc;
-	fh = vfs_node_fh(n);
+	fh = vfs_node_fh(node);
 	rc = fh->len == s->entry->found->len &&
 	     memcmp(fh->data, s->entry->found->data, fh->len) == 0;
-	vfs_node_put(n);
+	vfs_node_put(node);
 	return rc;
 }
 
+/* Whether an export that is not open keeps the peer from the entry: -ESTALE: it does, as it has, or may have, a line for him, or is in
+ * error; 0: it does not. */
+static int keeps_out(const struct search *s, const struct vfs_nested *n)
+{
+	struct vfs_access access;
+	struct vfs_export *exp;
+	int rc = -EPERM;
+
+	if (!n->refused)
+		rc = s->exports->by_id(s->exports->ctx, n->id, s->peer, &exp, &access);
+	if (rc == 0)
+		vfs_export_put(exp);
+	return rc == -EACCES ? 0 : rc == -EAGAIN || rc == -ETIMEDOUT ? rc : -ESTALE;
+}
+
 /* False ends the search. */
-static bool consider(void *arg, struct vfs_export *exp)
+static bool consider(void *arg, const struct vfs_nested *n)
 {
 	struct search *s = arg;
 
-	s->result = covers(s, exp);
-	if (s->result > 0 && !s->take(s->arg, exp))
+	s->result = covers(s, n);
+	if (s->result > 0 && !n->exp)
+		s->result = keeps_out(s, n);
+	else if (s->result > 0 && !s->take(s->arg, n->exp))
 		s->result = 0;
 	return s->result == 0;
 }
 
 int nfs_nested_at(const struct vfs_exports *exports, const struct vfs_ctx *ctx,
-		  const struct nfs_entry *e, bool (*take)(void *arg, struct vfs_export *exp),
-		  void *arg)
+		  const struct sockaddr *peer, const struct nfs_entry *e,
+		  bool (*take)(void *arg, struct vfs_export *exp), void *arg)
 {
-	struct search s = { .ctx = ctx, .entry = e, .take = take, .arg = arg };
+	struct search s = { exports, ctx, peer, e, take, arg, 0 };
 
 	if (exports->nested)
 		exports->nested(exports->ctx, e->name, e->len, consider, &s);
@@ -129,9 +166,9 @@ static bool is_for_peer(void *arg, struct vfs_export *exp)
 	return rc != -EACCES && rc != -ESTALE;
 }
 
-static bool any_name(void *arg, struct vfs_export *exp)
+static bool any_name(void *arg, const struct vfs_nested *n)
 {
-	(void)exp;
+	(void)n;
 	*(bool *)arg = true;
 	return false;
 }
@@ -155,7 +192,7 @@ int nfs_check_boundary(const struct vfs_exports *exports, const struct vfs_ctx *
 	if (rc < 0)
 		return rc == -EAGAIN ? rc : 0; /* the operation meets it again */
 	entry.found = vfs_node_fh(n);
-	rc = nfs_nested_at(exports, ctx, &entry, is_for_peer, &b);
+	rc = nfs_nested_at(exports, ctx, peer, &entry, is_for_peer, &b);
 	vfs_node_put(n);
-	return rc > 0 ? -EACCES : rc;
+	return rc > 0 || rc == -ESTALE ? -EACCES : rc;
 }

@@ -163,14 +163,31 @@ static int go_up(struct walk *w, const char *rest)
 	return 0;
 }
 
+/* A name that leads to the root of another export of the peer, behind a ".." or a link: the export is found by the whole path. */
+static int enter_nested(struct walk *w, const char *name, size_t len, const char *rest)
+{
+	const size_t at = strlen(w->at);
+
+	if (++w->links > LINKS_MAX)
+		return -EACCES;
+	w->at[at] = '/';
+	memcpy(w->at + at + 1, name, len);
+	w->at[at + 1 + len] = '\0';
+	return lead_to(w, w->at, "", rest);
+}
+
 static int go_down(struct walk *w, const char *name, size_t len, const char *rest)
 {
+	const struct nfs_entry e = { .name = name, .len = (uint32_t)len };
 	const size_t at = strlen(w->at);
 	struct vfs_node *next;
 	int rc;
 
 	if (len > NFS3_NAME_MAX || at + 1 + len > MNT_PATH_MAX)
 		return -ENAMETOOLONG;
+	rc = nfs_check_boundary(w->exports, w->ctx, w->node, &e, w->peer);
+	if (rc < 0)
+		return rc == -EACCES ? enter_nested(w, name, len, rest) : rc;
 	rc = vfs_lookup(w->ctx, w->node, name, (uint32_t)len, &next, NULL);
 	if (rc < 0)
 		return rc;

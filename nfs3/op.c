@@ -233,7 +233,7 @@ int nfs3_op_cross(struct nfs3_op *op, const struct nfs3_name *name)
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
 	const struct nfs_entry e = { name->bytes, name->len, vfs_node_fh(op->node[1]) };
 	struct crossing x = { .op = op };
-	int rc = nfs_nested_at(exports, &op->ctx, &e, enter_nested, &x);
+	int rc = nfs_nested_at(exports, &op->ctx, peer, &e, enter_nested, &x);
 
 	if (rc > 0)
 		return become_nested(op, &x);
@@ -271,7 +271,7 @@ bool nfs3_op_leads_away(struct nfs3_op *op, const struct nfs_entry *e)
 	const struct vfs_exports *exports = &op->server->cfg.exports;
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
 
-	return nfs_nested_at(exports, &op->ctx, e, is_for_caller, op) != 0 ||
+	return nfs_nested_at(exports, &op->ctx, peer, e, is_for_caller, op) != 0 ||
 	       nfs_governed(exports, &op->ctx, peer, e->found) != 0;
 }
 

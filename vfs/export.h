@@ -124,6 +124,16 @@ bool vfs_export_is_local(const struct vfs_export *exp);
 
 /* The exports in force, as the daemon shows them. All functions are thread-safe; none waits for a
  * name service. */
+/* An export that lies within another one. */
+struct vfs_nested {
+	const char *real_path; /* without symbolic links */
+	/* Where the mount is that it lies on, and the one that the directory above it lies on: lengths of parts of real_path */
+	size_t mount, dir_mount;
+	struct vfs_export *exp; /* NULL: it is not served now */
+	uint32_t id;		/* of what has a line */
+	bool refused;		/* nobody may enter, as its line is in error; it has no id */
+};
+
 struct vfs_exports {
 	/*
 	 * The export with that id, if the client may use it: 0 and a reference in *exp; -ESTALE: no
@@ -136,12 +146,12 @@ struct vfs_exports {
 	 * points behind it within path (without leading slashes). 0, -ENOENT, -EACCES or -EAGAIN. */
 	int (*by_path)(void *ctx, const char *path, const struct sockaddr *peer,
 		       struct vfs_export **exp, struct vfs_access *access, const char **rest);
-	/* Calls each(arg, exp) for the open exports that lie within another one and have that last name, until it returns
-	 * false; exp is valid during the call. NULL: no export does. */
+	/* Calls each(arg, n) for the exports that lie within another one and that an entry with that name may lead to, until it
+	 * returns false; n is valid during the call. NULL: no export does. */
 	void (*nested)(void *ctx, const char *name, uint32_t len,
-		       bool (*each)(void *arg, struct vfs_export *exp), void *arg);
+		       bool (*each)(void *arg, const struct vfs_nested *n), void *arg);
 	/* Whether an export deeper than outer has that path, which is without symbolic links, and a line for the peer, though it may
-	 * not be served now: 1, 0, or -EAGAIN: not known now. NULL: none has. */
+	 * not be served now, or one in error: 1, 0, or -EAGAIN: not known now. NULL: none has. */
 	int (*governs)(void *ctx, const struct vfs_export *outer, const char *path,
 		       const struct sockaddr *peer);
 	/* Puts in words, for the log, which line of the exports decides whether the peer may use the path.

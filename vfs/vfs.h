@@ -274,5 +274,7 @@ int vfs_statfs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_statfs *out);
 /* True if two names in the directory n that differ in case only are one. case_insensitive of
  * vfs_statfs is what the type of file system says; here the directory is asked, too. */
 bool vfs_folds_case(struct vfs_ctx *ctx, struct vfs_node *n);
+/* The same of a directory that is open to be read. */
+bool vfs_dir_folds_case(int fd);
 
 #endif

@@ -251,8 +251,13 @@ static json_t *explain(struct question *q, const struct exports_now *now)
 	const struct exp_export *e;
 	size_t length;
 
-	exports_find(now, q->path, peer, &e, &length);
+	const int rc = exports_find(now, q->path, peer, &e, &length);
+
 	json_object_set_new(answer, "access", json_string("none"));
+	if (rc == -EPERM) {
+		q->path[length] = '\0';
+		json_object_set_new(answer, "in_error", control_text(q->path));
+	}
 	if (!e)
 		return answer;
 	exp_match_explain(now->matcher, e, peer, add_line, q);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "lib/util.h"
+#include "nfs/nested.h"
+#include "nfs4/server.h"
 
 void nfs4_get_name(struct xdr_in *x, struct nfs4_name *out)
 {
@@ -30,4 +32,13 @@ int nfs4_name_check(const struct nfs4_name *name)
 	if (name->bytes[0] == '.' && (name->len == 1 || (name->len == 2 && name->bytes[1] == '.')))
 		return NFS4ERR_BADNAME;
 	return NFS4_OK;
+}
+
+int nfs4_name_check_boundary(struct nfs4_compound *c, struct vfs_node *dir,
+			     const struct nfs4_name *name)
+{
+	const struct nfs_entry e = { .name = name->bytes, .len = name->len };
+
+	return nfs_check_boundary(&c->server->cfg.exports, &c->current.ctx, dir, &e,
+				  (const struct sockaddr *)&c->req->conn->peer);
 }

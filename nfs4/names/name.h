@@ -4,6 +4,7 @@
 #ifndef RN_NFS4_NAME_H
 #define RN_NFS4_NAME_H
 
+#include "nfs4/compound.h"
 #include "nfs4/proto.h"
 #include "rpc/xdr_in.h"
 
@@ -17,5 +18,8 @@ void nfs4_get_name(struct xdr_in *x, struct nfs4_name *out);
 /* NFS4_OK; NFS4ERR_INVAL: empty; NFS4ERR_NAMETOOLONG; NFS4ERR_BADCHAR: NUL or '/' inside;
  * NFS4ERR_BADNAME: "." or "..". */
 int nfs4_name_check(const struct nfs4_name *name);
+/* nfs_check_boundary() for a name of dir, in the current export: 0 or -errno. */
+int nfs4_name_check_boundary(struct nfs4_compound *c, struct vfs_node *dir,
+			     const struct nfs4_name *name);
 
 #endif

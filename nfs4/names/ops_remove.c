@@ -56,7 +56,9 @@ static int run_remove(struct nfs4_compound *c, void *args)
 		status = nfs4_need(c, dir, NFS4_NEED_WRITABLE);
 	if (status != NFS4_OK)
 		return status;
-	rc = remove_any(a, dir);
+	rc = nfs4_name_check_boundary(c, dir->node, &a->name);
+	if (rc == 0)
+		rc = remove_any(a, dir);
 	c->sync = (struct vfs_sync){ .node = { dir->node } };
 	return nfs4_settle(c, rc, removed);
 }

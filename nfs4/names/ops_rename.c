@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "nfs/nested.h"
 #include "nfs4/compound.h"
 #include "nfs4/names/cinfo.h"
 #include "nfs4/names/name.h"
@@ -67,16 +66,6 @@ static int check_rename(const struct nfs4_compound *c, const struct rename_args 
 	return status == NFS4_OK ? check_pair(c) : status;
 }
 
-/* The root of an export within this one stays under its name. */
-static int check_boundary(struct nfs4_compound *c, struct vfs_node *dir,
-			  const struct nfs4_name *name)
-{
-	const struct nfs_entry e = { .name = name->bytes, .len = name->len };
-
-	return nfs_check_boundary(&c->server->cfg.exports, &c->current.ctx, dir, &e,
-				  (const struct sockaddr *)&c->req->conn->peer);
-}
-
 static int run_rename(struct nfs4_compound *c, void *args)
 {
 	struct rename_args *a = args;
@@ -96,9 +85,9 @@ static int run_rename(struct nfs4_compound *c, void *args)
 
 	if (status != NFS4_OK)
 		return status;
-	rc = check_boundary(c, from, &a->from);
+	rc = nfs4_name_check_boundary(c, from, &a->from);
 	if (rc == 0)
-		rc = check_boundary(c, to, &a->to);
+		rc = nfs4_name_check_boundary(c, to, &a->to);
 	if (rc == 0)
 		rc = vfs_rename(&c->current.ctx, &r);
 	c->sync = (struct vfs_sync){ .node = { from, to != from ? to : NULL },

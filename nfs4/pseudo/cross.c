@@ -30,7 +30,7 @@ bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs_entry *e, struct 
 	const struct vfs_exports *exports = &c->server->cfg.exports;
 	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
 	struct crossing x = { .c = c, .out = out };
-	int rc = nfs_nested_at(exports, &c->current.ctx, e, cross_into, &x);
+	int rc = nfs_nested_at(exports, &c->current.ctx, peer, e, cross_into, &x);
 
 	if (rc == 0)
 		rc = nfs_governed(exports, &c->current.ctx, peer, e->found);

@@ -126,6 +126,22 @@ def test_explain_nested(t, d):
     t.equal("a line in the inner one", (got["access"], got["within"], got["entered_by"]), ("ro", one, "all versions"))
 
 
+def test_explain_in_error(t, d):
+    """A line that was left out at the start: neither it nor the one around it gives access."""
+    one = d.exports["one"]
+    d.stop()
+    d.write_exports([f"{one} 127.0.0.1(rw)", f"{one}/in 127.0.0.1(rv)"])
+    d.start()
+    got = get(d, f"/v1/exports/explain?client=127.0.0.1&path={one}/in/below")[1]
+    t.equal("a line in error", got, {"access": "none", "in_error": f"{one}/in"})
+    res = ctl("-s", d.path, "exports", "explain", "127.0.0.1", f"{one}/in")
+    t.equal("the tool", (res.returncode, "in error" in res.stdout), (1, True))
+    t.equal("beside it", get(d, f"/v1/exports/explain?client=127.0.0.1&path={one}/out")[1]["access"], "rw")
+    d.stop()
+    d.write_exports([f"{one} 127.0.0.1(rw)"])
+    d.start()
+
+
 def test_explain_mount(t, d):
     one = d.exports["one"]
     d.stop()  # it has mounts of its own

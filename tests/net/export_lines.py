@@ -311,6 +311,67 @@ def test_child_that_waits(t, d, places):
         c.close()
 
 
+def restart(d, lines):
+    d.stop()
+    d.write_exports(lines)
+    d.start()
+
+
+def test_child_in_error(t, d, places):
+    """A child whose line is left out at the start, for an option or a path that is wrong, is not given away by its parent's line."""
+    errors = {"an unknown option": f"{{}} {HOST}(ro,secure_locsk)", "an unknown option for another host": f"{{}} {OTHER}(rw,nosuch) {HOST}(ro)",
+              "a network that is none": f"{{}} 192.0.2.0/99(ro)"}
+    for kind in KINDS:
+        for what, wrong in errors.items():
+            with_line = [line(places.parent, ("rw", "crossmnt"), "parent"), wrong.format(places.top[kind])]
+            restart(d, with_line)
+            for v, c in clients(d).items():
+                for way in WAYS:
+                    if hasattr(c, way):
+                        got = observe(c, places, kind, reach(c, places, kind, way))
+                        t.equal(f"{kind}, a line with {what}, NFSv{v} by {way}", got, DENIED)
+                t.check(f"{kind}: the parent's own files are served, NFSv{v}", bool(c.lookup(c.mount(places.parent), "plain") or kind == "plain"))
+                c.close()
+    later = places.parent + "/later"
+    restart(d, [line(places.parent, ("rw", "crossmnt"), "parent"), line(later, ("ro",), "child")])
+    os.mkdir(later)
+    os.chmod(later, 0o777)
+    for v, c in clients(d).items():
+        t.equal(f"a directory that was missing at the start, NFSv{v}", c.lookup(c.mount(places.parent), "later"), None)
+        c.close()
+    d.reload()
+    for v, c in clients(d).items():
+        t.check(f"and is there after a reload, NFSv{v}", c.lookup(c.mount(places.parent), "later"))
+        c.close()
+    os.rmdir(later)
+
+
+def test_removed(t, d, places):
+    """The root of a child is not removed by clients of the parent, so that nothing else takes its place."""
+    at = places.parent + "/empty"
+    os.mkdir(at)
+    os.chmod(at, 0o777)
+    d.write_exports([line(places.parent, ("rw",), "parent"), line(at, ("ro",), "child")])
+    d.reload()
+    cs = clients(d)
+    t.equal("RMDIR by NFSv3", cs[3].conn.nfs(r.RMDIR, r.diropargs(cs[3].mount(places.parent), b"empty"))["status"], r.ACCES)
+    t.equal("REMOVE by NFSv4", cs[4].c.last(n4.putfh(cs[4].mount(places.parent)), (n4.REMOVE, r.opaque(b"empty")))["status"], r.ACCES)
+    t.equal("RMDIR by NFSv2", cs[2].c.status(nfs2.RMDIR, nfs2.dirop(cs[2].mount(places.parent), "empty")), r.ACCES)
+    t.check("it is still there", os.path.isdir(at))
+    for c in cs.values():
+        c.close()
+    os.rmdir(at)
+
+
+def test_dots(t, d, places):
+    """MNT of a path with "..": the child's line holds."""
+    set_lines(d, places, "plain", ("rw",), ("ro",))
+    c = Three(d)
+    os.makedirs(places.parent + "/x", exist_ok=True)
+    t.equal("MNT of x/../plain", observe(c, places, "plain", c.mount(places.parent + "/x/../plain")), "seen, read-only")
+    c.close()
+
+
 def test_file(t, d, places):
     """A regular file with a line of its own, as the swap of a host without a disk."""
     swap = places.parent + "/swap"
@@ -379,6 +440,9 @@ def main():
         test_links(t, d, places)
         test_same_directory_twice(t, d, places)
         test_child_that_waits(t, d, places)
+        test_child_in_error(t, d, places)
+        test_removed(t, d, places)
+        test_dots(t, d, places)
         test_file(t, d, places)
         test_fsid(t, d, places)
         test_log(t, d, places)

@@ -312,6 +312,33 @@ def test_silent(t, d, c):
     t.equal("umount", mounts.umount(top).returncode, 0)
 
 
+def test_silent_nested(t, d, c):
+    """An export whose path leads over a file system that does not answer: the same name in another directory is found."""
+    top = d.exports["e"]
+    for name in ("silent", "near/g"):
+        os.makedirs(f"{top}/{name}", exist_ok=True)
+    tmpfs(top + "/silent")
+    os.mkdir(top + "/silent/g")
+    d.write_exports([line(d, ",crossmnt"), f"{top}/silent/g 127.0.0.1({OPTIONS})"])
+    d.reload()
+    near = c.nfs(r.LOOKUP, r.diropargs(d.root(c, "e"), b"near"))["fh"]
+    silent = Silent(top + "/silent")
+    if silent.why:
+        t.skip("an export beyond a silent mount", silent.why)
+    else:
+        with d.connect(timeout=20) as goes_on:
+            for _ in range(5):
+                try:
+                    got = goes_on.nfs(r.LOOKUP, r.diropargs(near, b"g"))["status"]
+                except TimeoutError:
+                    got = "no answer"
+                    break
+                time.sleep(0.1)
+            t.equal("LOOKUP of the nested export's name elsewhere", got, 0)
+    silent.close()
+    mounts.umount(top + "/silent", "-l")
+
+
 def test_silent_submount(t, d, c):
     """While a mount below an export is looked for that does not answer, calls beside it go on."""
     top = d.exports["e"]
@@ -464,6 +491,7 @@ def everything(t, d):
         test_silent(t, d, c)
     with d.connect() as c:
         test_silent_submount(t, d, c)
+        test_silent_nested(t, d, c)
         test_beneath(t, d, c)
     t.equal("it stops", d.stop()[0], 0)
 

@@ -43,7 +43,7 @@ static void each_export(void *ctx, bool (*each)(void *arg, struct vfs_export *ex
 }
 
 static void nested(void *ctx, const char *name, uint32_t len,
-		   bool (*each)(void *arg, struct vfs_export *exp), void *arg)
+		   bool (*each)(void *arg, const struct vfs_nested *n), void *arg)
 {
 	struct view *v = ctx;
 
@@ -51,8 +51,14 @@ static void nested(void *ctx, const char *name, uint32_t len,
 		const char *path = v->e[i].exp ? vfs_export_real_path(v->e[i].exp) : "";
 		const char *last = strrchr(path, '/');
 
-		if (last && strlen(last + 1) == len && memcmp(last + 1, name, len) == 0 &&
-		    !each(arg, v->e[i].exp))
+		if (!last || strlen(last + 1) != len || memcmp(last + 1, name, len) != 0)
+			continue;
+		/* All lie on the mount of the temporary directory. */
+		const struct vfs_nested n = { .real_path = path,
+					      .exp = v->e[i].exp,
+					      .id = vfs_export_id(v->e[i].exp) };
+
+		if (!each(arg, &n))
 			return;
 	}
 }

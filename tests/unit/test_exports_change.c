@@ -15,7 +15,7 @@
 	"/etc @lab(mp=/mnt) 192.0.2.1(mp,rw)\n"                                                    \
 	"/gone *(ro)\n"
 
-static struct exp_table *parse(const char *text)
+static struct exp_table *parse_with(const char *text, unsigned errors)
 {
 	const struct exp_load_opts none = { .file = NULL };
 	struct exp_table *table = NULL;
@@ -23,9 +23,14 @@ static struct exp_table *parse(const char *text)
 
 	cfg_diags_init(&diags);
 	cr_assert(exp_table_parse("f", text, strlen(text), &none, &diags, &table) == 0);
-	cr_assert_eq(diags.errors, 0);
+	cr_assert_eq(diags.errors, errors);
 	cfg_diags_free(&diags);
 	return table;
+}
+
+static struct exp_table *parse(const char *text)
+{
+	return parse_with(text, 0);
 }
 
 /* "PATH#ID CLIENT(rw|ro)FILE:LINE ..." */
@@ -122,6 +127,34 @@ Test(exports_change, add_refused)
 	expect(true, (struct exp_change){ "host2", "/etc", "fsid=8" }, "", "leave it out");
 	expect(true, (struct exp_change){ "host2", "/tmp", "rv" }, "", "rv");
 	expect(true, (struct exp_change){ "", "/tmp", "rw" }, "", "no client is named");
+}
+
+/* Paths in error stay refused while others change, and are not mended by hand. */
+Test(exports_change, paths_in_error)
+{
+	static const char text[] = "/dev host1(rw)\n/etc host1(rv)\n/tmp/none host1(rw)\n";
+	const struct exp_load_opts opts = checked();
+	const struct exp_change good = { "host2", "/dev", "rw" }, bad = { "host2", "/etc", "rw" };
+	struct exp_table *old = parse_with(text, 1), *now = NULL;
+	struct cfg_diags diags;
+
+	cfg_diags_init(&diags);
+	cr_assert_eq(old->n_exports, 2, "paths are looked at for changes alone");
+	cr_assert_eq(old->n_refused, 1);
+	cr_expect_eq(exp_table_add(old, &bad, &opts, &diags, &now), -EINVAL);
+	cr_expect_null(now);
+	cr_expect_eq(diags.errors, 1);
+	cr_expect(strstr(diags.items[0].text, "/etc is in error in f line 2"), "%s",
+		  diags.items[0].text);
+	cr_expect_eq(exp_table_remove(old, &bad, &diags, &now), -EINVAL);
+	cr_assert_eq(exp_table_add(old, &good, &opts, &diags, &now), 0);
+	exp_table_unref(old);
+	cr_assert_eq(now->n_refused, 1);
+	cr_expect_str_eq(now->refused[0].path, "/etc");
+	cr_expect_str_eq(now->refused[0].file, "f");
+	cr_expect_eq(now->refused[0].line, 2);
+	exp_table_unref(now);
+	cfg_diags_free(&diags);
 }
 
 /* Nothing that a person writes becomes another line, client or option. */

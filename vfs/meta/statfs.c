@@ -114,19 +114,30 @@ static bool flag_of_dir(int fd)
 	return ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_CASEFOLD_FL);
 }
 
-bool vfs_folds_case(struct vfs_ctx *ctx, struct vfs_node *n)
+/* The type of the file system, and for XFS how it was made. */
+static bool type_folds_case(int fd)
 {
 	struct xfs_geometry geometry = { .flags = 0 };
 	struct statfs fs;
+
+	if (fstatfs(fd, &fs) != 0)
+		return false;
+	if (fs.f_type == XFS_SUPER_MAGIC)
+		return ioctl(fd, XFS_GEOMETRY, &geometry) == 0 && (geometry.flags & XFS_FOLDS_CASE);
+	return type_of(&fs)->folds_case;
+}
+
+bool vfs_dir_folds_case(int fd)
+{
+	return type_folds_case(fd) || flag_of_dir(fd);
+}
+
+bool vfs_folds_case(struct vfs_ctx *ctx, struct vfs_node *n)
+{
 	int fd;
 
-	if (fstatfs(n->path_fd, &fs) != 0)
-		return false;
-	if (type_of(&fs)->folds_case || flag_of_dir(n->mnt->fd))
+	if (type_folds_case(n->mnt->fd) || flag_of_dir(n->mnt->fd))
 		return true;
-	if (fs.f_type == XFS_SUPER_MAGIC)
-		return ioctl(n->mnt->fd, XFS_GEOMETRY, &geometry) == 0 &&
-		       (geometry.flags & XFS_FOLDS_CASE);
 	fd = n->type == S_IFDIR ? vfs_node_fd(ctx, n, VFS_FD_READ) : -1;
 	return fd >= 0 && flag_of_dir(fd);
 }
