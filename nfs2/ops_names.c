@@ -24,9 +24,7 @@ static enum rpc_run run_remove(struct rpc_request *req, const struct nfs2_dirop_
 	if (rc == 0)
 		rc = nfs3_name_check(&a->name);
 	if (rc == 0)
-		rc = nfs3_op_check_boundary(op, 0, &a->name);
-	if (rc == 0)
-		rc = do_remove(&op->ctx, op->node[0], a->name.bytes, a->name.len, NULL);
+		rc = nfs3_op_remove(op, &a->name, do_remove, NULL);
 	op->sync.node[0] = op->node[0];
 	return nfs3_op_settle(op, rc, encode_status);
 }
@@ -79,7 +77,7 @@ static int run_rename(struct nfs3_op *op, const struct rename_args *a)
 		return rc;
 	r.from_dir = op->node[0];
 	r.to_dir = op->node[1];
-	return vfs_rename(&op->ctx, &r);
+	return nfs3_op_rename(op, &r);
 }
 
 static enum rpc_run proc_rename(struct rpc_request *req, void *args)

@@ -315,6 +315,52 @@ int nfs3_op_attempt(int (*attempt)(void *arg), void *arg)
 	return rc == NFS_TRY_AGAIN ? -EAGAIN : rc;
 }
 
+/* A change that takes a name away: a removal if remove is set, or a renaming. */
+struct taking {
+	struct nfs3_op *op;
+	const struct nfs3_name *name;
+	int (*remove)(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+		      struct vfs_dir_change *change);
+	struct vfs_dir_change *change;
+	const struct vfs_rename *rename;
+};
+
+static int take_name(void *arg)
+{
+	const struct taking *t = arg;
+	struct vfs_ctx *ctx = &t->op->ctx;
+	struct vfs_conflict c = { .holder = NULL };
+	int rc;
+
+	ctx->in_way = &c;
+	rc = t->remove ? t->remove(ctx, t->op->node[0], t->name->bytes, t->name->len, t->change)
+		       : vfs_rename(ctx, t->rename);
+	ctx->in_way = NULL;
+	if (rc == -VFS_ESHARE) {
+		rc = nfs_conflict(&c, rc);
+		if (rc == -EAGAIN)
+			rc = patient(t->op, rc);
+	}
+	vfs_conflict_put(&c);
+	return rc;
+}
+
+int nfs3_op_remove(struct nfs3_op *op, const struct nfs3_name *name,
+		   int (*remove)(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name,
+				 uint32_t len, struct vfs_dir_change *change),
+		   struct vfs_dir_change *change)
+{
+	struct taking t = { .op = op, .name = name, .remove = remove, .change = change };
+	int rc = nfs3_op_check_boundary(op, 0, name);
+
+	return rc == 0 ? nfs3_op_attempt(take_name, &t) : rc;
+}
+
+int nfs3_op_rename(struct nfs3_op *op, const struct vfs_rename *r)
+{
+	return nfs3_op_attempt(take_name, &(struct taking){ .op = op, .rename = r });
+}
+
 bool nfs3_put_status(struct nfs3_op *op, int rc)
 {
 	enum nfsstat3 status =

@@ -77,6 +77,13 @@ int nfs3_op_check_boundary(struct nfs3_op *op, unsigned i, const struct nfs3_nam
 /* True unless the entry certainly belongs to node[0]'s export for this caller: its handle may not be shown. */
 bool nfs3_op_leads_away(struct nfs3_op *op, const struct nfs_entry *e);
 
+/* vfs_remove() or vfs_rmdir() of a name of node[0]. Courtesy clients whose shares keep the name give way. */
+int nfs3_op_remove(struct nfs3_op *op, const struct nfs3_name *name,
+		   int (*remove)(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name,
+				 uint32_t len, struct vfs_dir_change *change),
+		   struct vfs_dir_change *change);
+/* vfs_rename(), likewise. */
+int nfs3_op_rename(struct nfs3_op *op, const struct vfs_rename *r);
 /* 0 if others' shares allow node[0] to be read or written (VFS_SHARE_*). -VFS_ESHARE, or
  * -EAGAIN: the conflicting shares are about to end, or to be reclaimed. */
 int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access);

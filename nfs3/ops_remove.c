@@ -24,10 +24,7 @@ static enum rpc_run run_remove(struct rpc_request *req, const struct nfs3_dirop_
 	if (rc == 0)
 		rc = nfs3_name_check(&a->name);
 	if (rc == 0)
-		rc = nfs3_op_check_boundary(op, 0, &a->name);
-	if (rc == 0)
-		rc = do_remove(&op->ctx, op->node[0], a->name.bytes, a->name.len,
-			       nfs3_op_change(op, 0));
+		rc = nfs3_op_remove(op, &a->name, do_remove, nfs3_op_change(op, 0));
 	op->sync.node[0] = op->node[0];
 	return nfs3_op_settle(op, rc, encode_removed);
 }

@@ -53,7 +53,7 @@ static int run_rename(struct nfs3_op *op, const struct rename_args *a)
 	r.to_change = nfs3_op_change(op, 1);
 	if (!r.to_change)
 		r.from_change = NULL;
-	return vfs_rename(&op->ctx, &r);
+	return nfs3_op_rename(op, &r);
 }
 
 static enum rpc_run proc_rename(struct rpc_request *req, void *args)

@@ -83,6 +83,14 @@ void vfs_share_end_writing(struct vfs_node *n);
 int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_share *self,
 		       uint8_t access, struct vfs_conflict *c);
 
+/* True if any client denies others anything. */
+bool vfs_share_any_denying(const struct vfs *vfs);
+/*
+ * May a name of that file, which may be NULL, be removed or replaced? -VFS_ESHARE, with ctx->in_way: another client has the file open and
+ * denies others to write it (RFC 8881 section 18.25.4). Shares of NLM and of the caller's own keep no name.
+ */
+int vfs_share_check_name(const struct vfs_ctx *ctx, struct vfs_file *f);
+
 /* True if nobody has the file open beside the caller, who has own shares of it. */
 bool vfs_share_is_only(struct vfs_ctx *ctx, struct vfs_node *n, unsigned own);
 

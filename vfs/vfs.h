@@ -88,6 +88,8 @@ struct vfs_ctx {
 	/* The client, whose own delegations are not in its way (vfs/deleg.h): compared, never
 	 * followed. NULL: NFSv3, NLM, or unknown. */
 	const void *client;
+	struct vfs_conflict
+		*in_way; /* gets whose share keeps a name (vfs_share_check_name); or NULL */
 };
 
 /* A directory around the change that a call has made in it. A client that is told both states as
@@ -227,12 +229,12 @@ int vfs_mknod(struct vfs_ctx *ctx, const struct vfs_make *m, const struct vfs_mk
 /* True if an object made with these attributes needs a further step that sets more than its mode.
  */
 bool vfs_set_after_making(const struct vfs_setattr *sa);
-/* change may be NULL. */
+/* change may be NULL. -VFS_ESHARE: somebody's share keeps the name (vfs_share_check_name), ctx->in_way says whose. */
 int vfs_remove(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       struct vfs_dir_change *change);
 int vfs_rmdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	      struct vfs_dir_change *change);
-/* Both directories are in ctx->exp; -EXDEV across its file systems. */
+/* Both directories are in ctx->exp; -EXDEV across its file systems; -VFS_ESHARE as of vfs_remove(), for what is replaced. */
 struct vfs_rename {
 	struct vfs_node *from_dir, *to_dir;
 	const char *from, *to;

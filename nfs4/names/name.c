@@ -6,6 +6,7 @@
 #include "lib/util.h"
 #include "nfs/nested.h"
 #include "nfs4/server.h"
+#include "nfs4/state/check.h"
 
 void nfs4_get_name(struct xdr_in *x, struct nfs4_name *out)
 {
@@ -41,4 +42,35 @@ int nfs4_name_check_boundary(struct nfs4_compound *c, struct vfs_node *dir,
 
 	return nfs_check_boundary(&c->server->cfg.exports, &c->current.ctx, dir, &e,
 				  (const struct sockaddr *)&c->req->conn->peer);
+}
+
+struct taking {
+	struct nfs4_compound *c;
+	struct vfs_ctx *ctx;
+	int (*change)(void *arg);
+	void *arg;
+	int *rc;
+};
+
+static int take_once(void *arg)
+{
+	const struct taking *t = arg;
+	struct vfs_conflict cf = { .holder = NULL };
+	int status = NFS4_OK;
+
+	t->ctx->in_way = &cf;
+	*t->rc = t->change(t->arg);
+	t->ctx->in_way = NULL;
+	if (*t->rc == -VFS_ESHARE)
+		status = nfs4_conflict(t->c, &cf, NFS4ERR_FILE_OPEN);
+	vfs_conflict_put(&cf);
+	return status;
+}
+
+int nfs4_take_name(struct nfs4_compound *c, struct vfs_ctx *ctx, int (*change)(void *arg),
+		   void *arg, int *rc)
+{
+	struct taking t = { c, ctx, change, arg, rc };
+
+	return nfs4_attempt(take_once, &t);
 }

@@ -21,5 +21,9 @@ int nfs4_name_check(const struct nfs4_name *name);
 /* nfs_check_boundary() for a name of dir, in the current export: 0 or -errno. */
 int nfs4_name_check_boundary(struct nfs4_compound *c, struct vfs_node *dir,
 			     const struct nfs4_name *name);
+/* Calls change(arg), which takes a name of a place with that context away, until no courtesy client's share keeps the name; *rc is its
+ * last result. NFS4_OK; NFS4ERR_FILE_OPEN: another client's share keeps it (RFC 8881 section 18.25.4); NFS4ERR_DELAY. */
+int nfs4_take_name(struct nfs4_compound *c, struct vfs_ctx *ctx, int (*change)(void *arg),
+		   void *arg, int *rc);
 
 #endif

@@ -29,9 +29,17 @@ static int removed(struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
+struct removal {
+	struct remove_args *args;
+	struct nfs4_place *dir;
+};
+
 /* A file or a directory. Others may put the one in the place of the other between the two system calls. */
-static int remove_any(struct remove_args *a, struct nfs4_place *dir)
+static int remove_any(void *arg)
 {
+	const struct removal *r = arg;
+	struct remove_args *a = r->args;
+	struct nfs4_place *dir = r->dir;
 	int rc = -ENOTDIR;
 
 	for (unsigned i = 0; i < RACES && rc == -ENOTDIR; i++) {
@@ -58,7 +66,9 @@ static int run_remove(struct nfs4_compound *c, void *args)
 		return status;
 	rc = nfs4_name_check_boundary(c, dir->node, &a->name);
 	if (rc == 0)
-		rc = remove_any(a, dir);
+		status = nfs4_take_name(c, &dir->ctx, remove_any, &(struct removal){ a, dir }, &rc);
+	if (status != NFS4_OK)
+		return status;
 	c->sync = (struct vfs_sync){ .node = { dir->node } };
 	return nfs4_settle(c, rc, removed);
 }

@@ -66,6 +66,18 @@ static int check_rename(const struct nfs4_compound *c, const struct rename_args 
 	return status == NFS4_OK ? check_pair(c) : status;
 }
 
+struct renaming {
+	struct vfs_ctx *ctx;
+	const struct vfs_rename *names;
+};
+
+static int rename_names(void *arg)
+{
+	const struct renaming *r = arg;
+
+	return vfs_rename(r->ctx, r->names);
+}
+
 static int run_rename(struct nfs4_compound *c, void *args)
 {
 	struct rename_args *a = args;
@@ -89,7 +101,10 @@ static int run_rename(struct nfs4_compound *c, void *args)
 	if (rc == 0)
 		rc = nfs4_name_check_boundary(c, to, &a->to);
 	if (rc == 0)
-		rc = vfs_rename(&c->current.ctx, &r);
+		status = nfs4_take_name(c, &c->current.ctx, rename_names,
+					&(struct renaming){ &c->current.ctx, &r }, &rc);
+	if (status != NFS4_OK)
+		return status;
 	c->sync = (struct vfs_sync){ .node = { from, to != from ? to : NULL },
 				     .how = VFS_SYNC_ONE_STEP };
 	return nfs4_settle(c, rc, renamed);

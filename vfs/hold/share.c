@@ -269,7 +269,7 @@ int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs
 	struct vfs_file *f;
 	int rc;
 
-	if (atomic_load(&ctx->vfs->files->denying) == 0)
+	if (!vfs_share_any_denying(ctx->vfs))
 		return 0;
 	if (vfs_worker_is_prompt(
 		    ctx->w)) /* whose share it is may have to be found out, and ended */
@@ -282,6 +282,32 @@ int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs
 	pthread_mutex_unlock(&f->lock);
 	vfs_file_put(f);
 	return rc;
+}
+
+bool vfs_share_any_denying(const struct vfs *vfs)
+{
+	return atomic_load(&vfs->files->denying) > 0;
+}
+
+static bool keeps_name(const struct vfs_ctx *ctx, const struct vfs_share *s)
+{
+	return s->client && s->client != ctx->client && !s->advisory && s->deny & VFS_SHARE_WRITE;
+}
+
+int vfs_share_check_name(const struct vfs_ctx *ctx, struct vfs_file *f)
+{
+	struct vfs_share *s, *best = NULL;
+
+	if (!f || !vfs_share_any_denying(ctx->vfs))
+		return 0;
+	pthread_mutex_lock(&f->lock);
+	LIST_FOREACH (s, &f->shares, link)
+		if (keeps_name(ctx, s) && is_better(s, best))
+			best = s;
+	if (best)
+		fill_conflict(ctx->in_way, best);
+	pthread_mutex_unlock(&f->lock);
+	return best ? -VFS_ESHARE : 0;
 }
 
 bool vfs_share_is_only(struct vfs_ctx *ctx, struct vfs_node *n, unsigned own)

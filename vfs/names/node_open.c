@@ -18,6 +18,7 @@
 #include "vfs/meta/permission.h"
 #include "vfs/names/node_open.h"
 #include "vfs/node/cache.h"
+#include "vfs/share.h"
 #include "vfs/worker/acting.h"
 
 #define REPLACED_MOST 8 /* times that a name is looked up again */
@@ -104,14 +105,18 @@ static bool may_be_delegated(uint32_t type)
 	return type == S_IFREG || type == S_IFDIR;
 }
 
-/* The caller may change the directory, so that those who may not cause no recalls. type: of the file
- * f, which may be NULL. Delegations of directories are not reclaimed. The caller's own are not in the way: it gives them back when it
- * likes, as the object stays reachable for it. */
-static int check_delegs(struct vfs_ctx *ctx, struct vfs_node *dir, struct vfs_file *f,
-			uint32_t type)
+/* Checks what clients hold of the file of a name in dir. The caller may change the directory, so that those who may not cause no
+ * recalls. type: of the file f, which may be NULL. Delegations of directories are not reclaimed. The caller's own are not in the way: it
+ * gives them back when it likes, as the object stays reachable for it. */
+static int check_file(struct vfs_ctx *ctx, struct vfs_node *dir, struct vfs_file *f, uint32_t type,
+		      bool goes)
 {
-	int rc = vfs_deleg_any(ctx->vfs) ? vfs_access_check(ctx, dir, W_OK | X_OK) : 0;
+	int rc = vfs_deleg_any(ctx->vfs) || vfs_share_any_denying(ctx->vfs)
+			 ? vfs_access_check(ctx, dir, W_OK | X_OK)
+			 : 0;
 
+	if (rc == 0 && goes)
+		rc = vfs_share_check_name(ctx, f);
 	if (rc == 0 && type == S_IFREG)
 		rc = vfs_deleg_check_unknown(ctx->vfs, f);
 	return rc == 0 ? vfs_deleg_check_file(ctx, f, VFS_USE_WRITE) : rc;
@@ -119,7 +124,7 @@ static int check_delegs(struct vfs_ctx *ctx, struct vfs_node *dir, struct vfs_fi
 
 /* The file of a name that is in no node of the cache. */
 static int begin_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-		      const struct vfs_fh *fh, struct vfs_named_file *out)
+		      const struct vfs_fh *fh, bool goes, struct vfs_named_file *out)
 {
 	struct vfs_file *f;
 	struct statx sx;
@@ -130,7 +135,7 @@ static int begin_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vf
 	    !may_be_delegated(sx.stx_mode & S_IFMT))
 		return 0;
 	f = vfs_file_find_fh(ctx->vfs, vfs_device_of(&sx), fh);
-	rc = check_delegs(ctx, dir, f, sx.stx_mode & S_IFMT);
+	rc = check_file(ctx, dir, f, sx.stx_mode & S_IFMT, goes);
 	vfs_file_put(f);
 	if (rc == 0 && vfs_unlinked_needs_node(ctx->vfs, vfs_device_of(&sx), fh) &&
 	    vfs_node_of_name(ctx, dir, name, &out->node, NULL) != 0)
@@ -139,23 +144,23 @@ static int begin_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vf
 }
 
 static int check_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-		      const struct vfs_fh *fh, struct vfs_named_file *out)
+		      const struct vfs_fh *fh, bool goes, struct vfs_named_file *out)
 {
 	struct vfs_file *f;
 	int rc;
 
 	if (!out->node)
-		return begin_held(ctx, dir, name, fh, out);
+		return begin_held(ctx, dir, name, fh, goes, out);
 	if (!may_be_delegated(out->node->type))
 		return 0;
 	f = vfs_file_find(out->node);
-	rc = check_delegs(ctx, dir, f, out->node->type);
+	rc = check_file(ctx, dir, f, out->node->type, goes);
 	vfs_file_put(f);
 	return rc;
 }
 
 int vfs_named_file_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-			 struct vfs_named_file *out)
+			 bool goes, struct vfs_named_file *out)
 {
 	struct vfs_fh fh;
 	int rc;
@@ -165,7 +170,7 @@ int vfs_named_file_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct
 		return 0;
 	rc = vfs_file_change_count(ctx->vfs, &fh, &out->change);
 	if (rc == 0 && any_held(ctx->vfs))
-		rc = check_held(ctx, dir, name, &fh, out);
+		rc = check_held(ctx, dir, name, &fh, goes, out);
 	if (rc != 0)
 		vfs_named_file_end(out, false);
 	return rc;

@@ -22,10 +22,10 @@ struct vfs_named_file {
 	struct vfs_file_change change;
 };
 /* Begins the change, if there is such a name: 0, -VFS_EDELEG, or the error for a caller who may not
- * change the directory. The thread acts as the caller before, and may be root
+ * change the directory; -VFS_ESHARE: the name is to go (goes), and a share keeps it. The thread acts as the caller before, and may be root
  * afterwards. */
 int vfs_named_file_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-			 struct vfs_named_file *out);
+			 bool goes, struct vfs_named_file *out);
 /* Ends what has begun; does nothing more. removed: the name does not lead to the file any more. */
 void vfs_named_file_end(struct vfs_named_file *f, bool removed);
 

@@ -88,7 +88,7 @@ static int begin_unlink(struct vfs_ctx *ctx, struct vfs_node *dir, const struct 
 		return vfs_dir_error(dir, rc);
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
-		rc = vfs_named_file_begin(ctx, dir, name, &u->victim);
+		rc = vfs_named_file_begin(ctx, dir, name, true, &u->victim);
 	if (rc != 0)
 		vfs_entry_change_end(&u->entry);
 	return rc;
@@ -214,12 +214,12 @@ static int begin_files(struct vfs_ctx *ctx, const struct vfs_rename *r, const st
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
-		rc = vfs_named_file_begin(ctx, r->from_dir, from, &x->moved);
+		rc = vfs_named_file_begin(ctx, r->from_dir, from, false, &x->moved);
 	if (rc != 0)
 		return rc;
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
-		rc = vfs_named_file_begin(ctx, r->to_dir, to, &x->victim);
+		rc = vfs_named_file_begin(ctx, r->to_dir, to, true, &x->victim);
 	if (rc != 0)
 		vfs_named_file_end(&x->moved, false);
 	return rc;
