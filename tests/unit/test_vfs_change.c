@@ -3,9 +3,12 @@
  * system coarse ctimes, which change at clock ticks only. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -285,6 +288,24 @@ static uint64_t change_of(struct fixture *f, struct vfs_node *n)
 	return must_getattr(&f->ctx, n).change;
 }
 
+static void replace(struct fixture *f)
+{
+	const struct vfs_rename r = { .from_dir = f->root,
+				      .to_dir = f->root,
+				      .from = "new",
+				      .to = "old",
+				      .from_len = 3,
+				      .to_len = 3 };
+	uint64_t dir;
+
+	vfs_node_put(must_create(&f->ctx, f->root, "new", 0644));
+	vfs_node_put(must_create(&f->ctx, f->root, "old", 0644));
+	dir = change_of(f, f->root);
+	cr_assert_eq(vfs_rename(&f->ctx, &r), 0);
+	cr_assert_gt(change_of(f, f->root), dir);
+	cr_assert_eq(vfs_remove(&f->ctx, f->root, "old", 3, NULL), 0);
+}
+
 /* Every operation on a file or a directory changes the value, however fast one follows another. */
 static void every_operation(struct fixture *f)
 {
@@ -329,6 +350,7 @@ static void every_operation(struct fixture *f)
 		cr_assert_gt(change_of(f, n), file);
 		cr_assert_eq(vfs_remove(&f->ctx, f->root, "c", 1, NULL), 0);
 		vfs_node_put(n);
+		replace(f);
 	}
 }
 
@@ -374,12 +396,64 @@ Test(vfs_change, as_the_file_system_has_it)
 	fixture_close(&f);
 }
 
+static bool open_on_tmpfs(struct fixture *f)
+{
+	struct statfs fs;
+
+	if (statfs("/dev/shm", &fs) != 0 || fs.f_type != TMPFS_MAGIC) {
+		cr_skip_test("no tmpfs on /dev/shm");
+		return false;
+	}
+	setenv("TMPDIR", "/dev/shm", 1);
+	fixture_open(f, 0);
+	return true;
+}
+
+/* An entry of tmpfs that is removed or replaced gives its ctime to the directory, which may have that one already. */
+Test(vfs_change, on_tmpfs)
+{
+	struct fixture f;
+
+	if (!open_on_tmpfs(&f))
+		return;
+	every_operation(&f);
+	every_write(&f);
+	fixture_close(&f);
+}
+
+/* The same by local processes: the value may be late, but is another one in the end. */
+Test(vfs_change, local_removals_on_tmpfs)
+{
+	const struct timespec pause = { .tv_nsec = 60 * 1000 * 1000 };
+	struct vfs_node *dir[50];
+	uint64_t before[50];
+	struct fixture f;
+	char name[32];
+
+	if (!open_on_tmpfs(&f))
+		return;
+	for (unsigned i = 0; i < 50; i++) {
+		snprintf(name, sizeof(name), "d%u", i);
+		dir[i] = must_mkdir(&f.ctx, f.root, name, 0755);
+		snprintf(name, sizeof(name), "d%u/x", i);
+		cr_assert_eq(mkdir(in_export(&f, name), 0755), 0);
+		before[i] = change_of(&f, dir[i]);
+		cr_assert_eq(rmdir(in_export(&f, name)), 0);
+	}
+	nanosleep(&pause, NULL);
+	for (unsigned i = 0; i < 50; i++) {
+		cr_expect_neq(change_of(&f, dir[i]), before[i], "%u", i);
+		vfs_node_put(dir[i]);
+	}
+	fixture_close(&f);
+}
+
 Test(vfs_change, helped_out)
 {
 	struct fixture f;
 
 	fixture_open(&f, 0);
-	f.exp->root_mnt->changes = f.vfs->changes;
+	f.exp->root_mnt->changes = f.exp->root_mnt->dir_changes = f.vfs->changes;
 	every_operation(&f);
 	every_write(&f);
 	fixture_close(&f);

@@ -118,7 +118,7 @@ Test(vfs_dir_change, one_chain_of_coarse_ctimes)
 	struct fixture f;
 
 	open_promised(&f);
-	f.root->mnt->changes = f.vfs->changes;
+	f.root->mnt->dir_changes = f.vfs->changes;
 	one_chain(&f, true);
 	fixture_close(&f);
 }
@@ -151,7 +151,7 @@ Test(vfs_dir_change, one_chain_by_events_of_coarse_ctimes)
 	fixture_open(&f, 0);
 	if (!can_watch(&f))
 		return;
-	f.root->mnt->changes = f.vfs->changes;
+	f.root->mnt->dir_changes = f.vfs->changes;
 	one_chain(&f, true);
 	fixture_close(&f);
 }
@@ -360,7 +360,7 @@ Test(vfs_dir_change, a_look_tells_of_others)
 	fixture_open(&f, 0);
 	if (!can_watch(&f))
 		return;
-	f.root->mnt->changes = f.vfs->changes;
+	f.root->mnt->dir_changes = f.vfs->changes;
 	create(&f, "first");
 	for (unsigned i = 0; i < 20; i++) {
 		struct vfs_dir_change c;
@@ -386,7 +386,7 @@ Test(vfs_dir_change, a_look_that_must_ask_moves)
 	fixture_open(&f, 0);
 	if (!can_watch(&f))
 		return;
-	f.root->mnt->changes = f.vfs->changes;
+	f.root->mnt->dir_changes = f.vfs->changes;
 	cr_assert_eq(vfs_worker_new_prompt(f.vfs, &prompt), 0);
 	other = f.ctx.w;
 	create(&f, "first");

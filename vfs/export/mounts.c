@@ -188,8 +188,10 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 	mnt->keeps_linked = rc == 0 && vfs_keeps_linked(mnt->fd);
 	if (rc == 0)
 		mnt->watch = vfs_dir_watch_new(mnt->fd);
-	if (rc == 0 && vfs_change_is_coarse(mnt->fd))
+	if (rc == 0 && vfs_change_is_coarse(mnt->fd, false))
 		mnt->changes = exp->vfs->changes;
+	if (rc == 0 && vfs_change_is_coarse(mnt->fd, true))
+		mnt->dir_changes = exp->vfs->changes;
 	if (rc != 0) {
 		vfs_mount_put(mnt);
 		return rc;

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
 
 #include "vfs/export/verifier.h"
 #include "vfs/fs/handle.h"
@@ -30,8 +31,8 @@ struct vfs_mount {
 	uint8_t key[VFS_HANDLE_KEY_LEN]; /* vfs/fs/mount_key.h */
 	bool one_log, keeps_linked;	 /* vfs/fs/log.h */
 	struct vfs_dir_watch *watch;	 /* NULL: changes by others are not known */
-	/* NULL: the kernel's ctimes are fine enough (vfs/fs/change.h) */
-	struct vfs_changes *changes;
+	/* NULL: the kernel's ctimes are fine enough (vfs/fs/change.h), of files and of directories */
+	struct vfs_changes *changes, *dir_changes;
 	struct vfs_fh root_fh;
 	/* Inode number of the covered directory, in the file system above; 0: unknown */
 	uint64_t covered_ino;
@@ -40,6 +41,12 @@ struct vfs_mount {
 	TAILQ_ENTRY(vfs_mount) link;
 };
 TAILQ_HEAD(vfs_mount_list, vfs_mount);
+
+/* The table that the change attribute of a file of that type (S_IFMT bits of the mode) needs; or NULL. */
+static inline struct vfs_changes *vfs_changes_of(const struct vfs_mount *mnt, uint32_t mode)
+{
+	return S_ISDIR(mode) ? mnt->dir_changes : mnt->changes;
+}
 
 struct vfs_covered {
 	uint64_t ino, dev;

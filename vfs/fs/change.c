@@ -79,7 +79,7 @@ static bool kernel_is_fine(void)
 	return major > 6 || (major == 6 && minor >= 13);
 }
 
-bool vfs_change_is_coarse(int fd)
+bool vfs_change_is_coarse(int fd, bool of_dirs)
 {
 	struct statfs fs;
 	struct stat st;
@@ -90,9 +90,10 @@ bool vfs_change_is_coarse(int fd)
 	case EXT4_SUPER_MAGIC:
 	case XFS_SUPER_MAGIC:
 	case BTRFS_SUPER_MAGIC:
-	case TMPFS_MAGIC:
 		/* An ext4 with small inodes has whole seconds. */
 		return st.st_ctim.tv_nsec == 0;
+	case TMPFS_MAGIC:
+		return of_dirs;
 	default:
 		return true;
 	}

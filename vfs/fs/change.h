@@ -2,8 +2,9 @@
 /*
  * The change attribute (RFC 8881 section 5.8.1.4). It is the ctime in nanoseconds where the kernel
  * gives a change that follows a look at the times a ctime of its own (Linux 6.13 and later, on
- * ext4, XFS, btrfs and tmpfs). Elsewhere ctime goes by the tick (4 ms, or a second on old file
- * systems), and two states of a file may share one. There
+ * ext4, XFS, btrfs, and tmpfs but for its directories: an entry that is removed, replaced or linked
+ * gives its own ctime to the directory, whether or not that was looked at). Elsewhere ctime goes by
+ * the tick (4 ms, or a second on old file systems), and two states of a file may share one. There
  *
  *      change = ctime + n,  n = 1, 2, ... for as long as the ctime may still be given to a change
  *               (n is one more after each change that is made through us), and
@@ -38,8 +39,8 @@ struct vfs_changes;
 struct vfs_changes *vfs_changes_new(void); /* NULL: no memory */
 void vfs_changes_free(struct vfs_changes *t);
 
-/* True if the ctimes of fd's file system are too coarse to tell changes apart. */
-bool vfs_change_is_coarse(int fd);
+/* True if the ctimes of fd's file system are too coarse to tell changes of directories, or of all else, apart. */
+bool vfs_change_is_coarse(int fd, bool of_dirs);
 
 /* The clock that ctimes are taken from, in nanoseconds: before statx. t NULL: 0. */
 int64_t vfs_change_clock(const struct vfs_changes *t);

@@ -41,7 +41,7 @@ void vfs_attr_from_look(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 		.mtime = to_timespec(&sx->stx_mtime),
 		.ctime = to_timespec(&sx->stx_ctime),
 		/* Linux gives its change cookie to no process; every change sets ctime. */
-		.change = vfs_change_of(mnt->changes, sx, look),
+		.change = vfs_change_of(vfs_changes_of(mnt, sx->stx_mode), sx, look),
 		.blksize = sx->stx_blksize,
 		.has_btime = sx->stx_mask & STATX_BTIME,
 		.btime = to_timespec(&sx->stx_btime),

@@ -11,7 +11,7 @@ struct statx;
 struct vfs_look;
 struct vfs_mount;
 
-/* clock: vfs_change_clock(mnt->changes), from before the statx. */
+/* clock: vfs_change_clock(vfs_changes_of()), from before the statx. */
 void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 			 const struct statx *sx, int64_t clock, struct vfs_attr *out);
 /* The same with what was known before the statx (vfs/fs/change.h). */

@@ -88,7 +88,7 @@ static void keep_value(const struct vfs_node *dir, const char *name, uint64_t ot
 {
 	if (others != 0 && catch_up(dir, name) &&
 	    vfs_dir_events(dir->mnt->watch, &dir->fh).others + 1 == others)
-		vfs_change_stays(dir->mnt->changes, dir->dev, dir->ino, others);
+		vfs_change_stays(dir->mnt->dir_changes, dir->dev, dir->ino, others);
 }
 
 int vfs_dir_keep_change(struct vfs_ctx *ctx, struct vfs_node *n)
@@ -97,7 +97,7 @@ int vfs_dir_keep_change(struct vfs_ctx *ctx, struct vfs_node *n)
 
 	if (n->type != S_IFDIR || !atomic_load(&n->watched) || atomic_load(&n->exp->nfs_only))
 		return 0;
-	others = vfs_change_asks(n->mnt->changes, n->dev, n->ino);
+	others = vfs_change_asks(n->mnt->dir_changes, n->dev, n->ino);
 	if (others != 0 && vfs_worker_is_prompt(ctx->w))
 		return vfs_worker_decline(ctx->w);
 	keep_value(n, "a name", others);
@@ -107,7 +107,7 @@ int vfs_dir_keep_change(struct vfs_ctx *ctx, struct vfs_node *n)
 static bool look(const struct vfs_dir_changing *c, struct vfs_attr *out)
 {
 	const struct vfs_mount *mnt = c->dir->mnt;
-	const struct vfs_look look = { .clock = vfs_change_clock(mnt->changes),
+	const struct vfs_look look = { .clock = vfs_change_clock(mnt->dir_changes),
 				       .counted = c->promised,
 				       .others = others_of(c) };
 	struct statx sx;
@@ -122,7 +122,7 @@ static bool look(const struct vfs_dir_changing *c, struct vfs_attr *out)
 static void judge_before(struct vfs_dir_changing *c)
 {
 	const struct vfs_node *dir = c->dir;
-	struct vfs_changes *t = dir->mnt->changes;
+	struct vfs_changes *t = dir->mnt->dir_changes;
 	const struct timespec *ctime = &c->out->before.ctime;
 	const uint64_t others = others_of(c);
 
@@ -147,7 +147,7 @@ void vfs_dir_change_begin(struct vfs_dir_changing *c, struct vfs_ctx *ctx, struc
 	c->promised = atomic_load(&dir->exp->nfs_only);
 	c->watched = !c->promised && watch(dir);
 	if (c->watched) {
-		keep_value(dir, name, vfs_change_asks(dir->mnt->changes, dir->dev, dir->ino));
+		keep_value(dir, name, vfs_change_asks(dir->mnt->dir_changes, dir->dev, dir->ino));
 		c->events = events_of(c);
 	}
 	c->looked = look(c, &out->before);
@@ -184,7 +184,7 @@ void vfs_dir_change_end(struct vfs_dir_changing *c, bool made)
 	struct vfs_node *dir = c->dir;
 
 	if (made)
-		vfs_change_made(dir->mnt->changes, dir->dev, dir->ino, c->ctx->caller);
+		vfs_change_made(dir->mnt->dir_changes, dir->dev, dir->ino, c->ctx->caller);
 	if (made && out && c->looked) {
 		out->known = look(c, &out->after);
 		out->atomic = out->known && still_alone(c) && nobody_else(c);

@@ -15,7 +15,7 @@ int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out)
 
 	if (rc != 0)
 		return rc;
-	clock = vfs_change_clock(n->mnt->changes);
+	clock = vfs_change_clock(vfs_changes_of(n->mnt, n->type));
 	rc = vfs_node_stat(n, &sx);
 	if (rc == 0)
 		vfs_attr_from_statx(n->mnt, &n->fh, &sx, clock, out);

@@ -245,7 +245,7 @@ int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned 
 	int rc = attr ? vfs_dir_keep_change(ctx, n) : 0;
 
 	*granted = 0;
-	clock = vfs_change_clock(n->mnt->changes);
+	clock = vfs_change_clock(vfs_changes_of(n->mnt, n->type));
 	if (rc == 0)
 		rc = vfs_node_stat(n, &sx);
 	if (rc != 0)

@@ -194,7 +194,7 @@ static bool use_cached(struct vfs_node *n, struct vfs_attr *attr)
 
 	if (!attr)
 		return true;
-	clock = vfs_change_clock(n->mnt->changes);
+	clock = vfs_change_clock(vfs_changes_of(n->mnt, n->type));
 	if (vfs_node_stat(n, &sx) != 0) {
 		vfs_node_put(n);
 		return false;

@@ -34,12 +34,13 @@ struct named {
 
 static struct named inode_of(const struct vfs_node *dir, const struct vfs_name *name)
 {
-	struct named i = { .t = dir->mnt->changes };
+	struct named i = { .found = false };
 	struct statx sx;
 
 	if (statx(dir->path_fd, name->s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
 		  STATX_INO | STATX_TYPE, &sx) == 0) {
 		i.found = true;
+		i.t = vfs_changes_of(dir->mnt, sx.stx_mode);
 		i.dev = vfs_device_of(&sx);
 		i.ino = sx.stx_ino;
 		i.is_dir = S_ISDIR(sx.stx_mode);
@@ -55,7 +56,7 @@ static void named_changed(const struct named *i)
 
 static struct named removed_inode(const struct vfs_node *dir, const struct vfs_name *name)
 {
-	return dir->mnt->changes ? inode_of(dir, name) : (struct named){ .t = NULL };
+	return dir->mnt->dir_changes ? inode_of(dir, name) : (struct named){ .t = NULL };
 }
 
 static int unlink_in(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, int flags,
@@ -277,7 +278,7 @@ static int rename_ordered(struct vfs_ctx *ctx, const struct vfs_rename *r,
 	if (rc != 0)
 		return rc;
 	moved = inode_of(r->from_dir, from);
-	if (told || r->to_dir->mnt->changes)
+	if (told || r->to_dir->mnt->dir_changes)
 		replaced = inode_of(r->to_dir, to);
 	rc = rename_in(ctx, r, from->s, to->s, &moved);
 	if (rc != 0)

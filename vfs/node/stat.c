@@ -51,7 +51,7 @@ int vfs_node_stat(struct vfs_node *n, struct statx *out)
 
 void vfs_node_changed(struct vfs_node *n)
 {
-	vfs_change_made(n->mnt->changes, n->dev, n->ino, 0);
+	vfs_change_made(vfs_changes_of(n->mnt, n->type), n->dev, n->ino, 0);
 }
 
 int vfs_dir_error(struct vfs_node *dir, int error)
