@@ -16,6 +16,7 @@
 #include "vfs/export/mounts.h"
 #include "vfs/base/instance.h"
 #include "vfs/io.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/node/node.h"
 #include "vfs_fixture.h"
 
@@ -393,6 +394,81 @@ Test(vfs_change, as_the_file_system_has_it)
 	fixture_open(&f, 0);
 	every_operation(&f);
 	every_write(&f);
+	fixture_close(&f);
+}
+
+static void write_within(struct fixture *f, const char *name, const char *text)
+{
+	int fd = open(in_export(f, name), O_WRONLY);
+
+	cr_assert_eq(pwrite(fd, text, strlen(text), 0), (ssize_t)strlen(text));
+	close(fd);
+}
+
+/*
+ * A look while a write is under way that has set the ctime, and not all data yet, has a value of its own. None goes back,
+ * also if the write before was looked at within the same tick.
+ */
+static void value_of_a_write_under_way(struct fixture *f, long pause_ns)
+{
+	const struct timespec pause = { .tv_nsec = pause_ns };
+	struct vfs_node *n = must_create(&f->ctx, f->root, "u", 0644);
+	uint64_t before, begun, set, later, after;
+	struct vfs_file_change change, second;
+
+	for (unsigned i = 0; i < 50; i++) {
+		before = change_of(f, n);
+		cr_assert_eq(vfs_file_change_begin(&f->ctx, n, &change), 0);
+		begun = change_of(f, n);
+		cr_assert_geq(begun, before, "%u", i);
+		write_within(f, "u", "a");
+		set = change_of(f, n);
+		cr_assert_geq(set, begun, "%u", i);
+		cr_assert_eq(vfs_file_change_begin(&f->ctx, n, &second), 0);
+		write_within(f, "u", "b");
+		vfs_file_change_end(&second);
+		nanosleep(&pause, NULL);
+		later = change_of(f, n);
+		cr_assert_geq(later, set, "%u", i);
+		vfs_node_changed(n);
+		vfs_file_change_end(&change);
+		after = change_of(f, n);
+		cr_assert_gt(after, later, "%u", i);
+		cr_assert_gt(after, before, "%u", i);
+		if (!n->mnt->changes || pause_ns)
+			cr_assert_eq(change_of(f, n), after, "%u", i);
+	}
+	cr_assert_eq(vfs_remove(&f->ctx, f->root, "u", 1, NULL), 0);
+	vfs_node_put(n);
+}
+
+Test(vfs_change, write_under_way)
+{
+	struct fixture f;
+
+	fixture_open(&f, 0);
+	value_of_a_write_under_way(&f, 0);
+	f.exp->root_mnt->changes = f.exp->root_mnt->dir_changes = f.vfs->changes;
+	value_of_a_write_under_way(&f, 0);
+	value_of_a_write_under_way(&f, 30 * 1000 * 1000);
+	fixture_close(&f);
+}
+
+/* Files that have not changed since it began keep their values, also where they share its slot. */
+Test(vfs_change, another_files_write_under_way)
+{
+	struct vfs_file_change change;
+	struct vfs_node *n;
+	struct fixture f;
+	uint64_t before;
+
+	fixture_open(&f, 0);
+	n = must_create(&f.ctx, f.root, "u", 0644);
+	before = change_of(&f, n);
+	cr_assert_eq(vfs_file_change_count(f.vfs, &n->fh, &change), 0);
+	cr_expect_eq(change_of(&f, n), before);
+	vfs_file_change_end(&change);
+	vfs_node_put(n);
 	fixture_close(&f);
 }
 

@@ -144,13 +144,15 @@ static bool is_fresh(int64_t ctime, int64_t clock)
 }
 
 /* Under the bucket's lock: the number of a state whose ctime no further change can get. */
-static uint32_t number_of_old(struct entry *e, const struct entry *now, bool counted)
+static uint32_t number_of_old(struct entry *e, const struct entry *now, const struct vfs_look *look)
 {
+	const uint32_t settled = look->unfinished ? VFS_CHANGE_SETTLED - 1 : VFS_CHANGE_SETTLED;
+
 	if (!e || e->ctime != now->ctime)
-		return VFS_CHANGE_SETTLED;
-	if (!(counted || e->stays) || e->uncounted)
+		return settled;
+	if (!(look->counted || e->stays) || e->uncounted)
 		e->settled = true;
-	return e->settled ? VFS_CHANGE_SETTLED : e->n;
+	return e->settled ? settled : e->n;
 }
 
 /* Under the bucket's lock. */
@@ -159,7 +161,7 @@ static uint32_t number_of(struct bucket *b, const struct entry *now, const struc
 	struct entry *e = find(b->entry, now->dev, now->ino);
 
 	if (!is_fresh(now->ctime, look->clock))
-		return number_of_old(e, now, look->counted);
+		return number_of_old(e, now, look);
 	if (e && e->ctime == now->ctime) {
 		if (look->others && e->others != look->others)
 			e->others = 0;
@@ -189,7 +191,7 @@ uint64_t vfs_change_of(struct vfs_changes *t, const struct statx *sx, const stru
 	uint32_t n;
 
 	if (!t)
-		return (uint64_t)now.ctime;
+		return (uint64_t)now.ctime - look->unfinished;
 	pthread_mutex_lock(&t->lock[b % LOCKS]);
 	n = number_of(&t->bucket[b], &now, look);
 	pthread_mutex_unlock(&t->lock[b % LOCKS]);
@@ -207,7 +209,7 @@ void vfs_change_made(struct vfs_changes *t, uint64_t dev, uint64_t ino, uint64_t
 	 * tell it apart from. */
 	pthread_mutex_lock(&t->lock[b % LOCKS]);
 	e = find(t->bucket[b].entry, dev, ino);
-	if (e && e->n < VFS_CHANGE_SETTLED - 1)
+	if (e && e->n < VFS_CHANGE_SETTLED - 2)
 		e->n++;
 	if (e)
 		e->by = e->by == NOBODY || e->by == by ? by : 0;

@@ -20,6 +20,9 @@
  * events of a directory), n tells all states apart, and stays as it is. So a client that keeps the
  * value after its own change finds it again later.
  *
+ * A change that is under way may have set the ctime and not the data. Until it has ended, the value is one less than that which stays:
+ * ctime - 1 where ctimes are fine, and ctime + VFS_CHANGE_SETTLED - 1 elsewhere, if it lasts so long. (n grows at its end.)
+ *
  * A tick is longer than VFS_CHANGE_SETTLED nanoseconds, so change never goes back as long as the
  * clock does not. n is kept in a table of bounded size, by the inode, so that it is the same by all
  * exports, until the ctime has settled.
@@ -44,11 +47,12 @@ bool vfs_change_is_coarse(int fd, bool of_dirs);
 
 /* The clock that ctimes are taken from, in nanoseconds: before statx. t NULL: 0. */
 int64_t vfs_change_clock(const struct vfs_changes *t);
-/* Facts about the changes of an inode, collected before statx: its change attribute depends on them. */
+/* Facts about the changes of an inode, collected before statx but for the last: its change attribute depends on them. */
 struct vfs_look {
 	int64_t clock;	 /* vfs_change_clock */
 	bool counted;	 /* all changes of the inode are made through us */
 	uint64_t others; /* changes of a directory by others so far, and 1; 0: nobody counts them */
+	bool unfinished; /* the change that has set the ctime may be under way: known after statx only */
 };
 /* The attribute for the result of a statx. t NULL: the ctime alone. */
 uint64_t vfs_change_of(struct vfs_changes *t, const struct statx *sx, const struct vfs_look *look);

@@ -117,6 +117,13 @@ struct vfs_file_shard {
 	struct vfs_file_list bucket[VFS_FILE_BUCKETS];
 };
 
+/* Times of a slot of changes (vfs/hold/file_change.h), in nanoseconds of ctimes. */
+struct vfs_change_times {
+	_Atomic int64_t since; /* no change under way has set an earlier ctime */
+	_Atomic int64_t
+		told; /* the last fresh ctime, of fine ones, that was told while no change was under way */
+};
+
 struct vfs_files {
 	struct vfs_file_shard shard[VFS_FILE_SHARDS];
 	_Atomic uint64_t files, shares, denying, locks, waiters, held, unheld;
@@ -126,7 +133,8 @@ struct vfs_files {
 	_Atomic bool reclaiming;	/* vfs_deleg_reclaiming() */
 	_Atomic uint32_t
 		changing[VFS_CHANGE_SLOTS]; /* changes under way (vfs/hold/file_change.h) */
-	struct vfs_quiet recalled;	    /* by vfs_file.hash */
+	struct vfs_change_times change_times[VFS_CHANGE_SLOTS];
+	struct vfs_quiet recalled; /* by vfs_file.hash */
 };
 
 #endif

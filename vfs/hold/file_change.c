@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "lib/clock.h"
 #include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
 #include "vfs/fs/handle.h"
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file.h"
@@ -19,25 +21,69 @@ unsigned vfs_file_slot(const struct vfs_fh *fh)
 	return (unsigned)(vfs_handle_part_hash(part, len) % VFS_CHANGE_SLOTS);
 }
 
+#define SECOND INT64_C(1000000000)
+/* Longer than the tick of the kernel's clock of ctimes. */
+#define FRESH_NS (20 * 1000 * 1000)
+
+static bool is_fresh(int64_t ctime, int64_t now)
+{
+	return ctime > now - FRESH_NS && ctime < now + FRESH_NS;
+}
+
+/* The first change of a slot begins. A fine ctime that was told before, within this tick of the clock, is no ctime of it: the
+ * kernel gives another one after a look. */
+static void begin_times(struct vfs *vfs, unsigned slot)
+{
+	struct vfs_change_times *t = &vfs->files->change_times[slot];
+	const int64_t now = (int64_t)rn_wall_coarse_ns(), told = atomic_load(&t->told);
+
+	atomic_store(&t->since, told >= now && is_fresh(told, now) ? told + 1 : now);
+}
+
+bool vfs_file_change_unfinished(const struct vfs_mount *mnt, const struct vfs_fh *fh, int64_t ctime)
+{
+	const unsigned slot = vfs_file_slot(fh);
+	struct vfs_files *files = mnt->exp->vfs->files;
+	struct vfs_change_times *t = &files->change_times[slot];
+
+	if (atomic_load(&files->changing[slot]) != 0) {
+		const int64_t since = atomic_load(&t->since);
+
+		return ctime >= (ctime % SECOND ? since : since / SECOND * SECOND);
+	}
+	if (!mnt->changes && is_fresh(ctime, (int64_t)rn_wall_coarse_ns()) &&
+	    atomic_load(&t->told) != ctime)
+		atomic_store(&t->told, ctime);
+	return false;
+}
+
 /* Bit of a slot: the one change under way there must be the only one. */
 #define ALONE (1u << 31)
 
 static int count_alone(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_file_change *c)
 {
-	_Atomic uint32_t *slot = &vfs->files->changing[vfs_file_slot(fh)];
+	const unsigned slot = vfs_file_slot(fh);
+	_Atomic uint32_t *count = &vfs->files->changing[slot];
 	uint32_t none = 0;
 
 	*c = (struct vfs_file_change){ .by = ALONE + 1 };
-	if (!atomic_compare_exchange_strong(slot, &none, c->by))
+	if (!atomic_compare_exchange_strong(count, &none, c->by))
 		return -EAGAIN;
-	c->count = slot;
+	begin_times(vfs, slot);
+	c->count = count;
 	return 0;
 }
 
 int vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_file_change *c)
 {
-	*c = (struct vfs_file_change){ .count = &vfs->files->changing[vfs_file_slot(fh)], .by = 1 };
-	if (!(atomic_fetch_add(c->count, c->by) & ALONE))
+	const unsigned slot = vfs_file_slot(fh);
+	uint32_t others;
+
+	*c = (struct vfs_file_change){ .count = &vfs->files->changing[slot], .by = 1 };
+	others = atomic_fetch_add(c->count, c->by);
+	if (others == 0)
+		begin_times(vfs, slot);
+	if (!(others & ALONE))
 		return 0;
 	vfs_file_change_end(c);
 	return -EAGAIN;

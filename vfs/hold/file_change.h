@@ -16,6 +16,10 @@
  * A change that has been made conditional on the state of the file is counted alone: it begins only if no other is
  * under way in the slot, and none begins before it has ended. Nobody waits: -EAGAIN, and the client comes again.
  *
+ * A write sets the ctime before it has moved the data, so a look may find the new ctime, and a READ after it the old data. So the change
+ * attribute (vfs/fs/change.h) is provisional while a change is under way that may have set the ctime that was found. The time at which a slot's changes
+ * have begun tells, so that other files of the slot keep their values.
+ *
  * A change of which no delegation must know needs no count: that of a file just made, which nobody
  * else knows.
  */
@@ -24,6 +28,8 @@
 
 #include "vfs/deleg.h"
 #include "vfs/io.h"
+
+struct vfs_mount;
 
 /* The slot of a file, by the part of its handle that is the same in all exports. */
 unsigned vfs_file_slot(const struct vfs_fh *fh);
@@ -39,6 +45,9 @@ int vfs_file_change_begin_alone(struct vfs_ctx *ctx, struct vfs_node *n, struct 
 /* Begins a change as vfs_file_change_begin does, of which holders of a directory's delegations may be told afterwards (vfs/hold/news.h):
  * only those that do not take news of it are in the way. */
 int vfs_dir_attrs_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
+/* True if a change may be under way that has set that ctime of a regular file, in nanoseconds: asked after the look that found it. */
+bool vfs_file_change_unfinished(const struct vfs_mount *mnt, const struct vfs_fh *fh,
+				int64_t ctime);
 /* Does nothing if c counts nothing. */
 void vfs_file_change_end(struct vfs_file_change *c);
 

@@ -6,12 +6,18 @@
 
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/meta/attr.h"
 #include "vfs/node/node.h"
 
 static struct timespec to_timespec(const struct statx_timestamp *t)
 {
 	return (struct timespec){ .tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec };
+}
+
+static int64_t ns_of(const struct statx_timestamp *t)
+{
+	return t->tv_sec * INT64_C(1000000000) + t->tv_nsec;
 }
 
 void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct vfs_fh *fh,
@@ -26,6 +32,10 @@ void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 void vfs_attr_from_look(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 			const struct statx *sx, const struct vfs_look *look, struct vfs_attr *out)
 {
+	struct vfs_look known = *look;
+
+	if (S_ISREG(sx->stx_mode))
+		known.unfinished = vfs_file_change_unfinished(mnt, fh, ns_of(&sx->stx_ctime));
 	*out = (struct vfs_attr){
 		.mode = sx->stx_mode,
 		.nlink = sx->stx_nlink,
@@ -41,7 +51,7 @@ void vfs_attr_from_look(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 		.mtime = to_timespec(&sx->stx_mtime),
 		.ctime = to_timespec(&sx->stx_ctime),
 		/* Linux gives its change cookie to no process; every change sets ctime. */
-		.change = vfs_change_of(vfs_changes_of(mnt, sx->stx_mode), sx, look),
+		.change = vfs_change_of(vfs_changes_of(mnt, sx->stx_mode), sx, &known),
 		.blksize = sx->stx_blksize,
 		.has_btime = sx->stx_mask & STATX_BTIME,
 		.btime = to_timespec(&sx->stx_btime),
