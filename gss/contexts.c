@@ -164,18 +164,32 @@ static void sweep(struct gss_contexts *t, struct gss_use_list *list, uint64_t no
 	}
 }
 
-/* The oldest half-made context, of that host or, if host is NULL, of any. */
-static void evict_half(struct gss_contexts *t, const struct gss_host *host)
+/* The oldest half-made context of a host that has at least that many. Of none if no host has. */
+static struct gss_context *oldest_half(const struct gss_contexts *t, unsigned least)
 {
 	struct gss_context *c;
 
-	TAILQ_FOREACH (c, &t->half_made, by_use) {
-		if (!host || c->host == host) {
-			drop(t, c);
-			t->evicted++;
-			return;
-		}
-	}
+	TAILQ_FOREACH (c, &t->half_made, by_use)
+		if (c->host->half >= least)
+			return c;
+	return NULL;
+}
+
+/* Of that host, or of the one with most. The newcomer is counted, and not in the list yet. */
+static void evict_half(struct gss_contexts *t, const struct gss_host *host)
+{
+	struct gss_context *c = NULL;
+
+	for (unsigned least = GSS_HALF_HOST; !host && !c && least > 0; least--)
+		c = oldest_half(t, least);
+	if (host)
+		TAILQ_FOREACH (c, &t->half_made, by_use)
+			if (c->host == host)
+				break;
+	if (!c)
+		return;
+	drop(t, c);
+	t->evicted++;
 }
 
 /* A context of the host with most: if several hosts have as many, the least used one among those that come first. */

@@ -3,7 +3,7 @@
  * The table of contexts, bounded. Thread-safe.
  *
  * A context that is not established yet cost its client nothing, so few are kept: GSS_HALF_MAX, of which one
- * host has GSS_HALF_HOST at most; the oldest go first, and established ones never for them. Of established ones
+ * host has GSS_HALF_HOST at most; the oldest of the host with most go first, and established ones never for them. Of established ones
  * those of the host with most go first, the least used one of them. Senders of datagrams are one host. A context removed from the
  * table lives on with its references.
  *

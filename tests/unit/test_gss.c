@@ -229,6 +229,22 @@ Test(gss, half_made_ones_are_few)
 	gss_contexts_free(t);
 }
 
+/* Many hosts with as many as they may have leave a newcomer his only one. */
+Test(gss, half_made_ones_are_shared)
+{
+	uint8_t mine[GSS_HANDLE_SIZE];
+	struct gss_contexts *t = table(4);
+
+	for (uint32_t i = 0; i < 4000; i++) {
+		if (i == 1000)
+			add(t, 1, false, mine);
+		add(t, 2 + i % 64, false, NULL);
+	}
+	cr_expect_eq(stats(t).half, GSS_HALF_MAX);
+	cr_expect(has(t, mine));
+	gss_contexts_free(t);
+}
+
 Test(gss, old_ones_are_swept)
 {
 	struct gss_contexts *t = table(100);
