@@ -28,8 +28,9 @@
 /* Nodes are closed by what clients have open, and when their data is on disk. */
 static const struct vfs_node_hooks node_hooks = {
 	.link_lost = vfs_unlinked_link_lost,
-	.still_open = vfs_unlinked_still_open,
+	.still_open = vfs_file_keeps_inode,
 	.leave_fd = vfs_unlinked_leave_fd,
+	.open_to_write = vfs_file_is_open_to_write,
 	.flush = vfs_flush,
 };
 
@@ -153,6 +154,7 @@ void vfs_reap(struct vfs *vfs)
 	struct vfs_export *exp;
 
 	vfs_cache_close_idle(vfs, before);
+	vfs_cache_sweep(vfs);
 	vfs_cache_flush_idle(vfs, before);
 	pthread_mutex_lock(&vfs->exports_lock);
 	LIST_FOREACH (exp, &vfs->exports, link) {

@@ -8,10 +8,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/util.h"
 #include "vfs/node/node.h"
+#include "vfs/share.h"
 #include "vfs_fixture.h"
 
 #define FILES 1000
@@ -152,6 +154,82 @@ Test(vfs_cache, idle_nodes_are_closed)
 	vfs_reap(f.vfs);
 	cr_expect_eq(stats(&f).nodes, 2, "what is held stays: the root and a");
 	vfs_node_put(n);
+	fixture_close(&f);
+}
+
+/* Their space is free without waiting for the idle time, unless a client has them open. */
+Test(vfs_cache, files_removed_by_a_local_process_are_let_go)
+{
+	const struct vfs_share_request r = { .access = VFS_SHARE_READ };
+	struct vfs_share share = { .file = NULL };
+	struct vfs_node *n;
+	struct fixture f;
+	struct vfs_fh fh;
+
+	fixture_open(&f, 0);
+	vfs_node_put(must_create(&f.ctx, f.root, "a", 0644));
+	vfs_node_put(must_create(&f.ctx, f.root, "b", 0644));
+	n = must_create(&f.ctx, f.root, "open", 0644);
+	fh = *vfs_node_fh(n);
+	cr_assert_eq(vfs_share_open(&f.ctx, n, &share, &r, NULL), 0);
+	vfs_node_put(n);
+	cr_assert_eq(unlink(in_export(&f, "a")), 0);
+	cr_assert_eq(unlink(in_export(&f, "open")), 0);
+	sleep(2);
+	vfs_reap(f.vfs);
+	cr_expect_eq(stats(&f).nodes, 3, "the root, b, and what is open");
+	cr_expect_eq(try_open(&f.ctx, &fh), 0);
+	vfs_share_close(&share);
+	sleep(2);
+	vfs_reap(f.vfs);
+	cr_expect_eq(stats(&f).nodes, 2, "not that after its last close");
+	cr_expect_eq(try_open(&f.ctx, &fh), -ESTALE);
+	fixture_close(&f);
+}
+
+/* True if the file cannot be run, since somebody has it open to write. */
+static bool is_text_busy(const struct fixture *f, const char *name)
+{
+	const char *path = in_export(f, name);
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		execl(path, path, NULL);
+		_exit(errno == ETXTBSY ? 1 : 0);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
+/* A writer that never says that it has closed the file, as with NFSv3, or whose open has ended without a call. */
+Test(vfs_cache, descriptors_for_writing_go_soon)
+{
+	const struct vfs_share_request r = { .access = VFS_SHARE_BOTH };
+	struct vfs_share share = { .file = NULL };
+	struct fixture f;
+	struct vfs_node *n;
+
+	fixture_open(&f, 0);
+	n = must_create(&f.ctx, f.root, "a", 0755);
+	cr_assert_geq(vfs_node_fd(&f.ctx, n, VFS_FD_WRITE), 0);
+	cr_assert_eq(vfs_share_open(&f.ctx, n, &share, &r, NULL), 0);
+	vfs_node_put(n);
+	sleep(4);
+	vfs_reap(f.vfs);
+	cr_expect(is_text_busy(&f, "a"), "it is open to write");
+	cr_assert_eq(vfs_share_change(&share, VFS_SHARE_READ, 0, NULL), 0);
+	vfs_reap(f.vfs);
+	cr_expect_not(is_text_busy(&f, "a"), "no more after a downgrade");
+	vfs_share_close(&share);
+	n = must_lookup(&f.ctx, f.root, "a");
+	cr_assert_geq(vfs_node_fd(&f.ctx, n, VFS_FD_WRITE), 0);
+	vfs_node_put(n);
+	vfs_reap(f.vfs);
+	cr_expect(is_text_busy(&f, "a"), "it was written just now");
+	sleep(4);
+	vfs_reap(f.vfs);
+	cr_expect_not(is_text_busy(&f, "a"));
 	fixture_close(&f);
 }
 

@@ -23,6 +23,7 @@
 #include "vfs/fs/device.h"
 #include "vfs/fs/dir_watch.h"
 #include "vfs/fs/inode_handle.h"
+#include "vfs/fs/local.h"
 #include "vfs/fs/log.h"
 #include "vfs/fs/mount_key.h"
 #include "vfs/fs/proc_path.h"
@@ -184,6 +185,7 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 		rc = identify_mount(exp, mnt, probe);
 	mnt->serial = atomic_fetch_add(&exp->vfs->mounts_opened, 1) + 1;
 	mnt->handles_by_inode = rc == 0 && vfs_handles_by_inode(mnt->fd);
+	mnt->local = rc == 0 && vfs_fs_is_local(mnt->fd);
 	mnt->one_log = rc == 0 && vfs_has_one_log(mnt->fd);
 	mnt->keeps_linked = rc == 0 && vfs_keeps_linked(mnt->fd);
 	if (rc == 0)

@@ -261,6 +261,20 @@ bool vfs_file_keeps_inode(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh
 	return kept;
 }
 
+bool vfs_file_is_open_to_write(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh)
+{
+	struct vfs_file *f = vfs_file_find_fh(vfs, dev, fh);
+	bool writing = false;
+
+	if (f) {
+		pthread_mutex_lock(&f->lock);
+		writing = f->accessing[1] > 0 || f->delegs.writing;
+		pthread_mutex_unlock(&f->lock);
+		vfs_file_put(f);
+	}
+	return writing;
+}
+
 void vfs_file_stats(struct vfs *vfs, struct vfs_file_stats *out)
 {
 	const struct vfs_files *t = vfs->files;

@@ -14,6 +14,8 @@ struct vfs_file *vfs_file_find(const struct vfs_node *n);
 struct vfs_file *vfs_file_find_fh(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
 /* vfs_file_is_kept() of the file with that handle, on that device. */
 bool vfs_file_keeps_inode(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
+/* True if a client has the file with that handle, on that device, open to write, or a delegation to write it. */
+bool vfs_file_is_open_to_write(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
 /* A sweep meets each file that is in the table all the time. */
 struct vfs_file_sweep {
 	struct vfs *vfs;

@@ -39,11 +39,6 @@ bool vfs_unlinked_link_lost(struct vfs_node *n)
 	return kept;
 }
 
-bool vfs_unlinked_still_open(const struct vfs_node *n)
-{
-	return vfs_file_keeps_inode(n->vfs, n->dev, &n->fh);
-}
-
 static bool may_inherit(struct vfs *vfs)
 {
 	return vfs_file_may_hold(vfs, VFS_PART_PRECAUTION);

@@ -12,7 +12,7 @@
  *      (no node)          -> VFS_UNLINKED_OPEN  a handle leads to an inode without a link that
  *                                               somebody holds something of: vfs_unlinked_found
  *      VFS_UNLINKED_OPEN  -> VFS_GONE           a reference is put, and the last of it is given up:
- *                                               vfs_unlinked_still_open
+ *                                               vfs_file_keeps_inode
  *
  * A node in VFS_GONE is out of the cache and is freed with its last reference; its handle is
  * -ESTALE, and its uncommitted data needs no flush. A node never returns to an earlier state: a
@@ -43,7 +43,6 @@
 
 /* The hooks of nodes (vfs/node/hooks.h). */
 bool vfs_unlinked_link_lost(struct vfs_node *n);
-bool vfs_unlinked_still_open(const struct vfs_node *n);
 bool vfs_unlinked_leave_fd(struct vfs_node *n);
 
 /*

@@ -6,9 +6,11 @@
  * unreferenced node out of it, frees it, after the lock is released: closing may wait for the disk.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/clock.h"
 #include "vfs/base/fd_budget.h"
@@ -21,6 +23,9 @@
 #include "vfs/node/uncommitted.h"
 
 #define MARKED_SECONDS 600 /* beyond other nodes' time: an unused directory with a mark */
+#define WRITTEN_SECONDS 2  /* unused, then descriptors for writing go */
+#define SWEEP_NODES 256u   /* that a sweep looks at under a shard's lock */
+#define SWEEP_ASKED 32u	   /* of them: those that it asks the table of files about */
 #define SHARDS 64u
 #define BUCKETS 1024u /* per shard */
 
@@ -246,7 +251,8 @@ void vfs_node_put(struct vfs_node *n)
 		return;
 	/* Its space is to be free when the last one closes it, not when the cache is done with it.
 	 */
-	if (vfs_node_link(n) == VFS_UNLINKED_OPEN && !n->vfs->hooks->still_open(n))
+	if (vfs_node_link(n) == VFS_UNLINKED_OPEN &&
+	    !n->vfs->hooks->still_open(n->vfs, n->dev, &n->fh))
 		vfs_node_doom(n);
 	s = shard_of(n->vfs, n->hash);
 	do {
@@ -317,6 +323,118 @@ void vfs_cache_close_data(struct vfs_node *n, unsigned kinds)
 void vfs_cache_close_written(struct vfs_node *n)
 {
 	vfs_cache_close_data(n, 1u << VFS_FD_WRITE | 1u << VFS_FD_WRITE_DIRECT);
+}
+
+/* The last link is gone, by a local process. The inode is in memory, so nothing is waited for. */
+static bool was_removed(const struct vfs_node *n)
+{
+	struct statx sx;
+
+	return n->type == S_IFREG && n->mnt->local && vfs_node_link(n) == VFS_LINKED &&
+	       statx(n->path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_NLINK, &sx) == 0 &&
+	       sx.stx_nlink == 0;
+}
+
+static bool is_written(const struct vfs_node *n)
+{
+	return atomic_load(&n->data_fd[VFS_FD_WRITE]) >= 0 ||
+	       atomic_load(&n->data_fd[VFS_FD_WRITE_DIRECT]) >= 0;
+}
+
+/* An unreferenced node with descriptors for writing, or of a removed file that was open. */
+struct asked {
+	uint64_t hash, dev;
+	const struct vfs_mount *mnt; /* to compare */
+	struct vfs_fh fh;
+	int64_t used_at;
+	bool removed;
+};
+
+/* What a sweep has found in a shard. */
+struct found {
+	int64_t now;
+	struct node_lru removed; /* with a reference each */
+	struct asked asked[SWEEP_ASKED];
+	unsigned nasked;
+};
+
+static bool must_ask(const struct vfs_node *n, bool synced, int64_t now)
+{
+	return vfs_node_link(n) == VFS_UNLINKED_OPEN ||
+	       (synced && is_written(n) && n->used_at <= now - WRITTEN_SECONDS);
+}
+
+/* Under the shard's lock. */
+static void sweep_list(struct node_lru *list, bool synced, struct found *f)
+{
+	struct vfs_node *n, *next;
+	unsigned looked = 0;
+
+	for (n = TAILQ_FIRST(list); n && n->used_at < f->now && looked++ < SWEEP_NODES; n = next) {
+		next = TAILQ_NEXT(n, lru_link);
+		if (was_removed(n)) {
+			TAILQ_REMOVE(list, n, lru_link);
+			n->refs = 1;
+			TAILQ_INSERT_TAIL(&f->removed, n, lru_link);
+		} else if (f->nasked < SWEEP_ASKED && must_ask(n, synced, f->now)) {
+			f->asked[f->nasked++] =
+				(struct asked){ .hash = n->hash,
+						.dev = n->dev,
+						.mnt = n->mnt,
+						.fh = n->fh,
+						.used_at = n->used_at,
+						.removed = vfs_node_link(n) == VFS_UNLINKED_OPEN };
+		}
+	}
+}
+
+/* With a reference, unless somebody has used it since it was found. */
+static struct vfs_node *find_unused(struct shard *s, const struct asked *a)
+{
+	struct vfs_node *n;
+
+	pthread_mutex_lock(&s->lock);
+	n = look_for(s, a->hash, a->mnt, &a->fh);
+	if (n && n->refs == 0 && n->used_at == a->used_at)
+		n = find_locked(s, a->hash, a->mnt, &a->fh);
+	else
+		n = NULL;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+static void sweep_asked(struct vfs *vfs, const struct asked *a)
+{
+	struct vfs_node *n;
+
+	if (a->removed ? vfs->hooks->still_open(vfs, a->dev, &a->fh)
+		       : vfs->hooks->open_to_write(vfs, a->dev, &a->fh))
+		return;
+	n = find_unused(shard_of(vfs, a->hash), a);
+	if (n && !a->removed)
+		vfs_cache_close_written(n);
+	vfs_node_put(n);
+}
+
+void vfs_cache_sweep(struct vfs *vfs)
+{
+	for (unsigned i = 0; i < SHARDS; i++) {
+		struct shard *s = &vfs->cache->shard[i];
+		struct found f = { .now = (int64_t)rn_now_coarse_seconds(), .nasked = 0 };
+		struct vfs_node *n;
+
+		TAILQ_INIT(&f.removed);
+		pthread_mutex_lock(&s->lock);
+		sweep_list(&s->lru, true, &f);
+		sweep_list(&s->unsynced, false, &f);
+		pthread_mutex_unlock(&s->lock);
+		while ((n = TAILQ_FIRST(&f.removed)) != NULL) {
+			TAILQ_REMOVE(&f.removed, n, lru_link);
+			vfs_node_drop_removed(n);
+		}
+		for (unsigned k = 0; k < f.nasked; k++)
+			sweep_asked(vfs, &f.asked[k]);
+	}
 }
 
 static uint64_t count_idle(struct vfs *vfs)

@@ -42,6 +42,13 @@ void vfs_cache_flush_idle(struct vfs *vfs, int64_t before);
 void vfs_cache_close_data(struct vfs_node *n, unsigned kinds);
 /* The same for those to write by. */
 void vfs_cache_close_written(struct vfs_node *n);
+/*
+ * Called about once a second, by a thread that may wait for a disk: lets regular files go that a local process has removed, so that
+ * their space is free, and closes descriptors for writing that nobody has used for two seconds, so that the server can run a program that
+ * was stored. An NFSv3 client never says that it has closed a file, nor one whose lease has ended. Descriptors stay while
+ * data are not on disk, or a client has the file open to write. Bounded: in a cache of very many nodes the oldest come first.
+ */
+void vfs_cache_sweep(struct vfs *vfs);
 /* Fills the numbers of nodes and of what was found. */
 void vfs_cache_stats(struct vfs *vfs, struct vfs_stats *out);
 /* Takes every node of an export out of the cache; those in use go with their last reference. */
