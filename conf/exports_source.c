@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/exports_source.h"
 
-#include "conf/bom.h"
+#include "lib/utf8.h"
 
 void exp_source_init(struct exp_source *src, const char *file, const char *text, size_t len)
 {
 	*src = (struct exp_source){ .file = file, .text = text, .len = len, .line = 1, .col = 1 };
-	src->off = cfg_bom_length(text, len);
+	src->off = rn_utf8_bom(text, len);
 }
 
 static int octet_at(const struct exp_source *src, size_t off)

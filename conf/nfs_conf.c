@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "conf/settings_schema.h"
+#include "lib/utf8.h"
 #include "lib/util.h"
 
 enum { INCLUDES_MAX = 8, NAME_MAX_LEN = 64, LINES_MAX = 100000 };
@@ -154,7 +155,8 @@ static char *included(const char *name, const char *from)
 static void read_nfs_conf_line(struct comparison *c, struct readings *all, char *line)
 {
 	struct reading *r = &all->file[all->n - 1];
-	char *text = trim(line), *equals = strchr(text, '=');
+	const size_t bom = r->line == 1 ? rn_utf8_bom(line, strlen(line)) : 0;
+	char *text = trim(line + bom), *equals = strchr(text, '=');
 
 	if (*text == '#' || *text == ';')
 		return;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/bom.h"
 #include "conf/settings_schema.h"
 #include "conf/suggest.h"
+#include "lib/utf8.h"
 #include "lib/util.h"
 
 /* Most bytes of a file. */
@@ -272,7 +272,7 @@ int cfg_parse(struct cfg_settings *settings, const char *name, const char *text,
 		.name = name,
 		.text = text,
 		.len = len,
-		.off = cfg_bom_length(text, len),
+		.off = rn_utf8_bom(text, len),
 	};
 	unsigned errors = diags->errors;
 	int bad_line = ini_parse_stream(next_line, &r, take_value, &r);

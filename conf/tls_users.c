@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "conf/bom.h"
 #include "conf/exports_files.h"
+#include "lib/utf8.h"
 
 #define UID_LAST 4294967294ull /* the next number stands for nobody */
 #define SHOWN 80	       /* bytes of a word that a message repeats */
@@ -393,7 +393,7 @@ int cfg_tls_users_parse(const char *file, const char *text, size_t len, struct c
 {
 	const unsigned errors = diags->errors;
 	struct parser p = { .file = file, .diags = diags };
-	size_t at = cfg_bom_length(text, len);
+	size_t at = rn_utf8_bom(text, len);
 
 	*out = NULL;
 	p.users = calloc(1, sizeof(*p.users));

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/utf8.h"
+
 #define DEPTH_MAX 16u
 
 enum token { END, WORD, OPEN, CLOSE, EQUALS, COMMA, SEMICOLON, WRONG };
@@ -219,7 +221,8 @@ static void parse_block(struct reader *r, struct ganesha_item *block, unsigned d
 
 struct ganesha_item *ganesha_parse(const char *text, size_t len, struct ganesha_error *err)
 {
-	struct reader r = { .at = text, .end = text + len, .line = 1, .err = err };
+	const size_t bom = rn_utf8_bom(text, len);
+	struct reader r = { .at = text + bom, .end = text + len, .line = 1, .err = err };
 	struct ganesha_item *tree = calloc(1, sizeof(*tree));
 
 	*err = (struct ganesha_error){ .line = 0 };

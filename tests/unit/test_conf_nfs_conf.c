@@ -102,6 +102,7 @@ static const struct {
 	{ "[exports]\nrootdir=/srv/root\n", "", "rootdir=/srv/root has no counterpart" },
 	{ "[general]\npipefs-directory=/run/rpc_pipefs\n[nfsd]\nthreads=64\n", "", NULL },
 	{ "no section\n[\n=\n[]\nmanage-gids\n", "", NULL },
+	{ "\xef\xbb\xbf[mountd]\nport=892\n", "", "nfs.conf:2: warning: [mountd] port=892" },
 	{ "include = nfs.conf\n[mountd]\nport=892\n", "", "tcp.mount_port" },
 };
 
