@@ -60,25 +60,89 @@ static bool is_name(const char *text, const char *more)
 	return *text && *text != '-';
 }
 
-/* False: it is no client. */
-static bool classify(struct ganesha_client *c)
+#define CLIENT                                                                                     \
+	"a name, an address, a network such as 192.0.2.0/24, a pattern such as *.example.org, a "  \
+	"netgroup such as @lab, or * is expected"
+
+/*
+ * nfs-ganesha holds a pattern against the text of the address first, and then against the name; exports(5) has it for names
+ * alone. A pattern that can match an address has the letters of hexadecimal numbers only, and none of them behind a dot: dots
+ * are in IPv4 addresses and at the end of mapped ones. Octets within brackets are not looked at.
+ */
+static bool can_match_address(const char *pattern)
+{
+	bool dot = false;
+
+	for (const char *s = pattern; *s; s++) {
+		if (*s == '[') {
+			s += strcspn(s, "]");
+		} else if (*s == '.') {
+			dot = true;
+		} else if (!strchr("*?", *s) && !(*s >= '0' && *s <= '9') &&
+			   (dot || *s < 'a' || *s > 'f')) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* True if each bracket has its end, and something within. */
+static bool brackets_end(const char *pattern)
+{
+	for (const char *s = pattern; (s += strcspn(s, "[]")), *s; s++) {
+		const size_t empty = s[0] == '[' && s[1] == '!' ? 2 : 1, len = strcspn(s, "]");
+
+		if (*s == ']' || !s[len] || len <= empty)
+			return false;
+		s += len;
+	}
+	return true;
+}
+
+/* True if the name's last label is a number: such a text is a short or a wrong address, and no host has it as its name. */
+static bool is_number(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	const char *label = dot ? dot + 1 : name;
+
+	return *label >= '0' && *label <= '9' &&
+	       (!label[strspn(label, "0123456789")] || strncasecmp(label, "0x", 2) == 0);
+}
+
+/* An address without a length, a name or a pattern. */
+static const char *classify_host(struct ganesha_client *c)
+{
+	c->kind = GANESHA_HOST;
+	if (c->has_address)
+		return NULL;
+	if (!strpbrk(c->spec, "*?["))
+		return is_name(c->spec, "._-") && !is_number(c->spec) ? NULL : CLIENT;
+	c->kind = GANESHA_PATTERN;
+	if (!is_name(c->spec, "._-*?[]!") || !brackets_end(c->spec))
+		return CLIENT;
+	return can_match_address(c->spec)
+		       ? "nfs-ganesha holds this pattern against addresses, too, and exports(5) "
+			 "against names alone: name the network, such as 192.0.2.0/24"
+		       : NULL;
+}
+
+/* Why it cannot be converted, or NULL. In nfs-ganesha 0.0.0.0 is another word for *. */
+static const char *classify(struct ganesha_client *c)
 {
 	if (strcmp(c->spec, "*") == 0 || strcmp(c->spec, "0.0.0.0") == 0) {
 		c->kind = GANESHA_ANY;
 		c->spec = "*";
-		return true;
+		return NULL;
 	}
 	if (c->spec[0] == '@') {
 		c->kind = GANESHA_NETGROUP;
-		return is_name(c->spec + 1, "._-");
+		return is_name(c->spec + 1, "._-") ? NULL : CLIENT;
 	}
 	c->has_address = parse_address(c);
-	if (strchr(c->spec, '/') || c->has_address) {
-		c->kind = strchr(c->spec, '/') ? GANESHA_NETWORK : GANESHA_HOST;
-		return c->has_address;
-	}
-	c->kind = strpbrk(c->spec, "*?[") ? GANESHA_PATTERN : GANESHA_HOST;
-	return is_name(c->spec, c->kind == GANESHA_PATTERN ? "._-*?[]!" : "._-");
+	if (!strchr(c->spec, '/'))
+		return classify_host(c);
+	c->kind = GANESHA_NETWORK;
+	return c->has_address ? NULL : CLIENT;
 }
 
 int ganesha_clients_add(struct ganesha_said *said, struct ganesha_clients *all, const char *spec,
@@ -88,12 +152,10 @@ int ganesha_clients_add(struct ganesha_said *said, struct ganesha_clients *all, 
 	const size_t room = all->n < all->room ? all->room : 2 * all->room + 8;
 	struct ganesha_client *more = all->client;
 
-	if (strlen(spec) > SPEC_MAX || !classify(&c)) {
-		ganesha_say(said, GANESHA_ERROR, line,
-			    "Clients: %s: a name, an address, a network such as 192.0.2.0/24, a "
-			    "pattern such as *.example.org, a netgroup such as @lab, or * is "
-			    "expected",
-			    spec);
+	const char *wrong = strlen(spec) > SPEC_MAX ? CLIENT : classify(&c);
+
+	if (wrong) {
+		ganesha_say(said, GANESHA_ERROR, line, "Clients: %s: %s", spec, wrong);
 		return -EINVAL;
 	}
 	if (room != all->room)

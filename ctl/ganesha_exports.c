@@ -26,6 +26,7 @@ struct export
 	const struct ganesha_item *block;
 	const char *path;   /* NULL: none that can be used */
 	const char *pseudo; /* NULL: not given */
+	bool root;	    /* of NFSv4 */
 	long id;	    /* -1: none */
 	struct ganesha_rights rights;
 	struct ganesha_clients clients;
@@ -85,15 +86,36 @@ static void take_id(struct conversion *c, struct export *e)
 		refuse(c, e, e->block->line, "Export_Id", "a number from 0 to 65535 is expected");
 }
 
-/* The root of NFSv4 is the export with fsid=0. Other ids keep handles good if the path changes. */
+/* True if another file may have blocks: EXPORT_DEFAULTS, without which rights would be too wide, or more exports. */
+static bool has_directive(const struct ganesha_item *tree)
+{
+	for (const struct ganesha_item *item = tree->first; item; item = item->next)
+		if (item->name[0] == '%')
+			return true;
+	return false;
+}
+
+/*
+ * The root of NFSv4 is the export with fsid=0. Others are not seen there, so only the one export of a file becomes the root.
+ * Other ids keep handles good if the path changes.
+ */
 static void take_pseudo(struct conversion *c, struct export *e)
 {
+	const struct ganesha_item *first = ganesha_find(c->tree, "EXPORT", NULL);
+	const bool only = !ganesha_find(c->tree, "EXPORT", first) && !has_directive(c->tree);
+
 	e->pseudo = value_of(c, e, "Pseudo");
-	if (!e->pseudo || !e->path || strcmp(e->pseudo, e->path) == 0)
+	e->root = only && e->pseudo && strcmp(e->pseudo, "/") == 0;
+	if (!e->pseudo || !e->path || (strcmp(e->pseudo, e->path) == 0 && !e->root))
 		return;
-	if (strcmp(e->pseudo, "/") == 0)
+	if (e->root)
 		ganesha_say(c->said, GANESHA_NOTE, e->block->line,
 			    "Pseudo = /: the export is the root of NFSv4, by fsid=0");
+	else if (strcmp(e->pseudo, "/") == 0)
+		ganesha_say(c->said, GANESHA_WARNING, e->block->line,
+			    "Pseudo = /: NFSv4 clients mount %s in the place of that, since "
+			    "fsid=0 would hide the other exports from them",
+			    e->path);
 	else
 		ganesha_say(c->said, GANESHA_NOTE, e->block->line,
 			    "Pseudo = %s: NFSv4 clients mount %s in the place of that", e->pseudo,
@@ -137,7 +159,7 @@ static void add_block(struct conversion *c, struct export *e, const struct ganes
 	const struct ganesha_item *list = ganesha_find(block, "Clients", NULL);
 
 	e->good &= ganesha_rights_read(c->said, block, &rights);
-	ganesha_other_client(c->said, block);
+	e->good &= ganesha_other_client(c->said, block);
 	if (!list)
 		ganesha_say(c->said, GANESHA_WARNING, block->line, "CLIENT without Clients");
 	for (; list; list = ganesha_find(block, "Clients", list))
@@ -184,7 +206,7 @@ static void put_client(struct conversion *c, const struct export *e,
 	}
 	fprintf(c->said->out, " %s(%s", client->spec, options);
 	free(options);
-	if (e->pseudo && strcmp(e->pseudo, "/") == 0)
+	if (e->root)
 		fputs(",fsid=0", c->said->out);
 	else if (e->id > 0)
 		fprintf(c->said->out, ",fsid=%ld", e->id);
@@ -264,20 +286,11 @@ static void convert(struct conversion *c, const struct ganesha_item *block)
 	check_fsal(c, &e);
 	check_twice(c, &e);
 	e.good &= ganesha_rights_read(c->said, block, &e.rights);
-	ganesha_other_export(c->said, block);
+	e.good &= ganesha_other_export(c->said, block);
 	take_clients(c, &e);
 	if (e.path && e.path[0] == '/')
 		put_export(c, &e);
 	ganesha_clients_free(&e.clients);
-}
-
-/* True if another file may have EXPORT_DEFAULTS, without which rights would be too wide. */
-static bool has_directive(const struct ganesha_item *tree)
-{
-	for (const struct ganesha_item *item = tree->first; item; item = item->next)
-		if (item->name[0] == '%')
-			return true;
-	return false;
 }
 
 static void convert_all(struct conversion *c)
@@ -295,7 +308,7 @@ static void convert_all(struct conversion *c)
 		c->failed = !ganesha_rights_read(c->said, c->defaults, &c->rights);
 	else
 		c->failed = has_directive(c->tree);
-	ganesha_other_blocks(c->said, c->tree);
+	c->failed |= !ganesha_other_blocks(c->said, c->tree);
 	while ((item = ganesha_find(c->tree, "EXPORT", item)) && c->rc == 0)
 		convert(c, item);
 }

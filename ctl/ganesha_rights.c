@@ -81,6 +81,15 @@ static const struct word booleans[] = {
 };
 #define BOOLEAN "true or false"
 
+bool ganesha_boolean(const char *word, bool *value)
+{
+	unsigned n;
+	const bool good = find_word(booleans, rn_array_size(booleans), word, &n);
+
+	*value = good && n;
+	return good;
+}
+
 static void take_access(struct reading *g, const struct ganesha_item *item)
 {
 	static const struct word words[] = {
@@ -299,8 +308,12 @@ bool ganesha_rights_read(struct ganesha_said *said, const struct ganesha_item *b
 	for (size_t i = 0; i < rn_array_size(rows); i++) {
 		const struct ganesha_item *item = ganesha_find(block, rows[i].name, NULL);
 
-		if (!item || item->block)
+		if (!item)
 			continue;
+		if (item->block) {
+			wrong(&g, item, "{ }", "a value");
+			continue;
+		}
 		rows[i].take(&g, item);
 		item = ganesha_find(block, rows[i].name, item);
 		if (!item)

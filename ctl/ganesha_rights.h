@@ -30,6 +30,8 @@ struct ganesha_rights ganesha_rights_default(void);
 /* Takes over what the block says; all else stays. False: a value is wrong, which was said. */
 bool ganesha_rights_read(struct ganesha_said *said, const struct ganesha_item *block,
 			 struct ganesha_rights *r);
+/* False: the word is neither true nor false, by any of their names. */
+bool ganesha_boolean(const char *word, bool *value);
 /* True if the parameter is one of the rights. */
 bool ganesha_rights_has(const char *name);
 /* True if nobody gets at data by them with NFS. */

@@ -146,8 +146,6 @@ Test(ganesha, wrong_values)
 	expect("EXPORT { Path = a; Access_Type = RW; }", "", 1, "an absolute path");
 	expect("EXPORT { Path = /a/../b; Access_Type = RW; }", "", 1, "without");
 	expect("EXPORT { Access_Type = RW; }", "", 1, "Path: it is missing");
-	expect_one("Access_Type = RW; Colour = red;", "/a *(rw,insecure)\n", 0,
-		   "warning: Colour is not known in EXPORT");
 }
 
 /* The first that fits counts there, and the kind of a client here. Nobody gets more than there. */
@@ -246,11 +244,123 @@ Test(ganesha, pseudo)
 	expect("EXPORT { Path = /a; Pseudo = /; Access_Type = RW; } EXPORT { Path = /b; Pseudo = "
 	       "/; "
 	       "Access_Type = RW; }",
-	       "/a *(rw,insecure,fsid=0)\n", 1, "another block has it");
+	       "/a *(rw,insecure)\n", 1, "another block has it");
+	/* As the root it would hide the others. */
+	expect("EXPORT { Path = /a; Pseudo = /; Export_Id = 5; Access_Type = RW; } EXPORT { Path = "
+	       "/b; Pseudo = /b; Access_Type = RW; }",
+	       "/a *(rw,insecure,fsid=5)\n/b *(rw,insecure)\n", 0,
+	       "warning: Pseudo = /: NFSv4 clients mount /a in the place of that");
+	expect("EXPORT_DEFAULTS { Access_Type = RO; } %include x EXPORT { Path = /a; Pseudo = /; }",
+	       "/a *(ro,insecure)\n", 1, "NFSv4 clients mount /a in the place of that");
 	expect("EXPORT { Path = /a; Access_Type = RW; } EXPORT { Path = /a/; Access_Type = RW; }",
 	       "/a *(rw,insecure)\n", 1, "another block exports it");
 	expect("EXPORT { Path = /a; Access_Type = RW; } EXPORT { Path = /A; Access_Type = RW; }",
 	       "/a *(rw,insecure)\n/A *(rw,insecure)\n", 0, "");
+}
+
+/* What cannot be said, or is not known, is refused: it may have narrowed what the export gives. */
+Test(ganesha, refused)
+{
+	static const struct {
+		const char *parameters, *why;
+	} rows[] = {
+		{ "Colour = red;", "error: Colour is not known in EXPORT" },
+		{ "Acces_Type = None;", "Acces_Type is not known in EXPORT" },
+		{ "CLINT { Clients = h; Access_Type = RO; }", "CLINT is not known in EXPORT" },
+		{ "CLIENT { Clients = h; Acces_Type = RO; }", "Acces_Type is not known in CLIENT" },
+		{ "CLIENT { Clients = h; Path = /b; }", "Path is not known in CLIENT" },
+		{ "Squash { All = true; }", "Squash = { }: a value is expected" },
+		{ "Disable_ACL = true;", "ACLs of files count here" },
+		{ "Disable_ACL = maybe;", "Disable_ACL: true or false is expected" },
+		{ "Disable_ACL = no; Disable_ACL = yes;",
+		  "Disable_ACL: true or false is expected" },
+		{ "Security_Label = 1;", "Security_Label: true or false is expected" },
+		{ "DisableReaddirPlus = 0;", "DisableReaddirPlus: true or false is expected" },
+	};
+	static const char *const clients[] = {
+		"192.168.1.*", "192.168.?.1", "10.[0-9].0.1",
+		"10.*",	       "192.168.1.?", "1?",
+		"fd*",	       "*1",	      "?*",
+		"[a-z]*",      "*.1*",	      "host[1.*",
+		"h[]",	       "h[!]",	      "[]1]*",
+		"h]*",	       "192.168.1",   "192.168.1.256",
+		"10",	       "0x7f000001",  "h.1",
+		"h.0x7f",
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), "Access_Type = RW; %s", rows[i].parameters);
+		expect_one(text, "", 1, rows[i].why);
+	}
+	/* Nobody gets the wider right of the EXPORT in their place. */
+	for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text),
+			 "Access_Type = RW; CLIENT { Clients = %s; Access_Type = RO; }",
+			 clients[i]);
+		expect_one(text, "", 1, clients[i]);
+	}
+	expect("EXPORT_DEFAULTS { Acces_Type = RO; } EXPORT { Path = /a; Access_Type = RW; }", "",
+	       1, "Acces_Type is not known in EXPORT_DEFAULTS");
+	expect("EXPORT_DEFAULT { Squash = All; } EXPORT { Path = /a; Access_Type = RW; }", "", 1,
+	       "EXPORT_DEFAULT is no block of nfs-ganesha");
+	expect("EXPORTS { Path = /b; } EXPORT { Path = /a; Access_Type = RW; }", "", 1,
+	       "EXPORTS is no block of nfs-ganesha");
+	expect("LOGG { } EXPORT { Path = /a; Access_Type = RW; }", "/a *(rw,insecure)\n", 1,
+	       "LOGG is no block of nfs-ganesha");
+}
+
+/* Patterns that no address is like are names' alone, as here. */
+Test(ganesha, patterns)
+{
+	static const char *const patterns[] = { "*.example.org", "*.de",
+						"host?",	 "h*",
+						"node-*",	 "*.cafe.[a-z]*",
+						"10-*",		 "192.168.1.*.in-addr.arpa",
+						"fd*.de" };
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		char text[256], line[256];
+
+		snprintf(text, sizeof(text), "CLIENT { Clients = %s; Access_Type = RO; }",
+			 patterns[i]);
+		snprintf(line, sizeof(line), "/a %s(ro,insecure)\n", patterns[i]);
+		expect_one(text, line, 0, "");
+	}
+	expect_one("Access_Type = RW; Disable_ACL = false;", "/a *(rw,insecure)\n", 0, "");
+}
+
+Test(ganesha, byte_order_mark)
+{
+	expect("\xef\xbb\xbf"
+	       "EXPORT { Path = /a; Access_Type = RW; }",
+	       "/a *(rw,insecure)\n", 0, "");
+	expect("\xef\xbb\xbf"
+	       "EXPORT_DEFAULTS { SecType = krb5; } EXPORT { Path = /a; Access_Type = RW; }",
+	       "/a *(rw,insecure,sec=krb5)\n", 0, "");
+}
+
+/* No setting passes without a word. */
+Test(ganesha, settings)
+{
+	static const char *const rows[][2] = {
+		{ "Rquota_Port = 875", "Rquota_Port: rquota_port in [tcp] of ringnfs.conf\n" },
+		{ "Enable_NLM = false", "Enable_NLM: locks are served with NFSv3" },
+		{ "NLM_Port = 4001", "NLM_Port: locks of NFSv3 are served at port in [tcp]\n" },
+		{ "mount_path_pseudo = true", "mount_path_pseudo: NFSv3 clients mount the Path" },
+		{ "Clustered = true", "Clustered: left out: it has no counterpart here\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[256], said[256];
+
+		snprintf(text, sizeof(text), "NFS_CORE_PARAM { NFS_Port = 2049; %s; }", rows[i][0]);
+		snprintf(said, sizeof(said), "# g:1: NFS_CORE_PARAM: %s", rows[i][1]);
+		expect(text, "", 0, said);
+	}
 }
 
 Test(ganesha, others)
