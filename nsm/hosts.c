@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of hosts. Its hash is keyed: peers choose their names, and IPv6 leaves them a choice of
- * addresses. All hosts of one address are in one bucket. */
+/*
+ * The table of hosts. Its hash is keyed: peers choose their names, and IPv6 leaves them a choice of
+ * addresses. All hosts of one address are in one bucket.
+ *
+ * Machines share it (lib/host.h), and a record with locks is never lost for others:
+ * - room for a record is made from those without locks, of the machine that has most of them;
+ * - records with locks are refused to a machine that would have more of them than it leaves free. Some are kept for
+ *   machines that have few, so that a few machines cannot take all.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <sodium.h>
@@ -8,6 +15,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/util.h"
 #include "nsm/nsm_private.h"
 
 struct nsm_host_list *nsm_bucket(struct nsm *n, const struct rpc_address *addr)
@@ -24,22 +32,136 @@ static bool is_host(const struct nsm_host *h, const struct nsm_peer *p)
 	       memcmp(h->name, p->name, p->name_len) == 0;
 }
 
-/* Under the lock. *names: hosts of that address. */
-static struct nsm_host *find(struct nsm *n, const struct nsm_peer *p, unsigned *names)
+void nsm_hosts_init(struct nsm *n)
+{
+	rn_shares_init(&n->held, NSM_HOSTS_MAX, 0);
+	rn_shares_init(&n->idle, NSM_HOSTS_MAX, 0);
+	for (unsigned i = 0; i < NSM_TELL_QUEUES; i++)
+		TAILQ_INIT(&n->tell_queue[i]);
+	TAILQ_INIT(&n->rebooted);
+}
+
+void nsm_host_enqueue(struct nsm_host *h, struct nsm_host_queue *q, bool first)
+{
+	h->queue = q;
+	if (first)
+		TAILQ_INSERT_HEAD(q, h, due);
+	else
+		TAILQ_INSERT_TAIL(q, h, due);
+}
+
+void nsm_host_dequeue(struct nsm_host *h)
+{
+	if (h->queue)
+		TAILQ_REMOVE(h->queue, h, due);
+	h->queue = NULL;
+}
+
+struct nsm_host_queue *nsm_tell_queue(struct nsm *n, const struct nsm_host *h)
+{
+	return &n->tell_queue[rn_min(h->tries, NSM_TELL_QUEUES - 1)];
+}
+
+/* The records of an address, under the lock. */
+struct of_address {
+	unsigned names, by_datagram;
+	struct nsm_host *oldest, *oldest_by_datagram; /* without locks; NULL: none */
+};
+
+static struct nsm_host *older(struct nsm_host *a, struct nsm_host *b)
+{
+	return !a || b->place.order < a->place.order ? b : a;
+}
+
+static void count(const struct nsm *n, struct of_address *of, struct nsm_host *h)
+{
+	of->names++;
+	of->by_datagram += h->by_datagram;
+	if (h->in != &n->idle)
+		return;
+	of->oldest = older(of->oldest, h);
+	if (h->by_datagram)
+		of->oldest_by_datagram = older(of->oldest_by_datagram, h);
+}
+
+static struct nsm_host *find(struct nsm *n, const struct nsm_peer *p, struct of_address *of)
 {
 	struct nsm_host *h;
 
-	*names = 0;
+	*of = (struct of_address){ .names = 0 };
 	LIST_FOREACH (h, nsm_bucket(n, &p->addr), link) {
 		if (is_host(h, p))
 			break;
-		*names += rpc_address_equal(&h->addr, &p->addr);
+		if (rpc_address_equal(&h->addr, &p->addr))
+			count(n, of, h);
 	}
 	return h;
 }
 
+static void changed(struct nsm *n)
+{
+	n->generation++;
+	pthread_cond_broadcast(&n->changed);
+}
+
+static void leave_shares(struct nsm_host *h)
+{
+	if (h->in)
+		rn_shares_remove(h->in, &h->place);
+	h->in = NULL;
+}
+
 /* Under the lock. */
-static int add(struct nsm *n, const struct nsm_peer *p, struct nsm_host **out)
+static void forget(struct nsm *n, struct nsm_host *h)
+{
+	nsm_host_dequeue(h);
+	leave_shares(h);
+	LIST_REMOVE(h, link);
+	n->nhosts--;
+	if (!h->lapsed)
+		changed(n);
+	free(h);
+}
+
+/* Records that those with locks leave. */
+static size_t left(const struct nsm *n)
+{
+	return n->held.used < NSM_HOSTS_MAX ? NSM_HOSTS_MAX - n->held.used : 0;
+}
+
+static void bound_idle(struct nsm *n)
+{
+	n->idle.max = rn_max(left(n), n->idle.used);
+}
+
+/* Under the lock: counts the host with those that may have locks, or with those that make room. False: no memory. */
+static bool place(struct nsm *n, struct nsm_host *h)
+{
+	struct rn_shares *to = h->refs > 0 || h->former ? &n->held : &n->idle;
+	struct rn_host machine;
+
+	if (h->in == to)
+		return true;
+	leave_shares(h);
+	bound_idle(n);
+	rn_host_of_mapped(h->addr.bytes, h->addr.scope, &machine);
+	if (rn_shares_add(to, &machine, true, &h->place, 1))
+		h->in = to;
+	bound_idle(n);
+	return h->in;
+}
+
+/* The same for a host that may have no locks any more. Without memory its record ends, and false is returned. */
+static bool place_idle(struct nsm *n, struct nsm_host *h)
+{
+	if (place(n, h))
+		return true;
+	forget(n, h);
+	return false;
+}
+
+/* Under the lock. */
+static int add(struct nsm *n, const struct nsm_peer *p, bool former, struct nsm_host **out)
 {
 	struct nsm_host *h = calloc(1, sizeof(*h) + p->name_len);
 
@@ -49,6 +171,11 @@ static int add(struct nsm *n, const struct nsm_peer *p, struct nsm_host **out)
 	h->local = p->local;
 	h->name_len = p->name_len;
 	memcpy(h->name, p->name, p->name_len);
+	h->former = former;
+	if (!place(n, h)) {
+		free(h);
+		return -ENOMEM;
+	}
 	h->generation = ++n->generation;
 	h->idle_ns = rn_now_ns();
 	LIST_INSERT_HEAD(nsm_bucket(n, &p->addr), h, link);
@@ -60,32 +187,79 @@ static int add(struct nsm *n, const struct nsm_peer *p, struct nsm_host **out)
 int nsm_host_restore(void *nsm, const struct nsm_peer *peer)
 {
 	struct nsm *n = nsm;
+	struct of_address of;
 	struct nsm_host *h;
-	unsigned names;
 	int rc;
 
-	if (find(n, peer, &names))
+	if (find(n, peer, &of))
 		return -EINVAL;
-	rc = add(n, peer, &h);
+	/* All are taken that the file has, so that no lock is lost. */
+	n->held.max = n->held.of_host = rn_max(n->held.max, n->held.used + 1);
+	rc = add(n, peer, true, &h);
 	if (rc)
 		return rc;
-	h->former = true;
+	h->had_lock = true;
 	h->telling = NSM_TELL;
+	nsm_host_enqueue(h, nsm_tell_queue(n, h), false);
 	n->nformer++;
 	return 0;
 }
 
-/* Under the lock. */
-static void changed(struct nsm *n)
+/* Under the lock. True if the host may have a record with locks, or has one. */
+static bool may_hold(const struct nsm *n, const struct rpc_address *addr)
 {
-	n->generation++;
-	pthread_cond_broadcast(&n->changed);
+	const size_t free = left(n);
+	struct rn_host machine;
+
+	rn_host_of_mapped(addr->bytes, addr->scope, &machine);
+	const size_t has = rn_shares_of(&n->held, &machine);
+
+	return free > 0 &&
+	       (has < NSM_HELD_SURE || (free > NSM_HELD_RESERVE && has < free - NSM_HELD_RESERVE));
+}
+
+/* Under the lock. Names by datagrams may be anybody's, and take a part of the address's only. */
+static bool make_room_of_address(struct nsm *n, const struct of_address *of, bool by_datagram)
+{
+	const bool full = of->names >= NSM_NAMES_MAX,
+		   of_datagrams = by_datagram && of->by_datagram >= NSM_DATAGRAM_NAMES;
+	struct nsm_host *old = of_datagrams ? of->oldest_by_datagram : of->oldest;
+
+	if (!full && !of_datagrams)
+		return true;
+	if (!old)
+		return false;
+	n->idle.pushed_out++;
+	forget(n, old);
+	return true;
+}
+
+/* Under the lock. */
+static int make_room_and_add(struct nsm *n, const struct nsm_peer *p, const struct of_address *of,
+			     bool by_datagram, struct nsm_host **out)
+{
+	struct rn_share_item *old;
+	struct rn_host machine;
+	int rc;
+
+	if (!may_hold(n, &p->addr) || !make_room_of_address(n, of, by_datagram)) {
+		n->held.refused++;
+		return -ENOLCK;
+	}
+	rn_host_of_mapped(p->addr.bytes, p->addr.scope, &machine);
+	while ((old = rn_shares_in_the_way(&n->idle, &machine, true, 1)) != NULL)
+		forget(n, rn_container_of(old, struct nsm_host, place));
+	rc = add(n, p, false, out);
+	if (!rc)
+		(*out)->by_datagram = by_datagram;
+	return rc;
 }
 
 /* Under the lock. A client may call another address of this server than before; the record has the one
  * that was called when the client got its first lock. One that was taken off the record comes back. */
-static void renew(struct nsm *n, struct nsm_host *h, const struct nsm_peer *p)
+static void renew(struct nsm *n, struct nsm_host *h, const struct nsm_peer *p, bool by_datagram)
 {
+	h->by_datagram &= by_datagram;
 	if (!h->lapsed && (rpc_address_equal(&h->local, &p->local) || h->refs > 0))
 		return;
 	h->local = p->local;
@@ -94,44 +268,131 @@ static void renew(struct nsm *n, struct nsm_host *h, const struct nsm_peer *p)
 	h->generation = n->generation;
 }
 
-int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, struct nsm_host **out)
+/* Under the lock. A host that is on record has been asked, unless a connection of its was enough. */
+static int get_record(struct nsm *n, const struct nsm_peer *p, unsigned flags, bool *ask,
+		      struct nsm_host **out)
+{
+	const bool by_datagram = flags & NSM_BY_DATAGRAM;
+	struct of_address of;
+	struct nsm_host *h = find(n, p, &of);
+	int rc = 0;
+
+	if ((flags & NSM_RECLAIM) && (!h || !h->former))
+		return -EPERM;
+	if (h) {
+		renew(n, h, p, by_datagram);
+	} else {
+		if (by_datagram && !(flags & NSM_CONNECTED) && of.names == 0)
+			rc = nsm_prove(n, &p->addr, rn_now_ns(), ask);
+		if (!rc)
+			rc = make_room_and_add(n, p, &of, by_datagram, &h);
+	}
+	*out = h;
+	return rc;
+}
+
+/* Under the lock: a reference to a host that is on record. */
+static int hold(struct nsm *n, struct nsm_host *h)
+{
+	if (h->in == &n->idle && !may_hold(n, &h->addr)) {
+		n->held.refused++;
+		return -ENOLCK;
+	}
+	h->refs++;
+	if (place(n, h))
+		return 0;
+	/* It is in no share now, so that nothing but its age ends it. */
+	h->refs--;
+	return -ENOMEM;
+}
+
+static void log_silent(struct nsm *n, const struct nsm_peer *peer)
+{
+	struct rn_host host;
+	char text[RN_HOST_TEXT];
+	unsigned left_out;
+
+	if (!rn_log_limit_pass(&n->silences, rn_now_ns(), &left_out))
+		return;
+	rn_host_of_mapped(peer->addr.bytes, peer->addr.scope, &host);
+	rn_host_text(&host, text);
+	rn_notice(n->cfg.log,
+		  "locks are refused to %s: it asks by UDP, where anybody can use its address, and "
+		  "its rpcbind "
+		  "does not answer at UDP port 111; open that port, or mount with proto=tcp",
+		  text);
+}
+
+int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, unsigned flags, struct nsm_host **out)
 {
 	struct nsm_host *h;
-	unsigned names;
-	int rc = 0;
+	bool ask = false;
+	int rc;
 
 	*out = NULL;
 	if (peer->name_len > NSM_NAME_MAX)
 		return -ENOLCK;
 	pthread_mutex_lock(&n->lock);
-	h = find(n, peer, &names);
-	if (h)
-		renew(n, h, peer);
-	else if (names >= NSM_NAMES_MAX || n->nhosts >= NSM_HOSTS_MAX)
-		rc = -ENOLCK;
-	else
-		rc = add(n, peer, &h);
+	rc = get_record(n, peer, flags, &ask, &h);
 	if (!rc && h->generation > n->saved && !n->failing) {
 		pthread_cond_broadcast(&n->changed);
 		h->idle_ns = rn_now_ns();
 		rc = -EAGAIN;
 	}
-	if (!rc) {
-		h->refs++;
+	if (!rc)
+		rc = hold(n, h);
+	if (!rc)
 		*out = h;
-	}
 	pthread_mutex_unlock(&n->lock);
-	return rc;
+	if (ask)
+		nsm_prove_ask(n, peer);
+	if (rc == -EHOSTDOWN)
+		log_silent(n, peer);
+	return rc == -EHOSTDOWN ? -ENOLCK : rc;
 }
 
-void nsm_host_put(struct nsm *n, struct nsm_host *h)
+void nsm_host_hold_locked(struct nsm *n, struct nsm_host *h)
+{
+	h->refs++;
+	(void)place(n, h);
+}
+
+void nsm_host_hold(struct nsm *n, struct nsm_host *h)
+{
+	pthread_mutex_lock(&n->lock);
+	nsm_host_hold_locked(n, h);
+	pthread_mutex_unlock(&n->lock);
+}
+
+void nsm_host_drop_locked(struct nsm *n, struct nsm_host *h)
+{
+	h->idle_ns = rn_now_ns();
+	if (--h->refs > 0)
+		return;
+	if (!h->had_lock)
+		forget(n, h);
+	else
+		place_idle(n, h);
+}
+
+static void put(struct nsm *n, struct nsm_host *h, bool had_lock)
 {
 	if (!h)
 		return;
 	pthread_mutex_lock(&n->lock);
-	h->refs--;
-	h->idle_ns = rn_now_ns();
+	h->had_lock |= had_lock;
+	nsm_host_drop_locked(n, h);
 	pthread_mutex_unlock(&n->lock);
+}
+
+void nsm_host_put(struct nsm *n, struct nsm_host *h)
+{
+	put(n, h, true);
+}
+
+void nsm_host_drop(struct nsm *n, struct nsm_host *h)
+{
+	put(n, h, false);
 }
 
 bool nsm_host_is_former(struct nsm *n, const struct nsm_host *h)
@@ -182,24 +443,34 @@ bool nsm_same_name(const uint8_t *a, uint32_t a_len, const uint8_t *b, uint32_t 
 	return a_len == b_len || (a_len > 0 && b[a_len] == '.' && !memchr(a, '.', a_len));
 }
 
+/* Under the lock: its locks are freed at once. */
+static void restarted(struct nsm *n, struct nsm_host *h, uint32_t state)
+{
+	h->state = state;
+	h->rebooted = true;
+	h->former = false;
+	h->telling = NSM_TOLD;
+	h->tell_ns = 0;
+	nsm_host_dequeue(h);
+	nsm_host_enqueue(h, &n->rebooted, true);
+	place_idle(n, h);
+}
+
 unsigned nsm_host_rebooted(struct nsm *n, const struct nsm_peer *who, uint32_t state)
 {
-	struct nsm_host *h;
+	struct nsm_host *h, *next;
 	unsigned found = 0;
 
 	pthread_mutex_lock(&n->lock);
-	LIST_FOREACH (h, nsm_bucket(n, &who->addr), link) {
+	for (h = LIST_FIRST(nsm_bucket(n, &who->addr)); h; h = next) {
+		next = LIST_NEXT(h, link);
 		if (!rpc_address_equal(&h->addr, &who->addr) ||
 		    !nsm_same_name(h->name, h->name_len, who->name, who->name_len))
 			continue;
 		found++;
 		if (h->state == state) /* the same notice once more */
 			continue;
-		h->state = state;
-		h->rebooted = true;
-		h->former = false;
-		h->telling = NSM_TOLD;
-		h->tell_ns = 0; /* its locks are freed at once */
+		restarted(n, h, state);
 	}
 	pthread_mutex_unlock(&n->lock);
 	return found;
@@ -207,21 +478,24 @@ unsigned nsm_host_rebooted(struct nsm *n, const struct nsm_peer *who, uint32_t s
 
 static bool is_idle(const struct nsm_host *h, uint64_t now)
 {
+	const unsigned seconds = h->had_lock ? NSM_IDLE_SECONDS : NSM_UNUSED_SECONDS;
+
 	return h->refs == 0 && h->telling == NSM_TOLD && !h->rebooted &&
-	       now > h->idle_ns + NSM_IDLE_SECONDS * RN_NS_PER_SECOND;
+	       now > h->idle_ns + seconds * RN_NS_PER_SECOND;
 }
 
 /* Under the lock. Others may get what the host had and did not reclaim, so it must not be reclaimed after
- * another restart. */
-static void end_grace(struct nsm *n, struct nsm_host *h)
+ * another restart. False: the host is gone. */
+static bool end_grace(struct nsm *n, struct nsm_host *h)
 {
 	if (!h->former)
-		return;
+		return true;
 	h->former = false;
 	if (h->refs > 0)
-		return;
+		return true;
 	h->lapsed = true;
 	changed(n);
+	return place_idle(n, h);
 }
 
 void nsm_hosts_retire(struct nsm *n, uint64_t now)
@@ -232,13 +506,8 @@ void nsm_hosts_retire(struct nsm *n, uint64_t now)
 
 		for (; h; h = next) {
 			next = LIST_NEXT(h, link);
-			end_grace(n, h);
-			if (!is_idle(h, now))
-				continue;
-			LIST_REMOVE(h, link);
-			free(h);
-			n->nhosts--;
-			changed(n);
+			if (end_grace(n, h) && is_idle(h, now))
+				forget(n, h);
 		}
 	}
 	pthread_mutex_unlock(&n->lock);
@@ -249,9 +518,37 @@ void nsm_hosts_free(struct nsm *n)
 	struct nsm_host *h;
 
 	for (unsigned i = 0; i < NSM_BUCKETS; i++) {
-		while ((h = LIST_FIRST(&n->bucket[i])) != NULL) {
-			LIST_REMOVE(h, link);
-			free(h);
-		}
+		while ((h = LIST_FIRST(&n->bucket[i])) != NULL)
+			forget(n, h);
 	}
+	n->nformer = 0;
+}
+
+void nsm_stats(struct nsm *n, struct nsm_stats *out)
+{
+	pthread_mutex_lock(&n->lock);
+	*out = (struct nsm_stats){
+		.with_locks = n->held.used,
+		.without = n->idle.used,
+		.made_room = n->idle.pushed_out,
+		.refused = n->held.refused,
+		.silent = n->proofs.silent,
+		.failing = n->failing,
+	};
+	pthread_mutex_unlock(&n->lock);
+}
+
+void nsm_hosts_log(struct nsm *n, uint64_t now)
+{
+	struct rn_shares_line with, without;
+	bool tell_with, tell_without;
+
+	pthread_mutex_lock(&n->lock);
+	tell_with = rn_shares_line_due(&n->held, now, &with);
+	tell_without = rn_shares_line_due(&n->idle, now, &without);
+	pthread_mutex_unlock(&n->lock);
+	if (tell_with)
+		rn_shares_tell(n->cfg.log, "records of NFSv3 clients with locks", &with);
+	if (tell_without)
+		rn_shares_tell(n->cfg.log, "records of NFSv3 clients without locks", &without);
 }

@@ -24,7 +24,8 @@ static void receive(struct nsm *n)
 		if (d.len < 8)
 			continue;
 		if (word(d.data + 4) == RPC_REPLY) {
-			nsm_calls_reply(&n->calls, &d);
+			if (!nsm_prove_reply(n, &d))
+				nsm_calls_reply(&n->calls, &d);
 			continue;
 		}
 		d.len = nsm_answer(n, &d, out, sizeof(out));

@@ -51,8 +51,10 @@ static void told(void *ctx, int rc, struct xdr_in *results)
 		given_up = rc && h->tell_ns > n->tell_until_ns;
 		h->telling = rc && !given_up ? NSM_TELL : NSM_TOLD;
 	}
+	if (h->telling == NSM_TELL)
+		nsm_host_enqueue(h, nsm_tell_queue(n, h), false);
+	nsm_host_drop_locked(n, h);
 	pthread_mutex_unlock(&n->lock);
-	nsm_host_put(n, h);
 	if (given_up)
 		rn_notice(n->cfg.log,
 			  "an NFSv3 client that had locks could not be told of the restart: %s",
@@ -95,57 +97,54 @@ static void tell(struct nsm *n, struct nsm_host *h)
 		return;
 	free(t);
 	pthread_mutex_lock(&n->lock);
-	h->telling = NSM_TELL;
-	h->tell_ns = rn_now_ns() + RN_NS_PER_SECOND;
+	if (h->telling == NSM_BEING_TOLD) {
+		h->telling = NSM_TELL;
+		h->tell_ns = rn_now_ns() + RN_NS_PER_SECOND;
+		nsm_host_enqueue(h, nsm_tell_queue(n, h), true);
+	}
+	nsm_host_drop_locked(n, h);
 	pthread_mutex_unlock(&n->lock);
-	nsm_host_put(n, h);
 }
 
-/* A host with a reference for which pick() is true, or NULL. */
-static struct nsm_host *next(struct nsm *n, uint64_t now,
-			     bool (*pick)(struct nsm_host *h, uint64_t now))
+/* Under the lock: takes the first host of the queue, with a reference, if its time has come; or NULL. */
+static struct nsm_host *take(struct nsm *n, struct nsm_host_queue *q, uint64_t now)
+{
+	struct nsm_host *h = TAILQ_FIRST(q);
+
+	if (!h || h->tell_ns > now)
+		return NULL;
+	nsm_host_dequeue(h);
+	nsm_host_hold_locked(n, h);
+	return h;
+}
+
+/* A host that is to be told, with a reference, or NULL. first: one that was never told. Of the others the one that was
+ * told least often is next. */
+static struct nsm_host *next_to_tell(struct nsm *n, uint64_t now, bool first)
 {
 	struct nsm_host *h = NULL;
 
 	pthread_mutex_lock(&n->lock);
-	for (unsigned i = 0; i < NSM_BUCKETS && !h; i++) {
-		LIST_FOREACH (h, &n->bucket[i], link) {
-			if (pick(h, now))
-				break;
-		}
-	}
+	if (first)
+		h = take(n, &n->tell_queue[0], now);
+	for (unsigned i = 1; i < NSM_TELL_QUEUES && !h && !first; i++)
+		h = take(n, &n->tell_queue[i], now);
 	if (h)
-		h->refs++;
+		h->telling = NSM_BEING_TOLD;
 	pthread_mutex_unlock(&n->lock);
 	return h;
 }
 
-static bool is_due(struct nsm_host *h, uint64_t now, bool first)
+static struct nsm_host *next_rebooted(struct nsm *n, uint64_t now)
 {
-	const bool due = h->telling == NSM_TELL && h->tell_ns <= now && (h->tries == 0) == first;
+	struct nsm_host *h;
 
-	if (due)
-		h->telling = NSM_BEING_TOLD;
-	return due;
-}
-
-static bool is_first_due(struct nsm_host *h, uint64_t now)
-{
-	return is_due(h, now, true);
-}
-
-static bool is_again_due(struct nsm_host *h, uint64_t now)
-{
-	return is_due(h, now, false);
-}
-
-static bool has_rebooted(struct nsm_host *h, uint64_t now)
-{
-	const bool rebooted = h->rebooted && h->tell_ns <= now;
-
-	if (rebooted)
+	pthread_mutex_lock(&n->lock);
+	h = take(n, &n->rebooted, now);
+	if (h)
 		h->rebooted = false;
-	return rebooted;
+	pthread_mutex_unlock(&n->lock);
+	return h;
 }
 
 static void free_locks(struct nsm *n, struct nsm_host *h, uint64_t now)
@@ -155,13 +154,16 @@ static void free_locks(struct nsm *n, struct nsm_host *h, uint64_t now)
 	pthread_mutex_lock(&n->lock);
 	r.state = h->state;
 	pthread_mutex_unlock(&n->lock);
-	if (!n->hooks.rebooted(n->hooks.ctx, &r)) {
-		pthread_mutex_lock(&n->lock);
+	const bool again = !n->hooks.rebooted(n->hooks.ctx, &r);
+
+	pthread_mutex_lock(&n->lock);
+	if (again && !h->rebooted) {
 		h->rebooted = true;
 		h->tell_ns = now + AGAIN_NS;
-		pthread_mutex_unlock(&n->lock);
+		nsm_host_enqueue(h, &n->rebooted, false);
 	}
-	nsm_host_put(n, h);
+	nsm_host_drop_locked(n, h);
+	pthread_mutex_unlock(&n->lock);
 }
 
 static bool may_tell(struct nsm *n)
@@ -181,31 +183,33 @@ static bool tell_due(struct nsm *n, uint64_t now)
 	unsigned burst = 0;
 
 	while (may_tell(n) && n->calls.brief < NSM_BRIEF_MAX && burst < BURST &&
-	       (h = next(n, now, is_first_due)) != NULL) {
+	       (h = next_to_tell(n, now, true)) != NULL) {
 		tell(n, h);
 		burst++;
 	}
-	while (may_tell(n) && n->calls.n < AT_ONCE && (h = next(n, now, is_again_due)) != NULL)
+	while (may_tell(n) && n->calls.n < AT_ONCE && (h = next_to_tell(n, now, false)) != NULL)
 		tell(n, h);
 	return burst == BURST;
+}
+
+static uint64_t due_of(const struct nsm_host_queue *q)
+{
+	const struct nsm_host *h = TAILQ_FIRST(q);
+
+	return h ? h->tell_ns : UINT64_MAX;
 }
 
 /* When something is due next: locks that could not be freed, hosts to be told, idle hosts. */
 static uint64_t next_look(struct nsm *n, uint64_t now)
 {
-	uint64_t due = now + LOOK_SECONDS * RN_NS_PER_SECOND;
+	uint64_t due;
 
 	pthread_mutex_lock(&n->lock);
-	for (unsigned i = 0; i < NSM_BUCKETS; i++) {
-		const struct nsm_host *h;
-
-		LIST_FOREACH (h, &n->bucket[i], link) {
-			if (h->rebooted || (n->tell && h->telling == NSM_TELL))
-				due = rn_min(due, rn_max(h->tell_ns, now + AGAIN_NS));
-		}
-	}
+	due = due_of(&n->rebooted);
+	for (unsigned i = 0; i < NSM_TELL_QUEUES && n->tell; i++)
+		due = rn_min(due, due_of(&n->tell_queue[i]));
 	pthread_mutex_unlock(&n->lock);
-	return due;
+	return rn_min(rn_max(due, now + AGAIN_NS), now + LOOK_SECONDS * RN_NS_PER_SECOND);
 }
 
 uint64_t nsm_notify_tick(struct nsm *n, uint64_t now)
@@ -213,7 +217,7 @@ uint64_t nsm_notify_tick(struct nsm *n, uint64_t now)
 	struct nsm_host *h;
 	bool more;
 
-	while ((h = next(n, now, has_rebooted)) != NULL)
+	while ((h = next_rebooted(n, now)) != NULL)
 		free_locks(n, h, now);
 	more = tell_due(n, now);
 	if (now >= n->looked_ns + LOOK_SECONDS * RN_NS_PER_SECOND) {
@@ -222,6 +226,7 @@ uint64_t nsm_notify_tick(struct nsm *n, uint64_t now)
 			nsm_hosts_retire(n, now);
 		if (n->hooks.tick)
 			n->hooks.tick(n->hooks.ctx);
+		nsm_hosts_log(n, now);
 	}
 	return more ? now + BURST_NS : next_look(n, now);
 }

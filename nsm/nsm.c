@@ -25,6 +25,7 @@ int nsm_new(const struct nsm_config *cfg, struct nsm **out)
 	n->cfg = *cfg;
 	randombytes_buf(n->key, sizeof(n->key));
 	pthread_mutex_init(&n->lock, NULL);
+	nsm_hosts_init(n);
 	TAILQ_INIT(&n->ready);
 	TAILQ_INIT(&n->later);
 	TAILQ_INIT(&n->waiting);
@@ -102,6 +103,8 @@ void nsm_free(struct nsm *n)
 	nsm_calls_close(&n->calls);
 	nsm_answer_free(n);
 	nsm_hosts_free(n);
+	rn_shares_fini(&n->held);
+	rn_shares_fini(&n->idle);
 	nsm_monitors_free(&n->monitors);
 	if (n->wake >= 0)
 		close(n->wake);

@@ -85,18 +85,34 @@ struct nsm_peer {
 	uint32_t name_len;
 };
 
+#define NSM_RECLAIM 1u	   /* only a host that is on record from the run before */
+#define NSM_BY_DATAGRAM 2u /* somebody else may have sent the call */
+#define NSM_CONNECTED 4u   /* the host has a connection, so it is where its address says */
+
 /*
  * A reference to the host, which is on record from now on, and stays there while there are
- * references. 0; -EAGAIN: the record is being written, call again when cfg.recorded was called;
- * -ENOLCK: too many hosts, or names of this address; -ENOMEM. A record that cannot be written is
- * logged, and holds up nobody.
+ * references. flags: as above. 0; -EAGAIN: the record is being written, or the host asked whether it is there: call
+ * again when cfg.recorded was called; -EINPROGRESS: it is asked, call again in some seconds; -ENOLCK: no room (nsm/hosts.c), or the host does not answer; -EPERM: NSM_RECLAIM,
+ * and it is not on record from the run before; -ENOMEM. A record that cannot be written is logged, and holds up nobody.
  */
-int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, struct nsm_host **out);
-void nsm_host_put(struct nsm *n, struct nsm_host *h); /* NULL is allowed */
+int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, unsigned flags, struct nsm_host **out);
+void nsm_host_hold(struct nsm *n, struct nsm_host *h); /* one more reference */
+/* Puts a reference by which the host has had a lock: the record stays for NSM_IDLE_SECONDS. NULL is allowed. */
+void nsm_host_put(struct nsm *n, struct nsm_host *h);
+/* Puts another: the record of a host that has had no lock ends with the last reference. NULL is allowed. */
+void nsm_host_drop(struct nsm *n, struct nsm_host *h);
 /* True if the host was on record in the run before, and has not restarted since. */
 bool nsm_host_is_former(struct nsm *n, const struct nsm_host *h);
 /* State number that the host has told of last; 0: none. */
 uint32_t nsm_host_state(struct nsm *n, const struct nsm_host *h);
+
+struct nsm_stats {
+	uint64_t with_locks, without; /* hosts on record */
+	uint64_t made_room;	      /* records that made room for others' */
+	uint64_t refused, silent;     /* calls refused: no room; the host did not answer */
+	bool failing;		      /* records cannot be written */
+};
+void nsm_stats(struct nsm *n, struct nsm_stats *out);
 
 /*
  * Has the messenger make a call; args are copied. 0: end->done is called, on its thread, or by nsm_stop

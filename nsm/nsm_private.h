@@ -8,24 +8,40 @@
 #include <sys/queue.h>
 
 #include "lib/log_limit.h"
+#include "lib/shares.h"
 #include "nsm/call.h"
 #include "nsm/monitor.h"
 #include "nsm/nsm.h"
 #include "nsm/records.h"
 
 #define NSM_BUCKETS 1024u
-#define NSM_NAMES_MAX 64u    /* hosts of one address */
-#define NSM_IDLE_SECONDS 60u /* after which the record of a host without locks is deleted */
-#define NSM_RETRY_SECONDS 5u /* between two attempts to write the records */
+#define NSM_NAMES_MAX 64u      /* hosts of one address */
+#define NSM_DATAGRAM_NAMES 16u /* of these, hosts whose calls come by datagrams */
+#define NSM_IDLE_SECONDS 60u   /* after which the record of a host without locks is deleted */
+#define NSM_UNUSED_SECONDS 10u /* the same, of a host that got no lock at all */
+#define NSM_HELD_SURE 8u       /* records with locks that a host may have whatever others have */
+#define NSM_HELD_RESERVE 2048u /* of NSM_HOSTS_MAX, records that are kept for hosts with so few */
+#define NSM_RETRY_SECONDS 5u   /* between two attempts to write the records */
 
 /* How far a host of the run before is told that the server has restarted. */
 enum nsm_telling { NSM_TOLD, NSM_TELL, NSM_BEING_TOLD };
 
+#define NSM_TELL_QUEUES 7u /* by attempts to tell the host; those with more are in the last one */
+
+struct nsm_host;
+TAILQ_HEAD(nsm_host_queue, nsm_host);
+
 /* Under nsm.lock, but for what never changes: address and name. */
 struct nsm_host {
 	LIST_ENTRY(nsm_host) link;
+	struct rn_share_item place;
+	struct rn_shares *in; /* nsm.held or nsm.idle; NULL: neither */
+	TAILQ_ENTRY(nsm_host) due;
+	struct nsm_host_queue *queue; /* that it waits in for the messenger; NULL: none */
 	struct rpc_address addr, local;
 	uint32_t refs;
+	bool had_lock;	     /* it has got a lock, in this run or the one before */
+	bool by_datagram;    /* no call of its has come over a connection */
 	uint64_t generation; /* of the table, when the host was added */
 	uint64_t idle_ns;    /* when the last reference was put */
 	bool former;	     /* on record in the run before, and not restarted since */
@@ -39,6 +55,30 @@ struct nsm_host {
 	uint8_t name[];
 };
 LIST_HEAD(nsm_host_list, nsm_host);
+
+/*
+ * Anybody can write another's address on a datagram. So a host that is known by datagrams alone is asked, which is not
+ * written down: its rpcbind is called with an xid that only who receives the call can know. Cells are found by a keyed
+ * hash, and hosts that share one push each other out, which costs another question.
+ */
+#define NSM_PROOF_CELLS 1024u
+struct nsm_asked {
+	struct rpc_address addr;
+	uint64_t begun_ns;	/* first question; 0: the cell is empty */
+	uint64_t wait_until_ns; /* calls wait for the answer until then */
+	unsigned questions;
+};
+struct nsm_answered {
+	struct rpc_address addr;
+	uint64_t until_ns;
+};
+struct nsm_proofs {
+	struct nsm_asked asked[NSM_PROOF_CELLS];
+	struct nsm_answered answered[NSM_PROOF_CELLS];
+	uint64_t span_ns;
+	unsigned waiting; /* questions for whose answers calls wait, in this span */
+	uint64_t silent;  /* calls refused as their host did not answer */
+};
 
 #define NSM_LANE_BUCKETS 256u
 
@@ -57,7 +97,13 @@ struct nsm {
 	pthread_cond_t changed;
 	uint8_t key[16];
 	struct nsm_host_list bucket[NSM_BUCKETS];
+	/* All hosts together are NSM_HOSTS_MAX. Those with references and those of the run before may have locks, and
+	 * make room for nobody. */
+	struct rn_shares held, idle;
 	unsigned nhosts, nformer;
+	struct nsm_host_queue tell_queue[NSM_TELL_QUEUES],
+		rebooted; /* each by the time when it is due */
+	struct nsm_proofs proofs;
 	uint64_t generation, saved; /* number of changes of the table, and of those on disk */
 	bool failing;		    /* the records cannot be written */
 	bool tell, stop;
@@ -79,11 +125,12 @@ struct nsm {
 	unsigned nwaiting;
 	uint64_t tell_until_ns; /* when hosts that cannot be reached are given up */
 	uint64_t looked_ns;	/* last look at the idle hosts */
-	struct rn_log_limit refusals;
+	struct rn_log_limit refusals, silences;
 };
 
 /* hosts.c */
 
+void nsm_hosts_init(struct nsm *n);
 /* For nsm_text_read: a host of the run before. */
 int nsm_host_restore(void *nsm, const struct nsm_peer *peer);
 struct nsm_host_list *nsm_bucket(struct nsm *n, const struct rpc_address *addr);
@@ -96,6 +143,15 @@ unsigned nsm_host_rebooted(struct nsm *n, const struct nsm_peer *who, uint32_t s
  * locks for long. */
 void nsm_hosts_retire(struct nsm *n, uint64_t now);
 void nsm_hosts_free(struct nsm *n);
+/* The same as the public ones, under the lock. */
+void nsm_host_hold_locked(struct nsm *n, struct nsm_host *h);
+void nsm_host_drop_locked(struct nsm *n, struct nsm_host *h);
+/* Under the lock: puts a host, which is in no queue, into one for the messenger, as the last or the first. */
+void nsm_host_enqueue(struct nsm_host *h, struct nsm_host_queue *q, bool first);
+void nsm_host_dequeue(struct nsm_host *h); /* if it is in one */
+struct nsm_host_queue *nsm_tell_queue(struct nsm *n, const struct nsm_host *h);
+/* Writes lines into the log that are due about hosts that found no room. */
+void nsm_hosts_log(struct nsm *n, uint64_t now);
 
 /* writer.c */
 
@@ -111,6 +167,15 @@ void nsm_jobs_cancel(struct nsm *n);
 /* messenger.c */
 void *nsm_messenger_main(void *nsm);
 void nsm_wake(struct nsm *n); /* the messenger looks at what is due */
+
+/* prove.c: whether hosts are where their datagrams say. Under the lock.
+ * 0: the host has answered; it is asked, if *ask is set by the caller now, and -EAGAIN: the call waits;
+ * -EINPROGRESS: it does not; -EHOSTDOWN: the host does not answer. */
+int nsm_prove(struct nsm *n, const struct rpc_address *addr, uint64_t now, bool *ask);
+/* Sends the question, without the lock. */
+void nsm_prove_ask(struct nsm *n, const struct nsm_peer *peer);
+/* True if the reply is the answer to a question; takes note of it. */
+bool nsm_prove_reply(struct nsm *n, const struct nsm_datagram *d);
 
 /* answer.c: a call that has come by UDP. Returns the length of the reply in out, or 0: none. */
 size_t nsm_answer(struct nsm *n, const struct nsm_datagram *d, uint8_t *out, size_t size);

@@ -61,11 +61,12 @@ void nsm_text_put_address(struct nsm_text *t, const struct rpc_address *a)
 
 void nsm_text_put_bytes(struct nsm_text *t, const uint8_t *bytes, uint32_t len)
 {
-	char hex[3];
+	static const char digits[] = "0123456789abcdef";
 
 	nsm_text_put(t, " x", 2);
 	for (uint32_t i = 0; i < len; i++) {
-		snprintf(hex, sizeof(hex), "%02x", bytes[i]);
+		const char hex[2] = { digits[bytes[i] >> 4], digits[bytes[i] & 15] };
+
 		nsm_text_put(t, hex, 2);
 	}
 }
@@ -185,7 +186,7 @@ int nsm_text_read(const char *data, size_t len, uint32_t *state,
 	    !nsm_read_number(text, state))
 		return -EINVAL;
 	for (; nsm_read_line(&r) && (text = nsm_behind(r.line, "host")); hosts++) {
-		rc = hosts < NSM_HOSTS_MAX ? read_host(text, each, ctx) : -EINVAL;
+		rc = read_host(text, each, ctx);
 		if (rc)
 			return rc;
 	}

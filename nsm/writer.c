@@ -144,7 +144,6 @@ int nsm_records_begin(struct nsm *n)
 		       rc == -EINVAL && !moved ? ", and was renamed to " NSM_RECORDS_NAME ".damaged"
 					       : "");
 		nsm_hosts_free(n);
-		n->nhosts = n->nformer = 0;
 		/* Not one that clients know from before, as far as can be. */
 		last = (uint32_t)(rn_wall_ns() / RN_NS_PER_SECOND) & INT32_MAX;
 	}

@@ -39,8 +39,10 @@ struct rpc_client {
 	struct rpc_clients *all;
 	LIST_ENTRY(rpc_client) link; /* under the table's lock */
 	_Atomic unsigned conns;	     /* references; changed under the table's lock */
-	unsigned dialed;	     /* connections that the server has made to it; TCP's */
-	unsigned datagrams;	     /* calls under way over UDP; UDP's */
+	_Atomic bool
+		connected;  /* a call has come over a connection: it is where its address says */
+	unsigned dialed;    /* connections that the server has made to it; TCP's */
+	unsigned datagrams; /* calls under way over UDP; UDP's */
 
 	/* Memory that the client holds. Two accounts, because a request may wait for payload: with
 	 * one, a client could use all of it for requests that then wait for each other. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "rpc/client.h"
 
 #define BUCKETS 1024u
 #define PIECE 16u /* connections copied under one hold of the lock */
@@ -59,6 +60,13 @@ void rpc_conns_leave(struct rpc_conn *conn)
 	TAILQ_REMOVE(&conns->bucket[conn->id % BUCKETS], conn, of_conns);
 	pthread_mutex_unlock(&conns->lock);
 	conn->conns = NULL;
+}
+
+/* Anybody may send datagrams in the name of the client. */
+void rpc_conn_heard(struct rpc_conn *conn)
+{
+	if (conn->client && !conn->ops->datagrams)
+		atomic_store_explicit(&conn->client->connected, true, memory_order_relaxed);
 }
 
 static uint64_t load(_Atomic uint64_t *n)

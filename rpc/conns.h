@@ -22,6 +22,9 @@ void rpc_conns_enter(struct rpc_conns *conns, struct rpc_conn *conn);
 /* Removes the connection, if it was added. Any thread. */
 void rpc_conns_leave(struct rpc_conn *conn);
 
+/* The first call has come over the connection. */
+void rpc_conn_heard(struct rpc_conn *conn);
+
 static inline void rpc_tally(_Atomic uint64_t *n, uint64_t add)
 {
 	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + add,
@@ -33,6 +36,8 @@ static inline void rpc_conn_begin(struct rpc_conn *conn, struct rpc_request *req
 {
 	struct rpc_conn_tally *n = &conn->tally;
 
+	if (atomic_load_explicit(&n->calls, memory_order_relaxed) == 0)
+		rpc_conn_heard(conn);
 	TAILQ_INSERT_TAIL(&conn->under_way, req, under_way);
 	rpc_tally(&n->calls, 1);
 	atomic_store_explicit(&n->called_ns, req->arrived_ns, memory_order_relaxed);

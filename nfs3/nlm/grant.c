@@ -49,6 +49,8 @@ struct nlm_grant {
 	struct rpc_conn_ops conn_ops;
 	struct rpc_conn conn; /* the caller's ends */
 	struct rpc_address addr;
+	struct nsm_host
+		*host; /* a reference, so that the record is there when the lock is free; or NULL */
 	struct rpc_cred cred;
 	struct rpc_server *rpc;
 	uint32_t export_id;
@@ -123,6 +125,7 @@ static void put(struct nlm_grant *g)
 	put_file(g);
 	rpc_client_put(g->conn.client);
 	rpc_principal_put(g->cred.principal);
+	nsm_host_drop(t->server->cfg.nsm, g->host);
 	free(g);
 }
 
@@ -150,7 +153,9 @@ static void ignore_conn(struct rpc_conn *conn)
 
 static void copy_conn(struct nlm_grant *g, const struct rpc_conn *from)
 {
-	g->conn_ops = (struct rpc_conn_ops){ .netid = from->ops->netid, .destroy = ignore_conn };
+	g->conn_ops = (struct rpc_conn_ops){ .netid = from->ops->netid,
+					     .datagrams = from->ops->datagrams,
+					     .destroy = ignore_conn };
 	g->conn.ops = &g->conn_ops;
 	g->conn.peer = from->peer;
 	g->conn.local = from->local;
@@ -281,6 +286,10 @@ void nlm_grant_wait(struct nfs3_op *op, const struct nlm_lock_args *a, struct nl
 
 	if (r->waiter && op->server->cfg.nsm && op->req->server->background)
 		g = grant_new(op, a);
+	if (g && o->host) {
+		nsm_host_hold(op->server->cfg.nsm, o->host);
+		g->host = o->host;
+	}
 	if (g && why->by_local) {
 		retry_later(g, r->waiter, why->grant);
 		g = NULL;

@@ -11,6 +11,7 @@
 #include "nfs3/procs.h"
 #include "nfs3/server.h"
 #include "nsm/nsm.h"
+#include "rpc/client.h"
 
 static enum rpc_run answer(struct nfs3_op *op, const struct nlm_bytes *cookie, enum nlm4_stat stat,
 			   int rc)
@@ -149,6 +150,7 @@ int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, struct nsm_ho
 {
 	const struct rpc_conn *conn = op->req->conn;
 	struct nsm_peer peer = { .name = a->caller.data, .name_len = a->caller.len };
+	unsigned flags = a->reclaim ? NSM_RECLAIM : 0;
 	int rc;
 
 	*host = NULL;
@@ -156,15 +158,16 @@ int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, struct nsm_ho
 		return 0;
 	rpc_address_of(&conn->peer, &peer.addr);
 	rpc_address_of(&conn->local, &peer.local);
-	rc = nsm_host_get(op->server->cfg.nsm, &peer, host);
+	if (conn->ops->datagrams)
+		flags |= NSM_BY_DATAGRAM;
+	if (conn->client && atomic_load(&conn->client->connected))
+		flags |= NSM_CONNECTED;
+	rc = nsm_host_get(op->server->cfg.nsm, &peer, flags, host);
 	if (rc == -EAGAIN)
 		return op->req->must_answer ? -VFS_ELEASE : -NFS3_EWAIT;
-	if (rc == 0 && a->reclaim && !nsm_host_is_former(op->server->cfg.nsm, *host)) {
-		nsm_host_put(op->server->cfg.nsm, *host);
-		*host = NULL;
-		rc = -VFS_EDENIED;
-	}
-	return rc;
+	if (rc == -EINPROGRESS)
+		return -VFS_ELEASE;
+	return rc == -EPERM ? -VFS_EDENIED : rc;
 }
 
 /* g: the lock is for a grant; NULL: for the call itself. */
@@ -181,8 +184,7 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		return rc;
 	rc = nlm_owner_enter(owners_of(op), op, key, true, &o);
 	if (rc != 0) {
-		if (host)
-			nsm_host_put(op->server->cfg.nsm, host);
+		nsm_host_drop(op->server->cfg.nsm, host);
 		return rc;
 	}
 	nlm_owner_monitor(owners_of(op), o, host, a->state);

@@ -71,8 +71,7 @@ static int share_file(struct nfs3_op *op, const struct nlm_share_args *a,
 		return rc;
 	rc = nlm_owner_enter(owners, op, key, true, &s.owner);
 	if (rc != 0) {
-		if (host)
-			nsm_host_put(op->server->cfg.nsm, host);
+		nsm_host_drop(op->server->cfg.nsm, host);
 		return rc;
 	}
 	nlm_owner_monitor(owners, s.owner, host,

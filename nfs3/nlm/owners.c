@@ -86,8 +86,10 @@ static void unlink_owner(struct nlm_owners *t, struct nlm_owner *o)
 	charge(t, o, 0);
 	nlm_room_change(&t->room, &o->addr, 0, size_of(o));
 	pthread_mutex_unlock(&t->lock);
-	if (o->host)
+	if (o->host && o->held)
 		nsm_host_put(t->nsm, o->host);
+	else if (o->host)
+		nsm_host_drop(t->nsm, o->host);
 	o->host = NULL;
 	nlm_grants_settle(o, 0, 0);
 	vfs_lock_owner_end(&o->locks);
@@ -284,6 +286,7 @@ void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o)
 	if (o->linked && !holds(o)) {
 		unlink_owner(t, o);
 	} else if (o->linked) {
+		o->held = true;
 		pthread_mutex_lock(&t->lock);
 		charge(t, o, o->locks.count);
 		pthread_mutex_unlock(&t->lock);
@@ -298,7 +301,7 @@ void nlm_owner_monitor(struct nlm_owners *t, struct nlm_owner *o, struct nsm_hos
 	if (!host)
 		return;
 	if (o->host)
-		nsm_host_put(t->nsm, host);
+		nsm_host_drop(t->nsm, host);
 	else
 		o->host = host;
 	o->state = state;

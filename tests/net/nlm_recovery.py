@@ -69,7 +69,9 @@ class FakeHost:
         if self.left[which]:
             self.left[which] -= 1
             return
-        if which == 0 and (prog, vers, proc) == (PMAP, 2, 3):
+        if which == 0 and (prog, vers, proc) == (PMAP, 2, 0):  # is the host there?
+            result = b""
+        elif which == 0 and (prog, vers, proc) == (PMAP, 2, 3):
             asked = tuple(x.u32() for _ in range(3))
             result = u32(self.monitor.getsockname()[1] if asked in self.programs else 0)
         elif which == 1 and (prog, vers, proc) == (NSM, 1, SM_NOTIFY):

@@ -65,6 +65,28 @@ static struct nsm_peer peer(uint8_t host, const char *name)
 	return p;
 }
 
+/* A host by its number, at an IPv4 address of its own. */
+static struct nsm_peer numbered(unsigned i, const char *name)
+{
+	struct nsm_peer p = peer(0, name);
+
+	p.addr.bytes[13] = (uint8_t)(1 + (i >> 16));
+	p.addr.bytes[14] = (uint8_t)(i >> 8);
+	p.addr.bytes[15] = (uint8_t)i;
+	return p;
+}
+
+/* An address of one IPv6 /64. */
+static struct nsm_peer of_network(unsigned i, const char *name)
+{
+	struct nsm_peer p = peer(0, name);
+
+	p.addr = (struct rpc_address){
+		.bytes = { 0x20, 1, 0x0d, 0xb8, [14] = (uint8_t)(i >> 8), [15] = (uint8_t)i }
+	};
+	return p;
+}
+
 static struct nsm *start(void)
 {
 	const struct nsm_config cfg = { .state_dir = dir, .recorded = on_recorded };
@@ -81,7 +103,7 @@ static int get(struct nsm *n, const struct nsm_peer *p, struct nsm_host **h)
 {
 	int rc;
 
-	while ((rc = nsm_host_get(n, p, h)) == -EAGAIN)
+	while ((rc = nsm_host_get(n, p, 0, h)) == -EAGAIN)
 		usleep(1000);
 	return rc;
 }
@@ -199,18 +221,40 @@ Test(nsm, damaged_records_are_refused)
 	nsm_text_free(&t);
 }
 
-Test(nsm, too_many_records_are_refused)
+/* A file of a server that had room for more. */
+Test(nsm, all_records_are_read)
 {
-	const struct nsm_peer host = peer(2, "x");
+	const unsigned many = NSM_HOSTS_MAX + 1000;
 	struct nsm_text t = { .data = NULL };
-	uint32_t state;
+	struct nsm_host *h;
+	struct nsm *n;
 
 	nsm_text_begin(&t, 1);
-	for (unsigned i = 0; i <= NSM_HOSTS_MAX; i++)
+	for (unsigned i = 0; i < many; i++) {
+		const struct nsm_peer host = numbered(i, "x");
+
 		nsm_text_add(&t, &host);
-	nsm_text_end(&t, NSM_HOSTS_MAX + 1);
-	cr_expect_eq(nsm_text_read(t.data, t.len, &state, nothing, NULL), -EINVAL);
+	}
+	nsm_text_end(&t, many);
+	cr_assert_eq(nsm_records_save(dir, NSM_RECORDS_NAME, &t), 0);
 	nsm_text_free(&t);
+	n = start();
+	cr_assert_eq(nsm_former_hosts(n), many);
+	for (unsigned i = 0; i < many; i++) {
+		const struct nsm_peer host = numbered(i, "x");
+
+		cr_assert_eq(nsm_host_get(n, &host, NSM_RECLAIM | NSM_BY_DATAGRAM, &h), 0, "%u", i);
+		if (i % 2)
+			nsm_host_put(n, h);
+	}
+	const struct nsm_peer stranger = numbered(many, "x");
+
+	cr_expect_eq(nsm_host_get(n, &stranger, NSM_RECLAIM, &h), -EPERM);
+	cr_expect_eq(n->nhosts, many, "who may not reclaim is not put on record");
+	nsm_hosts_retire(n, rn_now_ns());
+	cr_expect_leq(n->nhosts, (unsigned)NSM_HOSTS_MAX, "room is made once grace is over");
+	cr_expect_geq(n->held.used, many / 2, "but not of those with locks");
+	nsm_free(n);
 }
 
 static bool same(const char *a, const char *b)
@@ -244,7 +288,7 @@ Test(nsm, a_host_is_on_disk_before_it_may_lock)
 	uint32_t state;
 	char path[128];
 
-	cr_expect_eq(nsm_host_get(n, &p, &h), -EAGAIN);
+	cr_expect_eq(nsm_host_get(n, &p, 0, &h), -EAGAIN);
 	cr_assert_eq(get(n, &p, &h), 0);
 	cr_assert_eq(nsm_records_load(dir, NSM_RECORDS_NAME, &t), 0);
 	cr_assert_eq(nsm_text_read(t.data, t.len, &state, see, &s), 0);
@@ -260,7 +304,7 @@ Test(nsm, a_host_is_on_disk_before_it_may_lock)
 	n = start();
 	cr_expect_eq(nsm_former_hosts(n), 1u);
 	cr_expect_eq(n->state, 3u);
-	cr_assert_eq(nsm_host_get(n, &p, &h), 0, "a host of before is on record");
+	cr_assert_eq(nsm_host_get(n, &p, 0, &h), 0, "a host of before is on record");
 	cr_expect(nsm_host_is_former(n, h));
 	nsm_host_put(n, h);
 	nsm_free(n);
@@ -275,32 +319,214 @@ Test(nsm, a_host_that_calls_another_address_is_recorded_anew)
 	cr_assert_eq(get(n, &p, &h), 0);
 	nsm_host_put(n, h);
 	p.local.bytes[15] = 99;
-	cr_expect_eq(nsm_host_get(n, &p, &h), -EAGAIN);
+	cr_expect_eq(nsm_host_get(n, &p, 0, &h), -EAGAIN);
 	cr_assert_eq(get(n, &p, &h), 0);
 	cr_expect_eq(h->local.bytes[15], 99);
 	nsm_host_put(n, h);
 	nsm_free(n);
 }
 
+/* Nobody writes, so that no get has to wait. */
+static struct nsm *start_unwritten(void)
+{
+	struct nsm *n = start();
+
+	nsm_stop(n);
+	n->failing = true;
+	return n;
+}
+
+/* Names of the host, as many as it gets up to most. Puts each, if it is to keep no lock. */
+static unsigned fill(struct nsm *n, struct nsm_peer p, unsigned flags, unsigned most, bool keep)
+{
+	unsigned got = 0;
+
+	for (unsigned i = 0; i < most; i++) {
+		struct nsm_host *h;
+		char name[16];
+
+		snprintf(name, sizeof(name), "name %u", i);
+		p.name = (const uint8_t *)name;
+		p.name_len = (uint32_t)strlen(name);
+		if (nsm_host_get(n, &p, flags, &h))
+			continue;
+		got++;
+		if (!keep)
+			nsm_host_put(n, h);
+	}
+	return got;
+}
+
+/* A victim's locks, each on a name of its own. */
+static bool polite(struct nsm *n)
+{
+	const struct nsm_peer p = peer(200, "polite");
+
+	return fill(n, p, 0, NSM_HELD_SURE, true) == NSM_HELD_SURE;
+}
+
 Test(nsm, an_address_has_few_names)
 {
-	struct nsm_host *h[NSM_NAMES_MAX], *more;
-	struct nsm *n = start();
-	char name[16];
+	struct nsm *n = start_unwritten();
 
-	for (unsigned i = 0; i < NSM_NAMES_MAX; i++) {
-		const struct nsm_peer p = peer(2, name);
+	cr_expect_eq(fill(n, peer(2, ""), 0, NSM_NAMES_MAX + 6, true), NSM_NAMES_MAX);
+	cr_expect(polite(n), "another address has names of its own");
+	nsm_free(n);
+}
 
-		snprintf(name, sizeof(name), "name %02u", i);
-		cr_assert_eq(get(n, &(struct nsm_peer){ p.addr, p.local, p.name, 7 }, &h[i]), 0);
+/* Those without locks make room. */
+Test(nsm, an_address_of_many_names_without_locks_may_lock)
+{
+	struct nsm *n = start_unwritten();
+	struct nsm_stats s;
+
+	cr_expect_eq(fill(n, peer(2, ""), 0, NSM_NAMES_MAX + 6, false), NSM_NAMES_MAX + 6);
+	cr_expect_eq(n->nhosts, NSM_NAMES_MAX);
+	cr_expect_eq(fill(n, peer(2, ""), 0, NSM_NAMES_MAX, true), NSM_NAMES_MAX);
+	nsm_stats(n, &s);
+	cr_expect(s.made_room >= 6 && s.with_locks == NSM_NAMES_MAX && s.without == 0);
+	nsm_free(n);
+}
+
+/* Anybody may send them in the host's name. */
+Test(nsm, names_by_datagrams_leave_room_for_those_by_connections)
+{
+	const unsigned by = NSM_BY_DATAGRAM | NSM_CONNECTED;
+	struct nsm_host *h;
+	struct nsm_peer p = peer(2, "itself");
+	struct nsm *n = start_unwritten();
+
+	cr_expect_eq(fill(n, p, by, 70, true), NSM_DATAGRAM_NAMES);
+	cr_assert_eq(nsm_host_get(n, &p, NSM_CONNECTED, &h), 0);
+	nsm_host_put(n, h);
+	cr_expect_eq(nsm_host_get(n, &p, by, &h), 0, "it is on record");
+	nsm_free(n);
+}
+
+/* 128 addresses of an IPv6 network, each with as many names as it may have. */
+static unsigned fill_by_network(struct nsm *n, bool keep)
+{
+	unsigned got = 0;
+
+	for (unsigned i = 0; i < 128; i++)
+		got += fill(n, of_network(i, ""), 0, NSM_NAMES_MAX, keep);
+	return got;
+}
+
+Test(nsm, a_network_cannot_take_all_records)
+{
+	struct nsm *n = start_unwritten();
+	struct nsm_stats s;
+
+	cr_expect_eq(fill_by_network(n, true), (NSM_HOSTS_MAX - NSM_HELD_RESERVE) / 2);
+	cr_expect(polite(n));
+	nsm_stats(n, &s);
+	cr_expect(s.refused > 0 && s.made_room == 0);
+	nsm_free(n);
+}
+
+Test(nsm, a_network_without_locks_makes_room)
+{
+	struct nsm *n = start_unwritten();
+	struct nsm_stats s;
+
+	cr_expect_eq(fill_by_network(n, false), NSM_HOSTS_MAX);
+	cr_expect(polite(n));
+	cr_expect_eq(n->nhosts, NSM_HOSTS_MAX);
+	nsm_stats(n, &s);
+	cr_expect(s.refused == 0 && s.made_room == NSM_HELD_SURE);
+	nsm_free(n);
+}
+
+Test(nsm, many_hosts_leave_room_for_others)
+{
+	for (unsigned keep = 0; keep < 2; keep++) {
+		struct nsm *n = start_unwritten();
+
+		for (unsigned i = 0; i < 200; i++)
+			fill(n, numbered(i, ""), 0, NSM_NAMES_MAX, keep);
+		cr_expect(polite(n), "%s", keep ? "with locks" : "without");
+		cr_expect_leq(n->nhosts, (unsigned)NSM_HOSTS_MAX);
+		nsm_free(n);
 	}
-	const struct nsm_peer next = peer(2, "one more"), other = peer(3, "one more");
+}
 
-	cr_expect_eq(get(n, &next, &more), -ENOLCK);
-	cr_assert_eq(get(n, &other, &more), 0, "another address has names of its own");
-	nsm_host_put(n, more);
-	for (unsigned i = 0; i < NSM_NAMES_MAX; i++)
-		nsm_host_put(n, h[i]);
+/* In the name of hosts that do not answer. */
+Test(nsm, datagrams_record_nobody)
+{
+	struct nsm *n = start_unwritten();
+	unsigned waiting = 0;
+	bool ask = false;
+
+	for (unsigned i = 0; i < NSM_HOSTS_MAX + 256; i++) {
+		const struct nsm_peer p = numbered(i, "forged");
+		struct nsm_host *h;
+
+		const int rc = nsm_host_get(n, &p, NSM_BY_DATAGRAM, &h);
+
+		cr_assert(rc == -EAGAIN || rc == -EINPROGRESS);
+		waiting += rc == -EAGAIN;
+	}
+	cr_expect_eq(n->nhosts, 0u);
+	cr_expect_lt(waiting, 1000u, "few wait");
+	cr_expect(polite(n));
+	const struct nsm_peer p = numbered(0, "forged");
+	const uint64_t now = rn_now_ns();
+
+	/* The first call was a while ago, and each has another question sent. */
+	for (unsigned i = 0; i < 3; i++)
+		cr_expect_neq(nsm_prove(n, &p.addr, now + i * RN_NS_PER_SECOND, &ask), 0);
+	cr_expect_eq(nsm_prove(n, &p.addr, now + 5 * RN_NS_PER_SECOND, &ask), -EHOSTDOWN);
+	nsm_free(n);
+}
+
+Test(nsm, a_silent_host_is_asked_three_times)
+{
+	struct nsm *n = start_unwritten();
+	const struct nsm_peer p = peer(2, "");
+	unsigned questions = 0;
+
+	for (unsigned ms = 0; ms < 59000; ms += 50) {
+		bool ask = false, waits;
+		const int rc = nsm_prove(n, &p.addr, (1000 + ms) * RN_NS_PER_MS, &ask);
+
+		/* 300 ms behind each question */
+		waits = ms < 300 || (ms >= 500 && ms < 800) || (ms >= 1500 && ms < 1800);
+		cr_expect_eq(rc,
+			     ms > 4000 ? -EHOSTDOWN
+			     : waits   ? -EAGAIN
+				       : -EINPROGRESS,
+			     "%u ms", ms);
+		questions += ask;
+	}
+	cr_expect_eq(questions, 3u);
+	nsm_free(n);
+}
+
+/* The host was put on record before its lock was tried. */
+Test(nsm, a_host_that_gets_no_lock_is_not_on_record)
+{
+	const struct nsm_peer p = peer(2, "refused"), q = peer(3, "gone");
+	struct nsm *n = start();
+	struct nsm_host *h, *second;
+
+	cr_assert_eq(get(n, &p, &h), 0);
+	cr_assert_eq(get(n, &p, &second), 0);
+	nsm_host_drop(n, h);
+	cr_expect_eq(n->nhosts, 1u);
+	nsm_host_drop(n, second);
+	cr_expect_eq(n->nhosts, 0u);
+	cr_expect_eq(nsm_host_get(n, &q, 0, &h), -EAGAIN, "and does not come again");
+	nsm_hosts_retire(n, rn_now_ns() + (NSM_UNUSED_SECONDS + 1) * RN_NS_PER_SECOND);
+	cr_expect_eq(n->nhosts, 0u);
+	cr_assert_eq(get(n, &p, &h), 0);
+	nsm_host_put(n, h);
+	cr_assert_eq(get(n, &p, &h), 0);
+	nsm_host_drop(n, h);
+	cr_expect_eq(n->nhosts, 1u, "it has had one");
+	nsm_free(n);
+	n = start();
+	cr_expect_eq(nsm_former_hosts(n), 1u);
 	nsm_free(n);
 }
 
@@ -344,10 +570,10 @@ Test(nsm, grace_ends)
 	nsm_host_put(n, late);
 	nsm_free(n);
 	n = start();
-	cr_assert_eq(nsm_host_get(n, &p, &h), 0);
+	cr_assert_eq(nsm_host_get(n, &p, 0, &h), 0);
 	nsm_hosts_retire(n, rn_now_ns());
 	cr_expect(!nsm_host_is_former(n, h), "grace is over");
-	cr_expect_eq(nsm_host_get(n, &q, &late), -EAGAIN, "not on record any more");
+	cr_expect_eq(nsm_host_get(n, &q, 0, &late), -EAGAIN, "not on record any more");
 	cr_assert_eq(get(n, &q, &late), 0);
 	cr_expect(!nsm_host_is_former(n, late));
 	nsm_host_put(n, h);
@@ -370,7 +596,7 @@ Test(nsm, a_notice_is_about_one_host)
 	nsm_stop(n);	   /* the messenger takes no notice */
 	n->failing = true; /* nobody writes */
 	for (unsigned i = 0; i < 3; i++)
-		cr_assert_eq(nsm_host_get(n, all[i], &h[i]), 0);
+		cr_assert_eq(nsm_host_get(n, all[i], 0, &h[i]), 0);
 	const struct nsm_peer stranger = peer(4, "client.example"), unknown = peer(2, "clien"),
 			      by_short = peer(2, "CLIENT");
 
