@@ -16,6 +16,7 @@
 #define PAUSE_NS (5 * RN_NS_PER_SECOND) /* before a call is repeated */
 #define TRIES 180u			/* about 15 minutes, as sm-notify(8) */
 #define TRIES_LOCAL 12u
+#define CALLS 32u /* under way at a time, so that other calls have theirs; not of brief ones */
 
 bool nsm_get_my_id(struct xdr_in *x, struct nsm_my_id *out)
 {
@@ -199,6 +200,7 @@ unsigned nsm_monitor_rebooted(struct nsm *n, const struct rpc_address *addr, uin
 /* A call about a monitor, which may be forgotten meanwhile. */
 struct telling {
 	struct nsm *nsm;
+	bool brief;
 	uint64_t serial;
 	uint32_t state; /* that the lock manager is told of */
 };
@@ -212,6 +214,7 @@ static void told(void *ctx, int rc, struct xdr_in *results)
 	(void)results;
 	free(ctx);
 	pthread_mutex_lock(&n->lock);
+	n->monitor_calls -= !t.brief;
 	LIST_FOREACH (m, &n->monitors, link) {
 		if (m->serial == t.serial)
 			break;
@@ -249,50 +252,72 @@ static uint32_t put_args(const struct nsm *n, const struct nsm_monitor *m, uint8
 	return (uint32_t)x.used;
 }
 
+/* The first call to a host: silent ones hold up no others. */
+static bool is_brief(const struct nsm_monitor *m)
+{
+	return m->former && m->tries == 0;
+}
+
 /* Under the lock, which is given up meanwhile. */
 static void tell(struct nsm *n, struct nsm_monitor *m)
 {
 	struct nsm_callee to = { .peer = m->former ? m->addr : here,
 				 .prog = m->former ? NSM_PROGRAM : m->my.prog,
 				 .vers = m->former ? NSM_VERSION : m->my.vers,
-				 .proc = m->former ? SM_NOTIFY : m->my.proc };
+				 .proc = m->former ? SM_NOTIFY : m->my.proc,
+				 .brief = is_brief(m) };
 	struct telling *t = malloc(sizeof(*t));
 	uint8_t args[NSM_MY_NAME_MAX + 64];
 	const uint32_t len = put_args(n, m, args, sizeof(args));
-	int rc = -ENOMEM;
+	int rc;
 
+	if (!t) {
+		m->due_ns = rn_now_ns() + PAUSE_NS;
+		return;
+	}
 	m->tries++;
 	m->calling = true;
-	if (t)
-		*t = (struct telling){ n, m->serial, m->state };
+	n->monitor_calls += !to.brief;
+	*t = (struct telling){ n, to.brief, m->serial, m->state };
 	pthread_mutex_unlock(&n->lock);
-	if (t)
-		rc = nsm_call(&n->calls, &to, args, len,
-			      &(struct nsm_call_end){ .done = told, .ctx = t });
-	if (rc && t)
+	rc = nsm_call(&n->calls, &to, args, len, &(struct nsm_call_end){ .done = told, .ctx = t });
+	if (rc)
 		told(t, rc, NULL);
 	pthread_mutex_lock(&n->lock);
+}
+
+static bool has_room(const struct nsm *n, const struct nsm_monitor *m)
+{
+	return is_brief(m) ? n->calls.brief < NSM_BRIEF_MAX
+			   : n->monitor_calls < CALLS && n->calls.n < NSM_CALLS_MAX;
+}
+
+/* Under the lock. The one that has been due for longest and for which there is room, or NULL. *due: the time when the
+ * next one is. Hosts are told when the programs are registered. */
+static struct nsm_monitor *next(const struct nsm *n, uint64_t now, uint64_t *due)
+{
+	struct nsm_monitor *m, *first = NULL;
+
+	*due = UINT64_MAX;
+	LIST_FOREACH (m, &n->monitors, link) {
+		if (!m->due || m->calling || (m->former && !n->tell))
+			continue;
+		if (m->due_ns > now)
+			*due = rn_min(*due, m->due_ns);
+		else if (has_room(n, m) && (!first || m->due_ns < first->due_ns))
+			first = m;
+	}
+	return first;
 }
 
 uint64_t nsm_monitors_tick(struct nsm *n, uint64_t now)
 {
 	struct nsm_monitor *m;
-	uint64_t due = UINT64_MAX;
+	uint64_t due;
 
 	pthread_mutex_lock(&n->lock);
-	m = LIST_FIRST(&n->monitors);
-	while (m && n->calls.n < NSM_CALLS_MAX / 2) {
-		/* Hosts are told when the programs are registered. */
-		if (!m->due || m->calling || (m->former && !n->tell)) {
-			m = LIST_NEXT(m, link);
-		} else if (m->due_ns > now) {
-			due = rn_min(due, m->due_ns);
-			m = LIST_NEXT(m, link);
-		} else {
-			tell(n, m);
-			m = LIST_FIRST(&n->monitors);
-		}
-	}
+	while ((m = next(n, now, &due)) != NULL)
+		tell(n, m);
 	pthread_mutex_unlock(&n->lock);
 	return due;
 }

@@ -114,7 +114,7 @@ struct nsm {
 	unsigned njobs, nanswers;
 	uint32_t state; /* this server's number in this run */
 	struct nsm_monitor_list monitors;
-	unsigned nmonitors;
+	unsigned nmonitors, monitor_calls; /* calls under way about monitors, but for brief ones */
 	uint64_t last_serial;
 	uint64_t mon_generation, mon_saved; /* as generation and saved, of the monitors */
 	pthread_t writer, messenger;
