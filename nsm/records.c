@@ -15,6 +15,7 @@
 
 #define HEADER "ringnfs NLM hosts, format 1"
 #define FILE_MAX (24u << 20)
+#define RESERVE (64u << 10) /* of each file at least, bytes */
 
 uint32_t nsm_next_state(uint32_t last)
 {
@@ -230,6 +231,11 @@ int nsm_records_load(const char *dir, const char *name, struct nsm_text *out)
 	return rc;
 }
 
+static void reserve(int fd, size_t len)
+{
+	(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)rn_max(2 * len, (size_t)RESERVE));
+}
+
 static int write_all(int fd, const struct nsm_text *t)
 {
 	size_t at = 0;
@@ -241,7 +247,30 @@ static int write_all(int fd, const struct nsm_text *t)
 			return -errno;
 		at += n > 0 ? (size_t)n : 0;
 	}
+	/* What others may fill the disk with leaves that. Some file systems cannot reserve. */
+	if (ftruncate(fd, (off_t)t->len) < 0)
+		return -errno;
+	reserve(fd, t->len);
 	return fsync(fd) < 0 ? -errno : 0;
+}
+
+/* Exchanges both files, so that each keeps its blocks, and the next text has them on a full disk. */
+static int exchange(int dirfd, const char *tmp, const char *name)
+{
+	int fd;
+
+	if (renameat2(dirfd, tmp, dirfd, name, RENAME_EXCHANGE) == 0)
+		return 0;
+	if (errno != ENOENT && errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (renameat(dirfd, tmp, dirfd, name) < 0)
+		return -errno;
+	fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0) {
+		reserve(fd, 0);
+		close(fd);
+	}
+	return 0;
 }
 
 int nsm_records_save(const char *dir, const char *name, const struct nsm_text *t)
@@ -253,11 +282,13 @@ int nsm_records_save(const char *dir, const char *name, const struct nsm_text *t
 	if (dirfd < 0)
 		return dirfd;
 	snprintf(tmp, sizeof(tmp), "%s.new", name);
-	fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	rc = fd < 0 ? -errno : write_all(fd, t);
 	if (fd >= 0)
 		close(fd);
-	if (!rc && (renameat(dirfd, tmp, dirfd, name) < 0 || fsync(dirfd) < 0))
+	if (!rc)
+		rc = exchange(dirfd, tmp, name);
+	if (!rc && fsync(dirfd) < 0)
 		rc = -errno;
 	close(dirfd);
 	return rc;

@@ -41,7 +41,8 @@ int nsm_text_read(const char *data, size_t len, uint32_t *state,
 
 /* Reads a file. 0 and a text to be freed; -ENOENT; other -errno. */
 int nsm_records_load(const char *dir, const char *name, struct nsm_text *out);
-/* Replaces a file, durably. 0 or -errno. */
+/* Replaces a file, durably. Beside it stays a file NAME.new, the text before, with blocks for the next one. 0 or
+ * -errno. */
 int nsm_records_save(const char *dir, const char *name, const struct nsm_text *t);
 /* Moves a damaged file aside. 0 or -errno. */
 int nsm_records_set_aside(const char *dir, const char *name);

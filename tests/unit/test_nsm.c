@@ -47,6 +47,8 @@ static void remove_dir(void)
 
 	snprintf(path, sizeof(path), "%s/" NSM_RECORDS_NAME, dir);
 	unlink(path);
+	snprintf(path, sizeof(path), "%s/" NSM_RECORDS_NAME ".new", dir);
+	unlink(path);
 	snprintf(path, sizeof(path), "%s/" NSM_RECORDS_NAME ".damaged", dir);
 	unlink(path);
 	cr_expect_eq(rmdir(dir), 0, "something else is left in %s", dir);
