@@ -70,7 +70,7 @@ static void print_grace(const json_t *st)
 static void print_records(const json_t *st)
 {
 	if (json_is_true(json_object_get(json_object_get(st, "records"), "failing")))
-		printf("records      of NFSv4 clients cannot be written: after a restart they "
+		printf("records      of clients cannot be written: after a restart they "
 		       "would "
 		       "not get their locks back; the log says why\n");
 }

@@ -13,6 +13,7 @@
 #include "lib/payload.h"
 #include "lib/pipe.h"
 #include "nfs4/nfs4_server.h"
+#include "nsm/nsm.h"
 #include "rpc/drc.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
@@ -21,7 +22,7 @@
 
 struct gss;
 
-/* Borrowed pointers. nfs4, tcp, udp, rdma and gss may be NULL: not served. */
+/* Borrowed pointers. nfs4, nsm, tcp, udp, rdma and gss may be NULL: not served. */
 struct held_sources {
 	struct rn_budget *budget;
 	struct rn_payload_pool *pool;
@@ -30,6 +31,7 @@ struct held_sources {
 	struct workers *workers;
 	struct drc *drc;
 	struct nfs4_server *nfs4;
+	struct nsm *nsm;
 	struct rn_budget *nfs4_memory;
 	struct tcp_server *tcp;
 	struct udp_server *udp;

@@ -511,6 +511,7 @@ static struct held_sources held_sources(struct server *s)
 		.drc = s->programs.drc,
 		.gss = s->programs.gss,
 		.nfs4 = s->programs.nfs4,
+		.nsm = s->programs.nsm,
 		.nfs4_memory = &s->programs.nfs4_memory,
 		.tcp = s->tcp,
 		.udp = s->udp,

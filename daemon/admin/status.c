@@ -142,9 +142,14 @@ static void add_grace(json_t *to, const struct control_sources *from)
 
 static void add_records(json_t *to, const struct control_sources *from)
 {
-	const bool failing = from->held.nfs4 && nfs4_records_failing(from->held.nfs4);
+	json_t *records = add_object(to, "records");
+	struct nsm_stats nfs3 = { 0 };
+	bool failing = from->held.nfs4 && nfs4_records_failing(from->held.nfs4);
 
-	json_object_set_new(add_object(to, "records"), "failing", json_boolean(failing));
+	if (from->held.nsm)
+		nsm_stats(from->held.nsm, &nfs3);
+	failing |= nfs3.failing;
+	json_object_set_new(records, "failing", json_boolean(failing));
 }
 
 static void add_drain(json_t *to, const struct control_sources *from)

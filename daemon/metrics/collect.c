@@ -16,5 +16,6 @@ char *metrics_collect(const struct metrics_sources *from, enum metrics_format fo
 	metrics_threads(&m, from);
 	metrics_memory(&m, from);
 	metrics_nfs4(&m, from);
+	metrics_records(&m, from);
 	return metrics_end(&m, len);
 }

@@ -52,6 +52,8 @@ void metrics_process(struct metrics *m, const struct metrics_sources *from);
 void metrics_rdma(struct metrics *m, const struct metrics_sources *from);
 /* rdma_devices.c */
 void metrics_rdma_devices(struct metrics *m);
+/* records.c: records by which clients get their locks back after a restart */
+void metrics_records(struct metrics *m, const struct metrics_sources *from);
 /* threads.c */
 void metrics_threads(struct metrics *m, const struct metrics_sources *from);
 

@@ -61,18 +61,6 @@ static void put_grace(struct metrics *m, const struct metrics_sources *from)
 	metrics_value(m, from->settings->nfs4.lease_time, NULL);
 }
 
-static void put_records(struct metrics *m, const struct metrics_sources *from)
-{
-	static const struct metrics_family failing = {
-		"ringnfs_client_records_failing", METRICS_GAUGE, NULL,
-		"1 while records of NFSv4 clients cannot be written: after a restart they would "
-		"not get their locks back."
-	};
-
-	metrics_family(m, &failing);
-	metrics_value(m, nfs4_records_failing(from->held.nfs4), NULL);
-}
-
 static void put_copies(struct metrics *m, const struct nfs4_held *h)
 {
 	static const struct metrics_family begun = { "ringnfs_nfs4_copies", METRICS_COUNTER, NULL,
@@ -96,6 +84,5 @@ void metrics_nfs4(struct metrics *m, const struct metrics_sources *from)
 	put_clients(m, &h);
 	put_state(m, &h);
 	put_grace(m, from);
-	put_records(m, from);
 	put_copies(m, &h);
 }

@@ -12,6 +12,8 @@ import control
 import harness
 import mounts
 import nfs4client as n
+import nlm_recovery as nlm
+import rpcclient as r
 
 MIB = 1 << 20
 SETTINGS = {"nfs4.lease_time": 10, "nfs4.grace_time": 10}
@@ -96,7 +98,7 @@ def test_no_reserve(t):
         disk.fill()
         crash(d)
         t.equal("full: it is told", await_failing(d, True), True)
-        t.check("full: for people", "records      of NFSv4 clients cannot be written" in control.ctl("--socket", d.path, "status").stdout)
+        t.check("full: for people", "records      of clients cannot be written" in control.ctl("--socket", d.path, "status").stdout)
         reclaim(t, d, one, fh, "one")
         two, other = hold(t, d, "two")
         disk.free()
@@ -115,6 +117,11 @@ def test_reserve(t):
         one, fh = hold(t, d, "one")
         disk.fill()
         two, other = hold(t, d, "two")
+        three = nlm.Client(d, "127.0.0.2", b"three")
+        locked = three.conn.nfs(r.CREATE, r.create_args(d.root(three.conn, "x"), "three"))["fh"]
+        t.equal("a full disk: a lock of NFSv3", three.lock(locked), nlm.GRANTED)
+        with open(disk.path + "/nlm-hosts", encoding="ascii") as f:
+            t.check("a full disk: its host is on record", b"three".hex() in f.read())
         t.equal("a full disk: records are written", control.status_of(d)["records"], {"failing": False})
         crash(d)
         reclaim(t, d, one, fh, "one")

@@ -136,7 +136,7 @@ function showNotices(now) {
 	if (now && now.total("ringnfs_grace_active"))
 		notices.push(["warn", "Grace period: clients reclaim what they held before the restart; new opens and locks of others wait."]);
 	if (now && now.total("ringnfs_client_records_failing"))
-		notices.push(["bad", "Records of NFSv4 clients cannot be written: after a restart they would not get their locks back. The log says why."]);
+		notices.push(["bad", "Records of clients cannot be written: after a restart they would not get their locks back. The log says why."]);
 	if (stuck)
 		notices.push(["bad", `${count(stuck)} ${stuck === 1 ? "thread waits" : "threads wait"} for a file system that does not answer. The log names it.`]);
 	// An alert is read aloud when it changes, so it is left alone while it does not.
