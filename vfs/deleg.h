@@ -86,6 +86,7 @@ struct vfs_deleg {
 	 * one goes on in any case, so that the delegation should have been revoked by then. 0: it
 	 * waits until the delegation ends. */
 	_Atomic unsigned within_s;
+	bool late; /* recalled after a local process had changed the file, which waited for nothing */
 	bool leased;	  /* its file has a lease of the kernel, and with it a descriptor */
 	unsigned calling; /* calls of ops that are running */
 	bool has_news;	  /* given with news */
@@ -130,6 +131,10 @@ struct vfs_lease_room vfs_lease_room(const struct vfs *vfs);
  */
 void vfs_deleg_writer(struct vfs_ctx *ctx, struct vfs_node *n,
 		      void (*found)(void *arg, struct vfs_deleg *d), void *arg);
+
+/* True if ctx->client has a delegation of n that was recalled after a local process had changed the file. One atomic load while
+ * nobody has such a one. */
+bool vfs_deleg_is_late(struct vfs_ctx *ctx, const struct vfs_node *n);
 
 /*
  * True: clients may have delegations of an earlier run that they have not reclaimed yet, nobody knows

@@ -179,7 +179,7 @@ int vfs_deleg_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_deleg *d)
 	struct vfs_file *f;
 
 	d->file = NULL;
-	d->recalled = false;
+	d->recalled = d->late = false;
 	d->calling = 0;
 	d->told = 0;
 	if (rc == 0)
@@ -213,6 +213,8 @@ void vfs_deleg_end(struct vfs_deleg *d)
 		fd = vfs_lease_drop(f);
 	if (d->recalled)
 		vfs_deleg_quiet(f);
+	if (d->late)
+		atomic_fetch_sub(&f->vfs->files->delegs_late, 1);
 	freed = d->recalled && LIST_EMPTY(&f->delegs.recalled);
 	pin = vfs_file_release(f);
 	d->file = NULL;
@@ -270,6 +272,23 @@ void vfs_deleg_recall_unguarded(struct vfs *vfs)
 bool vfs_deleg_any(struct vfs *vfs)
 {
 	return atomic_load(&vfs->files->delegs) != 0 || atomic_load(&vfs->files->reclaiming);
+}
+
+bool vfs_deleg_is_late(struct vfs_ctx *ctx, const struct vfs_node *n)
+{
+	const struct vfs_deleg *d;
+	struct vfs_file *f;
+	bool late = false;
+
+	f = atomic_load(&ctx->vfs->files->delegs_late) ? vfs_file_find(n) : NULL;
+	if (!f)
+		return false;
+	pthread_mutex_lock(&f->lock);
+	LIST_FOREACH (d, &f->delegs.recalled, link)
+		late |= d->client == ctx->client && d->late;
+	pthread_mutex_unlock(&f->lock);
+	vfs_file_put(f);
+	return late;
 }
 
 void vfs_deleg_reclaiming(struct vfs *vfs, bool reclaiming)

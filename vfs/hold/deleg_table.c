@@ -55,11 +55,14 @@ void vfs_deleg_quiet(struct vfs_file *f)
 }
 
 /* Under f->lock, which is given up in between. */
-static void recall_one(struct vfs_file *f, struct vfs_deleg *d, unsigned within_s)
+static void recall_one(struct vfs_file *f, struct vfs_deleg *d, unsigned within_s, bool late)
 {
 	LIST_REMOVE(d, link);
 	LIST_INSERT_HEAD(&f->delegs.recalled, d, link);
 	d->recalled = true;
+	d->late = late;
+	if (late)
+		atomic_fetch_add(&f->vfs->files->delegs_late, 1);
 	d->calling++;
 	d->recalled_at = rn_now_coarse_seconds();
 	atomic_store(&d->within_s, within_s);
@@ -90,7 +93,7 @@ void vfs_deleg_recall(struct vfs_file *f, const struct vfs_file_use *u)
 	struct vfs_deleg *d;
 
 	while ((d = find(f, &f->delegs.given, u)) != NULL)
-		recall_one(f, d, u->within_s);
+		recall_one(f, d, u->within_s, u->made);
 	if (u->within_s > 0)
 		hasten(f, u->within_s);
 }
@@ -99,6 +102,6 @@ void vfs_deleg_ask_back(struct vfs_file *f, struct vfs_deleg *d)
 {
 	pthread_mutex_lock(&f->lock);
 	if (d->file == f && !d->recalled)
-		recall_one(f, d, 0);
+		recall_one(f, d, 0, false);
 	pthread_mutex_unlock(&f->lock);
 }

@@ -11,6 +11,7 @@ struct vfs_file_use {
 	enum vfs_deleg_use use;
 	unsigned
 		news; /* kinds of enum vfs_news: holders that take all of them are told later; 0: none */
+	bool made;	   /* it was made already */
 	unsigned within_s; /* vfs_deleg.within_s of those that are in its way */
 };
 

@@ -127,7 +127,7 @@ struct vfs_change_times {
 struct vfs_files {
 	struct vfs_file_shard shard[VFS_FILE_SHARDS];
 	_Atomic uint64_t files, shares, denying, locks, waiters, held, unheld;
-	_Atomic uint64_t delegs, delegs_writing;
+	_Atomic uint64_t delegs, delegs_writing, delegs_late;
 	_Atomic uint64_t leases, gates; /* a gate counts as a lease, too */
 	_Atomic uint64_t sweeps;	/* number of the last (vfs/hold/file_table.h) */
 	_Atomic bool reclaiming;	/* vfs_deleg_reclaiming() */

@@ -77,6 +77,7 @@ void vfs_leases_unwatch(struct vfs_leases *ls, const struct vfs_file *f, int fd)
 static void look_at(const struct vfs_leases *ls, struct vfs_file *f, bool changed)
 {
 	const struct vfs_file_use u = { .use = VFS_USE_WRITE,
+					.made = changed,
 					.within_s = changed ? 0 : ls->within_s };
 
 	pthread_mutex_lock(&f->lock);
