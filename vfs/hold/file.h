@@ -121,7 +121,7 @@ struct vfs_file_shard {
 struct vfs_change_times {
 	_Atomic int64_t since; /* no change under way has set an earlier ctime */
 	_Atomic int64_t
-		told; /* the last fresh ctime, of fine ones, that was told while no change was under way */
+		told; /* the latest ctime, of fine ones, that was told while no change was under way */
 };
 
 struct vfs_files {

@@ -51,8 +51,7 @@ bool vfs_file_change_unfinished(const struct vfs_mount *mnt, const struct vfs_fh
 
 		return ctime >= (ctime % SECOND ? since : since / SECOND * SECOND);
 	}
-	if (!mnt->changes && is_fresh(ctime, (int64_t)rn_wall_coarse_ns()) &&
-	    atomic_load(&t->told) != ctime)
+	if (!mnt->changes && ctime > atomic_load(&t->told))
 		atomic_store(&t->told, ctime);
 	return false;
 }
