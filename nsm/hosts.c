@@ -533,22 +533,25 @@ void nsm_stats(struct nsm *n, struct nsm_stats *out)
 		.made_room = n->idle.pushed_out,
 		.refused = n->held.refused,
 		.silent = n->proofs.silent,
-		.failing = n->failing,
+		.failing = n->failing || n->mon_failing,
 	};
 	pthread_mutex_unlock(&n->lock);
 }
 
-void nsm_hosts_log(struct nsm *n, uint64_t now)
+void nsm_log_shares(struct nsm *n, uint64_t now)
 {
-	struct rn_shares_line with, without;
-	bool tell_with, tell_without;
+	struct rn_shares_line with, without, answers;
+	bool tell_with, tell_without, tell_answers;
 
 	pthread_mutex_lock(&n->lock);
 	tell_with = rn_shares_line_due(&n->held, now, &with);
 	tell_without = rn_shares_line_due(&n->idle, now, &without);
+	tell_answers = rn_shares_line_due(&n->answers, now, &answers);
 	pthread_mutex_unlock(&n->lock);
 	if (tell_with)
 		rn_shares_tell(n->cfg.log, "records of NFSv3 clients with locks", &with);
 	if (tell_without)
 		rn_shares_tell(n->cfg.log, "records of NFSv3 clients without locks", &without);
+	if (tell_answers)
+		rn_shares_tell(n->cfg.log, "answers to NLM's messages", &answers);
 }

@@ -16,17 +16,19 @@
 #include "lib/util.h"
 #include "nsm/nsm_private.h"
 
-#define OF_ADDRESS 4u	    /* calls to one address at a time */
-#define OF_NETWORK 32u	    /* calls to an IPv6 /64 */
-#define LOOK_AT 64u	    /* calls of a lane that are looked at for one that may begin */
-#define ANSWERS_OF_HOST 16u /* that wait; the host sends its messages again */
+#define OF_ADDRESS 4u  /* calls to one address at a time */
+#define OF_NETWORK 32u /* calls to an IPv6 /64 */
+#define LOOK_AT 64u    /* calls of a lane that are looked at for one that may begin */
+#define ANSWERS_OF_HOST                                                                            \
+	16u /* that wait; older ones are dropped, as the host sends its messages again */
 #define ANSWERS_MAX 2048u
 #define JOBS_MAX 16384u /* with all others, whose callers have bounds of their own */
 
 struct nsm_lane;
 
 struct nsm_job {
-	TAILQ_ENTRY(nsm_job) link; /* of the lane, or of nsm.later */
+	TAILQ_ENTRY(nsm_job) link;  /* of the lane, or of nsm.later */
+	struct rn_share_item place; /* in nsm.answers, of an answer that waits */
 	struct nsm *nsm;
 	struct nsm_lane *lane; /* NULL: not due yet */
 	struct nsm_callee to;
@@ -43,7 +45,7 @@ struct nsm_lane {
 	bool is_ready; /* in nsm.ready: one of its calls may begin */
 	struct rn_host host;
 	struct nsm_job_list jobs;
-	unsigned active, answers; /* calls under way; answers among those that wait */
+	unsigned active; /* calls under way */
 };
 
 static struct nsm_lane_list *lanes_of(struct nsm *n, const struct rn_host *host)
@@ -106,8 +108,6 @@ static int enter(struct nsm *n, struct nsm_job *job)
 	if (!job->lane)
 		return -ENOMEM;
 	TAILQ_INSERT_TAIL(&job->lane->jobs, job, link);
-	job->lane->answers += job->to.answer;
-	n->nanswers += job->to.answer;
 	update(n, job->lane);
 	return 0;
 }
@@ -116,32 +116,50 @@ static int enter(struct nsm *n, struct nsm_job *job)
 static void leave(struct nsm *n, struct nsm_job *job)
 {
 	TAILQ_REMOVE(&job->lane->jobs, job, link);
-	job->lane->answers -= job->to.answer;
-	n->nanswers -= job->to.answer;
+	if (job->place.of)
+		rn_shares_remove(&n->answers, &job->place);
 }
 
-static bool has_room(struct nsm *n, const struct nsm_callee *to)
+void nsm_jobs_init(struct nsm *n)
 {
-	const struct nsm_lane *l = to->answer ? find(n, &to->peer) : NULL;
+	TAILQ_INIT(&n->ready);
+	TAILQ_INIT(&n->later);
+	rn_shares_init(&n->answers, ANSWERS_MAX, ANSWERS_OF_HOST);
+}
 
-	if (to->answer && n->nanswers >= ANSWERS_MAX)
-		return false;
-	return n->njobs < JOBS_MAX && (!l || l->answers < ANSWERS_OF_HOST);
+/* Under the lock. Answers that make room for this one are moved to *out. */
+static bool take_in(struct nsm *n, struct nsm_job *job, struct nsm_job_list *out)
+{
+	struct rn_share_item *old;
+	struct rn_host host;
+
+	rn_host_of_mapped(job->to.peer.bytes, job->to.peer.scope, &host);
+	while ((old = rn_shares_in_the_way(&n->answers, &host, true, 1)) != NULL) {
+		struct nsm_job *o = rn_container_of(old, struct nsm_job, place);
+
+		leave(n, o);
+		update(n, o->lane);
+		n->njobs--;
+		TAILQ_INSERT_TAIL(out, o, link);
+	}
+	return rn_shares_add(&n->answers, &host, true, &job->place, 1);
 }
 
 /* Under the lock. */
-static int add(struct nsm *n, struct nsm_job *job)
+static int add(struct nsm *n, struct nsm_job *job, struct nsm_job_list *out)
 {
 	int rc = 0;
 
 	if (n->stop || !n->messaging)
 		return -ENOTCONN;
-	if (!has_room(n, &job->to))
+	if (n->njobs >= JOBS_MAX || (job->to.answer && !take_in(n, job, out)))
 		return -EAGAIN;
 	if (job->to.delay_ns > 0)
 		TAILQ_INSERT_TAIL(&n->later, job, link);
 	else
 		rc = enter(n, job);
+	if (rc && job->place.of)
+		rn_shares_remove(&n->answers, &job->place);
 	n->njobs += rc == 0;
 	return rc;
 }
@@ -149,7 +167,8 @@ static int add(struct nsm *n, struct nsm_job *job)
 int nsm_submit(struct nsm *n, const struct nsm_callee *to, const uint8_t *args, uint32_t len,
 	       const struct nsm_call_end *end)
 {
-	struct nsm_job *job = calloc(1, sizeof(*job) + len);
+	struct nsm_job_list out = TAILQ_HEAD_INITIALIZER(out);
+	struct nsm_job *job = calloc(1, sizeof(*job) + len), *old;
 	int rc;
 
 	if (!job)
@@ -159,10 +178,16 @@ int nsm_submit(struct nsm *n, const struct nsm_callee *to, const uint8_t *args, 
 	job->end = *end;
 	job->due_ns = rn_now_ns() + to->delay_ns;
 	job->len = len;
-	memcpy(job->args, args, len);
+	if (len > 0)
+		memcpy(job->args, args, len);
 	pthread_mutex_lock(&n->lock);
-	rc = add(n, job);
+	rc = add(n, job, &out);
 	pthread_mutex_unlock(&n->lock);
+	while ((old = TAILQ_FIRST(&out)) != NULL) {
+		TAILQ_REMOVE(&out, old, link);
+		old->end.done(old->end.ctx, -ECANCELED, NULL);
+		free(old);
+	}
 	if (rc == 0)
 		nsm_wake(n);
 	else

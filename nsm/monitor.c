@@ -137,7 +137,7 @@ int nsm_monitor_add(struct nsm *n, const struct nsm_monitor *like)
 		memcpy(m->priv, like->priv, sizeof(m->priv));
 		m->generation = changed(n);
 	}
-	if (rc == 0 && m->generation > n->mon_saved && !n->failing)
+	if (rc == 0 && m->generation > n->mon_saved && !n->mon_failing)
 		rc = -EAGAIN;
 	pthread_mutex_unlock(&n->lock);
 	return rc;

@@ -226,7 +226,7 @@ uint64_t nsm_notify_tick(struct nsm *n, uint64_t now)
 			nsm_hosts_retire(n, now);
 		if (n->hooks.tick)
 			n->hooks.tick(n->hooks.ctx);
-		nsm_hosts_log(n, now);
+		nsm_log_shares(n, now);
 	}
 	return more ? now + BURST_NS : next_look(n, now);
 }

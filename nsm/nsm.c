@@ -26,8 +26,7 @@ int nsm_new(const struct nsm_config *cfg, struct nsm **out)
 	randombytes_buf(n->key, sizeof(n->key));
 	pthread_mutex_init(&n->lock, NULL);
 	nsm_hosts_init(n);
-	TAILQ_INIT(&n->ready);
-	TAILQ_INIT(&n->later);
+	nsm_jobs_init(n);
 	TAILQ_INIT(&n->waiting);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -105,6 +104,7 @@ void nsm_free(struct nsm *n)
 	nsm_hosts_free(n);
 	rn_shares_fini(&n->held);
 	rn_shares_fini(&n->idle);
+	rn_shares_fini(&n->answers);
 	nsm_monitors_free(&n->monitors);
 	if (n->wake >= 0)
 		close(n->wake);

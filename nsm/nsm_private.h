@@ -105,14 +105,16 @@ struct nsm {
 		rebooted; /* each by the time when it is due */
 	struct nsm_proofs proofs;
 	uint64_t generation, saved; /* number of changes of the table, and of those on disk */
-	bool failing;		    /* the records cannot be written */
+	/* The records of hosts, or of monitors, cannot be written. */
+	bool failing, mon_failing;
 	bool tell, stop;
 	/* Calls of others that wait for the messenger: jobs.c. */
 	struct nsm_lane_list lanes[NSM_LANE_BUCKETS];
 	struct nsm_ready_list ready;
 	struct nsm_job_list later;
-	unsigned njobs, nanswers;
-	uint32_t state; /* this server's number in this run */
+	unsigned njobs;
+	struct rn_shares answers; /* those that wait */
+	uint32_t state;		  /* this server's number in this run */
 	struct nsm_monitor_list monitors;
 	unsigned nmonitors, monitor_calls; /* calls under way about monitors, but for brief ones */
 	uint64_t last_serial;
@@ -150,8 +152,8 @@ void nsm_host_drop_locked(struct nsm *n, struct nsm_host *h);
 void nsm_host_enqueue(struct nsm_host *h, struct nsm_host_queue *q, bool first);
 void nsm_host_dequeue(struct nsm_host *h); /* if it is in one */
 struct nsm_host_queue *nsm_tell_queue(struct nsm *n, const struct nsm_host *h);
-/* Writes lines into the log that are due about hosts that found no room. */
-void nsm_hosts_log(struct nsm *n, uint64_t now);
+/* Writes lines into the log that are due about records and answers that found no room. */
+void nsm_log_shares(struct nsm *n, uint64_t now);
 
 /* writer.c */
 
@@ -159,7 +161,9 @@ void nsm_hosts_log(struct nsm *n, uint64_t now);
 int nsm_records_begin(struct nsm *n);
 void *nsm_writer_main(void *nsm);
 
-/* jobs.c: begins the calls that wait, as far as there is room; and ends them. Returns the time when one is
+/* jobs.c */
+void nsm_jobs_init(struct nsm *n);
+/* Begins the calls that wait, as far as there is room; and ends them. Returns the time when one is
  * due that was put off, ns. */
 uint64_t nsm_jobs_begin(struct nsm *n, uint64_t now);
 void nsm_jobs_cancel(struct nsm *n);

@@ -105,6 +105,20 @@ void nsm_prove_ask(struct nsm *n, const struct nsm_peer *peer)
 	nsm_send(&n->calls, &d);
 }
 
+/* False: it was known. */
+static bool note(struct nsm *n, const struct rpc_address *addr)
+{
+	struct nsm_answered *a = &n->proofs.answered[cell_of(n, addr)];
+	const uint64_t now = rn_now_ns();
+	bool known;
+
+	pthread_mutex_lock(&n->lock);
+	known = now < a->until_ns && rpc_address_equal(&a->addr, addr);
+	*a = (struct nsm_answered){ *addr, now + PROVED_NS };
+	pthread_mutex_unlock(&n->lock);
+	return !known;
+}
+
 /* Any reply will do, also one that the program is not there. */
 bool nsm_prove_reply(struct nsm *n, const struct nsm_datagram *d)
 {
@@ -117,10 +131,8 @@ bool nsm_prove_reply(struct nsm *n, const struct nsm_datagram *d)
 	xid = ntohl(xid);
 	if (xid != xid_of(n, &d->peer, period) && xid != xid_of(n, &d->peer, period - 1))
 		return false;
-	pthread_mutex_lock(&n->lock);
-	n->proofs.answered[cell_of(n, &d->peer)] =
-		(struct nsm_answered){ d->peer, rn_now_ns() + PROVED_NS };
-	pthread_mutex_unlock(&n->lock);
-	n->cfg.recorded(n->cfg.recorded_ctx);
+	/* The same answer again wakes no calls. */
+	if (note(n, &d->peer))
+		n->cfg.recorded(n->cfg.recorded_ctx);
 	return true;
 }

@@ -29,15 +29,15 @@ static void put_hosts(struct nsm *n, struct nsm_text *t)
 }
 
 /* Under the lock. The result of an attempt to write a file. */
-static void note(struct nsm *n, const char *name, int rc)
+static void note(struct nsm *n, const char *name, bool *failing, int rc)
 {
-	if (rc && !n->failing)
+	if (rc && !*failing)
 		rn_err(n->cfg.log,
 		       "the hosts that have locks cannot be recorded in %s/%s: %s; until they are, "
 		       "a "
 		       "restart loses the locks of NFSv3 clients",
 		       n->cfg.state_dir, name, strerror(-rc));
-	n->failing = rc != 0;
+	*failing = rc != 0;
 }
 
 /* Under the lock, which is given up meanwhile. */
@@ -52,7 +52,7 @@ static void save_hosts(struct nsm *n)
 	rc = nsm_records_save(n->cfg.state_dir, NSM_RECORDS_NAME, &t);
 	nsm_text_free(&t);
 	pthread_mutex_lock(&n->lock);
-	note(n, NSM_RECORDS_NAME, rc);
+	note(n, NSM_RECORDS_NAME, &n->failing, rc);
 	if (!rc)
 		n->saved = generation;
 }
@@ -69,7 +69,7 @@ static void save_monitors(struct nsm *n)
 	rc = nsm_records_save(n->cfg.state_dir, NSM_MONITORS_NAME, &t);
 	nsm_text_free(&t);
 	pthread_mutex_lock(&n->lock);
-	note(n, NSM_MONITORS_NAME, rc);
+	note(n, NSM_MONITORS_NAME, &n->mon_failing, rc);
 	if (!rc)
 		n->mon_saved = generation;
 }
@@ -164,7 +164,7 @@ void *nsm_writer_main(void *nsm)
 	while (!n->stop) {
 		const struct timespec until = rn_after_seconds(NSM_RETRY_SECONDS);
 
-		if (n->failing)
+		if (n->failing || n->mon_failing)
 			pthread_cond_timedwait(&n->changed, &n->lock, &until);
 		else if (is_saved(n))
 			pthread_cond_wait(&n->changed, &n->lock);

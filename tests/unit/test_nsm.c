@@ -505,6 +505,36 @@ Test(nsm, a_silent_host_is_asked_three_times)
 	nsm_free(n);
 }
 
+static void count_end(void *ctx, int rc, struct xdr_in *results)
+{
+	(void)results;
+	cr_expect_eq(rc, -ECANCELED);
+	++*(unsigned *)ctx;
+}
+
+/* 200 hosts send more messages than are answered at a time. */
+Test(nsm, answers_are_shared)
+{
+	struct nsm *n = start_unwritten();
+	unsigned taken = 0, ended = 0;
+	const struct nsm_call_end end = { .done = count_end, .ctx = &ended };
+
+	n->stop = false;
+	n->messaging = true; /* nobody takes them */
+	for (unsigned i = 0; i < 200 * 20; i++) {
+		const struct nsm_callee to = { .peer = numbered(i % 200, "").addr, .answer = true };
+
+		taken += nsm_submit(n, &to, NULL, 0, &end) == 0;
+	}
+	const struct nsm_callee polite = { .peer = peer(200, "").addr, .answer = true };
+
+	cr_expect_eq(nsm_submit(n, &polite, NULL, 0, &end), 0);
+	cr_expect(taken == 200 * 20 && ended > 0, "%u taken, %u ended", taken, ended);
+	n->messaging = false;
+	nsm_free(n);
+	cr_expect_eq(ended, taken + 1);
+}
+
 /* The host was put on record before its lock was tried. */
 Test(nsm, a_host_that_gets_no_lock_is_not_on_record)
 {
