@@ -14,6 +14,7 @@ import time
 import delegations as dg
 import harness
 import nfs4client as n
+import nlm_recovery as nlm
 import rpcclient as r
 import tlsclient as tls
 from copies_between import netaddr, COPY_NOTIFY
@@ -249,7 +250,50 @@ class Clients(Table):
         return status == n.OK and n.OK == c.reclaim_complete()
 
 
-TABLES = (Connections, Replies, Handshakes, CopySources, Parked, Scrapes, Clients)
+class Records(Table):
+    """Records of NFSv3 clients with locks, each of which has as many names as it is given."""
+    NAMES = 70  # more than an address has
+    AT_ONCE = 16  # calls that wait for the disk, of a host
+    told = "records of NFSv3 clients with locks"
+    columns = ("one host", "16 hosts", "200 hosts")  # strangers get no lock
+
+    def begin(self):
+        with conn(self.d, POLITE) as c:
+            self.fh = c.nfs(r.CREATE, r.create_args(self.d.root(c, "x"), "locked"))["fh"]
+        self.offset = 0
+
+    def lock(self, name):
+        self.offset += 2
+        return r.call_message(nlm.NLM, 4, nlm.NLM_LOCK, r.opaque(b"cookie") + r.u32(0) + r.u32(1) + r.opaque(name) + r.opaque(self.fh) +
+                              r.opaque(b"owner") + r.u32(7) + r.u64(self.offset) + r.u64(1) + r.u32(0) + r.u32(3))
+
+    @staticmethod
+    def status(data):
+        x = r.reply_body(data)
+        x.opaque()
+        return x.u32()
+
+    def fill(self, hosts):
+        for some in (hosts[i:i + 16] for i in range(0, len(hosts), 16)):
+            conns = {host: conn(self.d, host) for host in some}
+            self.held += conns.values()
+            for host, c in conns.items():
+                c.left = [b"%s %d" % (host.encode(), i) for i in range(self.NAMES)]
+            while any(c.left for c in conns.values()):
+                under_way = [(c, name) for c in conns.values() for name in c.left[:self.AT_ONCE]]
+                for c, name in under_way:
+                    c.send(self.lock(name))
+                for c, name in under_way:  # replies may come in another order
+                    c.left.remove(name)
+                    if self.status(c.recv()) == nlm.GRACE_PERIOD:
+                        c.left.append(name + b" again")
+
+    def polite(self):
+        with conn(self.d, POLITE) as c:
+            return all(self.status(c.exchange(self.lock(b"polite %d" % i))) == nlm.GRANTED for i in range(8))
+
+
+TABLES = (Connections, Replies, Handshakes, CopySources, Parked, Scrapes, Clients, Records)
 
 
 def cell(t, kind, column, base):
