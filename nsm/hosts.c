@@ -395,16 +395,6 @@ void nsm_host_drop(struct nsm *n, struct nsm_host *h)
 	put(n, h, false);
 }
 
-bool nsm_host_is_former(struct nsm *n, const struct nsm_host *h)
-{
-	bool former;
-
-	pthread_mutex_lock(&n->lock);
-	former = h->former;
-	pthread_mutex_unlock(&n->lock);
-	return former;
-}
-
 uint32_t nsm_host_state(struct nsm *n, const struct nsm_host *h)
 {
 	uint32_t state;

@@ -91,9 +91,11 @@ struct nsm_peer {
 
 /*
  * A reference to the host, which is on record from now on, and stays there while there are
- * references. flags: as above. 0; -EAGAIN: the record is being written, or the host asked whether it is there: call
- * again when cfg.recorded was called; -EINPROGRESS: it is asked, call again in some seconds; -ENOLCK: no room (nsm/hosts.c), or the host does not answer; -EPERM: NSM_RECLAIM,
- * and it is not on record from the run before; -ENOMEM. A record that cannot be written is logged, and holds up nobody.
+ * references. flags: as above. A record that cannot be written is logged, and holds up nobody. 0, -ENOMEM, or
+ * - -EAGAIN: the record is being written, or the host asked whether it is there: call again when cfg.recorded was called;
+ * - -EINPROGRESS: it is asked, call again in some seconds;
+ * - -ENOLCK: there is no room (nsm/hosts.c), or the host does not answer;
+ * - -EPERM: NSM_RECLAIM, and the host is not on record from the run before.
  */
 int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, unsigned flags, struct nsm_host **out);
 void nsm_host_hold(struct nsm *n, struct nsm_host *h); /* one more reference */
@@ -101,8 +103,6 @@ void nsm_host_hold(struct nsm *n, struct nsm_host *h); /* one more reference */
 void nsm_host_put(struct nsm *n, struct nsm_host *h);
 /* Puts another: the record of a host that has had no lock ends with the last reference. NULL is allowed. */
 void nsm_host_drop(struct nsm *n, struct nsm_host *h);
-/* True if the host was on record in the run before, and has not restarted since. */
-bool nsm_host_is_former(struct nsm *n, const struct nsm_host *h);
 /* State number that the host has told of last; 0: none. */
 uint32_t nsm_host_state(struct nsm *n, const struct nsm_host *h);
 

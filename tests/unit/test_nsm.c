@@ -296,7 +296,7 @@ Test(nsm, a_host_is_on_disk_before_it_may_lock)
 	cr_assert_eq(nsm_text_read(t.data, t.len, &state, see, &s), 0);
 	cr_expect(s.n == 1 && state == 1 && rpc_address_equal(&s.host[0].addr, &p.addr));
 	cr_expect_gt(recorded, 0u);
-	cr_expect(!nsm_host_is_former(n, h));
+	cr_expect(!h->former);
 	snprintf(path, sizeof(path), "%s/" NSM_RECORDS_NAME, dir);
 	cr_expect(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
 	nsm_text_free(&t);
@@ -307,7 +307,7 @@ Test(nsm, a_host_is_on_disk_before_it_may_lock)
 	cr_expect_eq(nsm_former_hosts(n), 1u);
 	cr_expect_eq(n->state, 3u);
 	cr_assert_eq(nsm_host_get(n, &p, 0, &h), 0, "a host of before is on record");
-	cr_expect(nsm_host_is_former(n, h));
+	cr_expect(h->former);
 	nsm_host_put(n, h);
 	nsm_free(n);
 }
@@ -604,10 +604,10 @@ Test(nsm, grace_ends)
 	n = start();
 	cr_assert_eq(nsm_host_get(n, &p, 0, &h), 0);
 	nsm_hosts_retire(n, rn_now_ns());
-	cr_expect(!nsm_host_is_former(n, h), "grace is over");
+	cr_expect(!h->former, "grace is over");
 	cr_expect_eq(nsm_host_get(n, &q, 0, &late), -EAGAIN, "not on record any more");
 	cr_assert_eq(get(n, &q, &late), 0);
-	cr_expect(!nsm_host_is_former(n, late));
+	cr_expect(!late->former);
 	nsm_host_put(n, h);
 	nsm_host_put(n, late);
 	nsm_free(n);
