@@ -43,7 +43,8 @@ static int find_place(struct exports *ex, struct export_set *set, const struct m
 	const int rc = export_place_find(op, e, known ? &m->old->place[was->index] : NULL, place);
 
 	if (place->exp && ex->cfg.lanes && m->why != TO_TRY)
-		lanes_put(ex->cfg.lanes, e->id, place->dev, vfs_export_is_local(place->exp));
+		lanes_put(ex->cfg.lanes, &(struct lanes_export){ e->id, e->path, place->dev,
+								 vfs_export_is_local(place->exp) });
 	/* A change of one export does not fail because of another, which stays as it was. */
 	return m->edit && op->mounts_only && rc != -ENOMEM ? 0 : rc;
 }

@@ -3,7 +3,10 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
 
 #define IDS 4096u /* most exports; further ones use lane 0 */
 #define KNOWN (1ull << 63)
@@ -14,6 +17,7 @@ struct lane {
 	_Atomic bool foreign;	     /* some file system of the lane is not local */
 	_Atomic uint64_t slow_until; /* rn_now_ns */
 	_Atomic uint64_t dev;
+	char *path; /* of the export that was put last; under the lock */
 };
 
 struct lanes {
@@ -39,6 +43,8 @@ void lanes_free(struct lanes *l)
 {
 	if (!l)
 		return;
+	for (unsigned i = 0; i < RPC_LANES; i++)
+		free(l->lane[i].path);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }
@@ -60,20 +66,21 @@ static unsigned place_of(uint32_t id, unsigned i)
 	return ((id ^ id >> 16) * 0x9e3779b1u + i) % IDS;
 }
 
-void lanes_put(struct lanes *l, uint32_t export_id, dev_t dev, bool local)
+void lanes_put(struct lanes *l, const struct lanes_export *e)
 {
 	pthread_mutex_lock(&l->lock);
-	const unsigned lane = lane_of_device(l, dev);
-	const uint64_t entry = KNOWN | (uint64_t)lane << 32 | export_id;
+	const unsigned lane = lane_of_device(l, e->dev);
+	const uint64_t entry = KNOWN | (uint64_t)lane << 32 | e->id;
 
-	if (!local)
+	if (!e->local)
 		atomic_store(&l->lane[lane].foreign, true);
-
+	free(l->lane[lane].path);
+	l->lane[lane].path = strdup(e->path);
 	for (unsigned i = 0; i < IDS; i++) {
-		_Atomic uint64_t *at = &l->id[place_of(export_id, i)];
+		_Atomic uint64_t *at = &l->id[place_of(e->id, i)];
 		const uint64_t is = atomic_load(at);
 
-		if (!is || (uint32_t)is == export_id) {
+		if (!is || (uint32_t)is == e->id) {
 			atomic_store(at, entry);
 			break;
 		}
@@ -124,7 +131,18 @@ void lanes_block(struct lanes *l, unsigned lane, bool blocked)
 	atomic_store(&l->lane[lane].blocked, blocked);
 }
 
-dev_t lanes_device(const struct lanes *l, unsigned lane)
+void lanes_name(struct lanes *l, unsigned lane, char text[LANES_NAME])
 {
-	return atomic_load(&l->lane[lane].dev);
+	const dev_t dev = atomic_load(&l->lane[lane].dev);
+
+	pthread_mutex_lock(&l->lock);
+	const char *path = l->lane[lane].path;
+
+	/* Lane 0 has the calls that name no file, such as MNT. */
+	if (lane == 0)
+		snprintf(text, LANES_NAME, "a file system that a path of the exports leads over");
+	else
+		snprintf(text, LANES_NAME, "the file system of export %s on device %u:%u",
+			 path ? path : "?", major(dev), minor(dev));
+	pthread_mutex_unlock(&l->lock);
 }

@@ -19,8 +19,14 @@ struct lanes;
 struct lanes *lanes_new(void); /* NULL: no memory */
 void lanes_free(struct lanes *l);
 
-/* Records that the export of that id lies on that file system; local as in vfs_export_is_local. */
-void lanes_put(struct lanes *l, uint32_t export_id, dev_t dev, bool local);
+/* An export, and the file system that it lies on; local as in vfs_export_is_local. */
+struct lanes_export {
+	uint32_t id;
+	const char *path; /* copied */
+	dev_t dev;
+	bool local;
+};
+void lanes_put(struct lanes *l, const struct lanes_export *e);
 /* The export's lane; 0: no such export is known. */
 unsigned lanes_of(const struct lanes *l, uint32_t export_id);
 
@@ -37,7 +43,8 @@ void lanes_doubt(struct lanes *l, unsigned lane, bool stuck);
 /* Records that a call of the lane took long on an event thread: for a second, further ones go to the
  * pool. now as of rn_now_ns. */
 void lanes_was_slow(struct lanes *l, unsigned lane, uint64_t now);
-/* Device number of the lane's file system, for messages. */
-dev_t lanes_device(const struct lanes *l, unsigned lane);
+enum { LANES_NAME = 512 };
+/* Names the lane's file system for a message, by its device and the export that was put there last. */
+void lanes_name(struct lanes *l, unsigned lane, char text[LANES_NAME]);
 
 #endif

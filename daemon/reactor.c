@@ -35,7 +35,7 @@ struct prompt_worker {
 };
 
 struct reactor {
-	_Atomic unsigned nstuck; /* threads that were stuck at the last look */
+	_Atomic unsigned nsilent; /* threads that had been stuck for seconds at the last look */
 	struct workers *ws;
 	struct ev_loop *loop;
 	_Atomic(struct prompt_worker *) threads; /* added at the front, never removed */
@@ -223,27 +223,31 @@ static bool is_stuck(struct prompt_worker *w, unsigned look_ms, bool *busy)
 	return w->stuck_ms >= STUCK_MS;
 }
 
-bool reactor_look(struct reactor *r, unsigned look_ms, uint32_t *stuck)
+bool reactor_look(struct reactor *r, unsigned look_ms, struct stuck_lanes *lanes)
 {
-	unsigned nstuck = 0;
+	unsigned nsilent = 0;
 	bool busy = false;
 
 	for (struct prompt_worker *w = atomic_load(&r->threads); w; w = w->next) {
 		if (!is_stuck(w, look_ms, &busy))
 			continue;
-		nstuck++;
-		*stuck |= 1u << atomic_load(&w->lane);
+		const uint32_t lane = 1u << atomic_load(&w->lane);
+		const bool silent = w->stuck_ms >= SILENT_MS;
+
+		nsilent += silent;
+		lanes->stuck |= lane;
+		lanes->silent |= silent ? lane : 0;
 		/* A thread that has lost the loop and is still stuck says nothing of the present one. */
 		if (!w->replaced)
 			w->replaced = ev_loop_replace(r->loop) == 0;
 	}
-	atomic_store_explicit(&r->nstuck, nstuck, memory_order_relaxed);
+	atomic_store_explicit(&r->nsilent, nsilent, memory_order_relaxed);
 	return busy;
 }
 
 unsigned reactor_stuck(const struct reactor *r)
 {
-	return atomic_load_explicit(&r->nstuck, memory_order_relaxed);
+	return atomic_load_explicit(&r->nsilent, memory_order_relaxed);
 }
 
 int reactor_new(struct workers *ws, const char *name, struct reactor **out, struct ev_loop **loop)

@@ -19,6 +19,7 @@
 struct ev_loop;
 struct reactor;
 struct rpc_request;
+struct stuck_lanes;
 struct workers;
 
 /* Starts an event thread. *loop is the caller's to free, before reactor_free. 0 or -errno. */
@@ -31,9 +32,9 @@ bool reactor_take(struct rpc_request *req);
  * declined. */
 bool reactor_may_enter(unsigned lane);
 
-/* For the watch, every look_ms. Adds bits of lanes with stuck calls to *stuck. True: it was busy. */
-bool reactor_look(struct reactor *r, unsigned look_ms, uint32_t *stuck);
-/* Threads that had to do with its loop and were stuck at the last look. Any thread. */
+/* For the watch, every look_ms. Adds lanes with stuck calls to *lanes. True: it was busy. */
+bool reactor_look(struct reactor *r, unsigned look_ms, struct stuck_lanes *lanes);
+/* Threads that had to do with its loop and had been stuck for seconds at the last look. Any thread. */
 unsigned reactor_stuck(const struct reactor *r);
 
 #endif

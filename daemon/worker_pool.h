@@ -14,6 +14,9 @@
 #include "daemon/workers.h"
 #include "rpc/worker.h"
 
+/* Time without progress after which a file system counts as one that does not answer, and is told of. Slow disks take time, too. */
+#define SILENT_MS 2000u
+
 struct worker {
 	struct rpc_worker rpc; /* requests point here */
 	struct workers *pool;
@@ -34,6 +37,14 @@ struct worker {
 	uint64_t seen; /* beat at the last look */
 	unsigned stuck_ms;
 	_Atomic bool stuck; /* no progress for so long that it gets no further requests */
+	_Atomic bool
+		silent; /* for so long that its file system counts as one that does not answer */
+};
+
+/* Lanes as bits. */
+struct stuck_lanes {
+	uint32_t stuck;	 /* some call makes no progress */
+	uint32_t silent; /* for so long that the file system counts as one that does not answer */
 };
 
 struct worker_watch {
@@ -42,7 +53,9 @@ struct worker_watch {
 	pthread_cond_t woken;
 	_Atomic bool asleep; /* changed under the lock */
 	bool started, stop;
-	uint64_t popped[RPC_LANES]; /* at the last look */
+	uint64_t popped[RPC_LANES];	  /* at the last look */
+	uint32_t silent;		  /* lanes, as bits: the log has them */
+	uint64_t silent_since[RPC_LANES]; /* rn_now_ns */
 	/* consecutive looks in which calls waited in the lane and none was taken */
 	unsigned starved[RPC_LANES];
 };

@@ -9,17 +9,15 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 
 #include "daemon/reactor.h"
 #include "daemon/worker_pool.h"
+#include "lib/clock.h"
 #include "lib/log_ids.h"
 
 #define LOOK_MS 50u
-#define STUCK_MS 100u /* time without progress after which a worker is stuck */
-/* time after which a lane with stuck workers only is blocked; slow disks take time, too */
-#define BLOCKED_MS 2000u
+#define STUCK_MS 100u	 /* time without progress after which a worker is stuck */
 #define STARVED_LOOKS 2u /* looks without progress after which a lane gets a further worker */
 #define QUIET_LOOKS 20u	 /* looks without work after which the watch sleeps */
 
@@ -49,12 +47,14 @@ static void look_at(struct worker *w)
 		w->seen = beat;
 		w->stuck_ms = 0;
 		atomic_store(&w->stuck, false);
+		atomic_store(&w->silent, false);
 		return;
 	}
 	w->stuck_ms += LOOK_MS;
 	if (w->stuck_ms < STUCK_MS)
 		return;
 	atomic_store(&w->stuck, true);
+	atomic_store(&w->silent, w->stuck_ms >= SILENT_MS);
 	change_lane(w);
 }
 
@@ -68,27 +68,54 @@ static unsigned count_stuck(struct workers *ws, unsigned lane)
 		struct worker *w = &ws->worker[i];
 		const uint32_t is = atomic_load(&w->hold);
 
-		n += w->stuck_ms >= BLOCKED_MS && hold_count(is) > 0 && hold_lane(is) == lane;
+		n += w->stuck_ms >= SILENT_MS && hold_count(is) > 0 && hold_lane(is) == lane;
 	}
 	return n;
 }
 
 static void set_blocked(struct workers *ws, unsigned lane, bool blocked)
 {
-	const dev_t dev = lanes_device(ws->cfg.lanes, lane);
-	const struct rn_log_event event = { .id = blocked ? RN_ID_FS_STUCK : RN_ID_FS_ANSWERS };
+	char name[LANES_NAME];
 
 	lanes_block(ws->cfg.lanes, lane, blocked);
+	lanes_name(ws->cfg.lanes, lane, name);
 	if (blocked)
-		rn_log_event(
-			ws->cfg.log, RN_WARNING, &event,
-			"the file system on device %u:%u does not answer: %u workers wait for it, "
-			"clients that call it are told to try again",
-			major(dev), minor(dev), ws->cfg.count);
+		rn_warn(ws->cfg.log,
+			"%s has all %u workers that wait for one file system: clients that call it "
+			"are told to try again",
+			name, ws->cfg.count);
 	else
-		rn_log_event(ws->cfg.log, RN_NOTICE, &event,
-			     "the file system on device %u:%u answers again", major(dev),
-			     minor(dev));
+		rn_notice(ws->cfg.log, "%s is called again", name);
+}
+
+static void log_silent(struct workers *ws, unsigned lane, bool silent)
+{
+	const struct rn_log_event event = { .id = silent ? RN_ID_FS_STUCK : RN_ID_FS_ANSWERS };
+	uint64_t *since = &ws->watch.silent_since[lane];
+	const uint64_t now = rn_now_ns();
+	char name[LANES_NAME];
+
+	lanes_name(ws->cfg.lanes, lane, name);
+	if (silent) {
+		*since = now - SILENT_MS * 1000000ull;
+		rn_log_event(ws->cfg.log, RN_WARNING, &event,
+			     "%s does not answer: a call has waited for it for %u seconds", name,
+			     SILENT_MS / 1000);
+	} else {
+		rn_log_event(ws->cfg.log, RN_NOTICE, &event, "%s answers again, after %u seconds",
+			     name, (unsigned)((now - *since) / RN_NS_PER_SECOND));
+	}
+}
+
+/* Logs which lanes' file systems no longer answer, and which do again. */
+static void log_changes(struct workers *ws, uint32_t silent)
+{
+	const uint32_t changed = ws->watch.silent ^ silent;
+
+	for (unsigned i = 0; i < RPC_LANES; i++)
+		if (changed & 1u << i)
+			log_silent(ws, i, silent & 1u << i);
+	ws->watch.silent = silent;
 }
 
 /* Gives the lane's waiting calls to a worker with room, or starts another worker. Lane 0, for calls
@@ -132,12 +159,12 @@ static void look_at_lane(struct workers *ws, unsigned lane)
 		grow(ws, lane);
 }
 
-/* Lanes with stuck calls, as bits: of the pool's workers, and of event threads, whose loops then go
+/* Lanes with stuck calls: of the pool's workers, and of event threads, whose loops then go
  * to other threads. *busy: there is work. */
-static uint32_t find_stuck(struct workers *ws, bool *busy)
+static struct stuck_lanes find_stuck(struct workers *ws, bool *busy)
 {
 	const unsigned count = atomic_load(&ws->count), reactors = atomic_load(&ws->nreactors);
-	uint32_t stuck = 0;
+	struct stuck_lanes lanes = { 0 };
 
 	for (unsigned i = 0; i < count; i++) {
 		struct worker *w = &ws->worker[i];
@@ -146,21 +173,25 @@ static uint32_t find_stuck(struct workers *ws, bool *busy)
 		look_at(w);
 		*busy |= hold_count(hold) > 0;
 		if (atomic_load(&w->stuck))
-			stuck |= 1u << hold_lane(hold);
+			lanes.stuck |= 1u << hold_lane(hold);
+		if (atomic_load(&w->silent))
+			lanes.silent |= 1u << hold_lane(atomic_load(&w->hold));
 	}
 	for (unsigned i = 0; i < reactors; i++)
-		*busy |= reactor_look(ws->reactor[i], LOOK_MS, &stuck);
-	return stuck;
+		*busy |= reactor_look(ws->reactor[i], LOOK_MS, &lanes);
+	return lanes;
 }
 
 /* True if there is work. */
 static bool look(struct workers *ws)
 {
 	bool busy = false;
-	const uint32_t stuck = find_stuck(ws, &busy);
+	const struct stuck_lanes lanes = find_stuck(ws, &busy);
 
 	for (unsigned i = 1; i < RPC_LANES; i++)
-		lanes_doubt(ws->cfg.lanes, i, stuck & 1u << i);
+		lanes_doubt(ws->cfg.lanes, i, lanes.stuck & 1u << i);
+	if (lanes.silent != ws->watch.silent)
+		log_changes(ws, lanes.silent);
 	for (unsigned i = 0; i < RPC_LANES; i++) {
 		look_at_lane(ws, i);
 		busy |= call_queue_waiting(&ws->calls, i) > 0;

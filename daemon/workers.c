@@ -146,7 +146,7 @@ void workers_stats(struct workers *ws, struct workers_stats *out)
 	out->stuck = out->busy = out->queued = out->stuck_loops = 0;
 	for (unsigned i = 0; i < out->workers; i++) {
 		struct worker *w = &ws->worker[i];
-		const bool stuck = atomic_load(&w->stuck);
+		const bool stuck = atomic_load(&w->silent);
 
 		out->stuck += stuck;
 		out->busy += !stuck && hold_count(atomic_load(&w->hold)) > 0;

@@ -42,8 +42,8 @@ struct rpc_sink workers_sink(struct workers *ws);
 void workers_background(struct workers *ws, struct rpc_request *req, uint32_t export_id);
 /* Charges the client for its reply, in the order of its next turns. */
 void workers_observe(struct workers *ws, const struct rpc_request *req);
-/* The workers that there are, those that were started on demand included; those of them that are stuck in a
- * system call; and the descriptors that they hold: of each, its inbox's and its ring's. */
+/* The workers that there are, those that were started on demand included; those of them that have been stuck in a
+ * system call for seconds; and the descriptors that they hold: of each, its inbox's and its ring's. */
 struct workers_stats {
 	unsigned workers, stuck, fds;
 	unsigned busy;	      /* not stuck, with requests in hand */

@@ -8,7 +8,8 @@ static void put_workers(struct metrics *m, const struct workers_stats *w)
 						       "Worker threads by what they do." };
 	static const struct metrics_family stuck = {
 		"ringnfs_stuck_threads", METRICS_GAUGE, NULL,
-		"Workers and event threads whose file system does not answer."
+		"Workers and event threads that have waited for a file system for two seconds or "
+		"longer."
 	};
 	static const struct metrics_family queued = { "ringnfs_queued_calls", METRICS_GAUGE, NULL,
 						      "Calls that wait for a worker." };
