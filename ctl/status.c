@@ -8,6 +8,7 @@
 #include "ctl/ctl.h"
 #include "ctl/print.h"
 #include "ctl/table.h"
+#include "lib/util.h"
 
 /* A number of an object within the answer; 0 if there is none, as of an older server. */
 static uint64_t number(const json_t *from, const char *object, const char *name)
@@ -73,6 +74,30 @@ static void print_records(const json_t *st)
 		printf("records      of clients cannot be written: after a restart they "
 		       "would "
 		       "not get their locks back; the log says why\n");
+}
+
+static void print_exports(const json_t *st)
+{
+	static const char *const kinds[][2] = {
+		{ "in_error", "in error" },
+		{ "failed", "not to be opened" },
+		{ "unmounted", "unmounted" },
+		{ "waiting", "waiting for a mount" },
+	};
+	bool any = false;
+
+	printf("exports      %" PRIu64 " served", number(st, "exports", "served"));
+	for (size_t i = 0; i < rn_array_size(kinds); i++) {
+		const uint64_t n = number(st, "exports", kinds[i][0]);
+
+		if (n)
+			printf("%s%" PRIu64 " %s", any ? ", " : "; NOT served: ", n, kinds[i][1]);
+		any |= n > 0;
+	}
+	puts(any ? " (ringnfsctl exports list)" : "");
+	if (json_is_true(json_object_get(json_object_get(st, "exports"), "reload_refused")))
+		puts("reload       the last one was REFUSED: the exports before it are in force "
+		     "(ringnfsctl exports diff)");
 }
 
 static void print_drain(const json_t *st)
@@ -178,6 +203,7 @@ static void print_status(const json_t *st)
 	       number(st, "held", "nfs4_opens"), number(st, "held", "nfs4_locks"),
 	       number(st, "held", "nfs4_delegations"));
 	print_grace(st);
+	print_exports(st);
 	print_records(st);
 	print_drain(st);
 	print_tls(st);

@@ -179,8 +179,10 @@ static int change_locked(struct exports *ex, struct making *m, struct exports_ou
 int exports_reload(struct exports *ex, struct exports_outcome *out)
 {
 	struct making m = { .why = TO_RELOAD };
+	const int rc = change_locked(ex, &m, out);
 
-	return change_locked(ex, &m, out);
+	atomic_store(&ex->reload_refused, rc != 0);
+	return rc;
 }
 
 int exports_try(struct exports *ex, const char *name, const char *text, size_t len,

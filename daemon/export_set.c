@@ -221,6 +221,23 @@ void exports_now_put(struct exports_now *now)
 	*now = (struct exports_now){ .table = NULL };
 }
 
+void exports_health(struct exports *ex, struct exports_health *out)
+{
+	struct set_view *view = export_set_view_get(ex);
+	const struct export_set *set = view->set;
+	unsigned n[EXPORT_WAITS + 1] = { 0 };
+
+	for (unsigned i = 0; i < set->table->n_exports; i++)
+		n[set->place[i].state]++;
+	*out = (struct exports_health){ .served = n[EXPORT_SERVED],
+					.in_error = set->table->n_refused,
+					.failed = n[EXPORT_FAILED],
+					.unmounted = n[EXPORT_UNMOUNTED],
+					.waiting = n[EXPORT_WAITS],
+					.reload_refused = atomic_load(&ex->reload_refused) };
+	export_set_view_put(view);
+}
+
 void exports_outcome_free(struct exports_outcome *out)
 {
 	exports_now_put(&out->was);

@@ -84,6 +84,17 @@ struct exports_now {
 void exports_now_get(struct exports *ex, struct exports_now *now);
 void exports_now_put(struct exports_now *now);
 
+/* Exports that clients get, and those that they do not get. */
+struct exports_health {
+	unsigned served;
+	unsigned in_error;   /* by their lines, or paths that are not there */
+	unsigned failed;     /* their paths could not be opened */
+	unsigned unmounted;  /* their file systems were */
+	unsigned waiting;    /* option mp: the mount is not there yet */
+	bool reload_refused; /* true if the last reload was: the exports before it are in force */
+};
+void exports_health(struct exports *ex, struct exports_health *out);
+
 /* A change, and its consequences. */
 struct exports_outcome {
 	/* The exports before, and those that were, or would be, in force afterwards. */

@@ -65,6 +65,7 @@ struct exports {
 	_Atomic uint32_t generation;
 	_Atomic bool
 		any_nested; /* true if the set in force has exports within others, or the next one has */
+	_Atomic bool reload_refused;
 	pthread_mutex_t change_lock; /* outermost: one change of sets at a time */
 	pthread_mutex_t drain_lock;  /* a leaf: exports follow the drain */
 	struct mount_watch *watch;

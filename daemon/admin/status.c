@@ -152,6 +152,20 @@ static void add_records(json_t *to, const struct control_sources *from)
 	json_object_set_new(records, "failing", json_boolean(failing));
 }
 
+static void add_exports(json_t *to, const struct control_sources *from)
+{
+	json_t *exports = add_object(to, "exports");
+	struct exports_health h;
+
+	exports_health(from->exports, &h);
+	add_number(exports, "served", h.served);
+	add_number(exports, "in_error", h.in_error);
+	add_number(exports, "failed", h.failed);
+	add_number(exports, "unmounted", h.unmounted);
+	add_number(exports, "waiting", h.waiting);
+	json_object_set_new(exports, "reload_refused", json_boolean(h.reload_refused));
+}
+
 static void add_drain(json_t *to, const struct control_sources *from)
 {
 	drain_add_json(add_object(to, "drain"), from->drain);
@@ -227,6 +241,7 @@ void control_status(void *control, const struct admin_request *req, struct admin
 	add_connections(status, &c->from);
 	add_clients(status, &c->from);
 	add_grace(status, &c->from);
+	add_exports(status, &c->from);
 	add_records(status, &c->from);
 	add_drain(status, &c->from);
 	add_tls(status, &c->from);

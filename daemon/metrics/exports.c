@@ -59,10 +59,37 @@ static void put_sums(struct output *o, const struct metrics_family *f, const str
 			put(o, o->table->exports[i].id, o->table->exports[i].path, 0);
 }
 
+static void put_health(struct metrics *m, struct exports *ex)
+{
+	static const struct metrics_family served = { "ringnfs_exports", METRICS_GAUGE, NULL,
+						      "Exports that are served." };
+	static const struct metrics_family others = {
+		"ringnfs_exports_not_served", METRICS_GAUGE, NULL,
+		"Exports that are not served, by the reason: their lines or paths are in error, "
+		"the paths "
+		"cannot be opened, their "
+		"file systems were unmounted, or they wait for a mount (option mp)."
+	};
+	static const struct metrics_family refused = {
+		"ringnfs_exports_reload_refused", METRICS_GAUGE, NULL,
+		"1 if the last reload of the exports was refused, and those before it are in force."
+	};
+	struct exports_health h;
+
+	exports_health(ex, &h);
+	metrics_family(m, &served);
+	metrics_value(m, h.served, NULL);
+	metrics_family(m, &others);
+	metrics_value(m, h.in_error, "reason", "in_error", NULL);
+	metrics_value(m, h.failed, "reason", "failed", NULL);
+	metrics_value(m, h.unmounted, "reason", "unmounted", NULL);
+	metrics_value(m, h.waiting, "reason", "waiting", NULL);
+	metrics_family(m, &refused);
+	metrics_value(m, h.reload_refused, NULL);
+}
+
 void metrics_exports(struct metrics *m, const struct metrics_sources *from)
 {
-	static const struct metrics_family exports = { "ringnfs_exports", METRICS_GAUGE, NULL,
-						       "Exports in force." };
 	static const struct metrics_family read = {
 		"ringnfs_read_bytes", METRICS_COUNTER, "bytes",
 		"Bytes of files that clients have read, by the number of the export."
@@ -73,11 +100,10 @@ void metrics_exports(struct metrics *m, const struct metrics_sources *from)
 	};
 	struct exports_now now;
 
+	put_health(m, from->exports);
 	exports_now_get(from->exports, &now);
 	struct output o = { .m = m, .table = now.table, .paths = from->paths };
 
-	metrics_family(m, &exports);
-	metrics_value(m, now.table->n_exports, NULL);
 	o.shown = calloc(now.table->n_exports + 1, sizeof(o.shown[0]));
 	if (o.shown) {
 		put_sums(&o, &read, from->counters);

@@ -9,6 +9,12 @@ static void put_number(struct metrics *m, const struct metrics_family *f, uint64
 	metrics_value(m, value, NULL);
 }
 
+/* Not below 0: the numbers are read one after the other, while they change. */
+static uint64_t less(uint64_t from, uint64_t part)
+{
+	return from > part ? from - part : 0;
+}
+
 static void put_accounts(struct metrics *m, const struct metrics_sources *from,
 			 const struct drc_stats *drc)
 {
@@ -19,7 +25,9 @@ static void put_accounts(struct metrics *m, const struct metrics_sources *from,
 						     "bytes", "Memory that may be used." };
 	static const struct metrics_family accounts = {
 		"ringnfs_memory_bytes", METRICS_GAUGE, "bytes",
-		"Memory in use by what it is for; kept replies are not within memory_max."
+		"Memory in use by what it is for. All accounts but replies, which are not within "
+		"memory_max, add up to "
+		"ringnfs_memory_used_bytes."
 	};
 	static const struct metrics_family waits = {
 		"ringnfs_memory_waits", METRICS_COUNTER, NULL,
@@ -31,12 +39,21 @@ static void put_accounts(struct metrics *m, const struct metrics_sources *from,
 	rn_payload_stats(from->held.pool, &p);
 	if (from->held.rdma)
 		rr_server_stats(from->held.rdma, &rdma);
-	put_number(m, &used, from->held.budget->used);
+	const uint64_t used_now = from->held.budget->used;
+
+	put_number(m, &used, used_now);
 	put_number(m, &limit, from->held.budget->max);
+	const uint64_t slabs = p.slabs * RN_SLAB_SIZE, state = from->held.nfs4_memory->used,
+		       state_max = from->held.nfs4_memory->max;
+	const uint64_t known = slabs + state_max + rdma.conn_bytes;
+
 	metrics_family(m, &accounts);
 	metrics_value(m, p.bytes_in_use, "account", "payload", NULL);
-	metrics_value(m, from->held.nfs4_memory->used, "account", "nfs4_state", NULL);
+	metrics_value(m, less(slabs, p.bytes_in_use), "account", "payload_unused", NULL);
+	metrics_value(m, state, "account", "nfs4_state", NULL);
+	metrics_value(m, less(state_max, state), "account", "nfs4_state_reserved", NULL);
 	metrics_value(m, rdma.conn_bytes, "account", "rdma_connections", NULL);
+	metrics_value(m, less(used_now, known), "account", "other", NULL);
 	metrics_value(m, drc->bytes, "account", "replies", NULL);
 	put_number(m, &waits, p.waits);
 }

@@ -16,6 +16,7 @@ import rpcclient as r
 from control import GROUP, USER, Control, ask, connect, connect_as, ctl, status_of
 from control_exports import exports_of
 from harness import Count
+from scrape import parse, value
 from steady import Steady
 
 OPTIONS = "rw,insecure,no_root_squash"
@@ -264,6 +265,47 @@ def test_load(t):
         harness.finish(t, d)
 
 
+def health_of(d):
+    """What the status and the metrics say of the exports, and the lines for people. The metrics may be those of a second ago."""
+    said, end = status_of(d)["exports"], time.monotonic() + 10
+    while True:
+        with connect(d.path) as s:
+            v = parse(ask(s, path="/metrics")[2].decode())
+        shown = {reason: value(v, "ringnfs_exports_not_served", reason=reason) for reason in ("in_error", "failed", "unmounted", "waiting")}
+        shown |= {"served": value(v, "ringnfs_exports"), "reload_refused": bool(value(v, "ringnfs_exports_reload_refused"))}
+        if shown == said or time.monotonic() > end:
+            return said, shown, ctl("-s", d.path, "status").stdout
+        time.sleep(0.1)
+
+
+def test_left_out(t):
+    """Exports that are left out, and a reload that is refused, are told of until they are mended."""
+    good = {"served": 1, "in_error": 0, "failed": 0, "unmounted": 0, "waiting": 0, "reload_refused": False}
+    with Control(exports={"one": OPTIONS}) as d:
+        one = f"{d.exports['one']} *({RW})"
+        said, shown, text = health_of(d)
+        t.equal("all is well", (said, shown), (good, good))
+        t.check("for people", "exports      1 served\n" in text and "REFUSED" not in text, text)
+        bad = [one, f"{d.top}/none *({RW})", f"{d.top} *(rw,nonsense)", f"{d.top} *(ro,colour)", f"{d.exports['one']} *(mp={d.top})"]
+        d.write_exports(bad[:4])
+        t.equal("a reload is refused", post(d, "/v1/exports/reload")[0], 409)
+        said, shown, text = health_of(d)
+        t.equal("which is told", (said, shown), (good | {"reload_refused": True},) * 2)
+        t.check("and people", "reload       the last one was REFUSED" in text, text)
+        d.stop()
+        d.start()
+        said, shown, text = health_of(d)
+        t.equal("exports that are left out", (said, shown), (good | {"in_error": 2},) * 2)
+        t.check("for people", "1 served; NOT served: 2 in error (ringnfsctl exports list)" in text, text)
+        d.write_exports(bad[4:])
+        t.equal("a reload", post(d, "/v1/exports/reload")[0], 200)
+        t.equal("an export that waits", health_of(d)[0], good | {"served": 0, "waiting": 1})
+        d.write_exports(bad[:1])
+        t.equal("another", post(d, "/v1/exports/reload")[0], 200)
+        t.equal("all is well again", health_of(d)[:2], (good, good))
+        harness.finish(t, d)
+
+
 class Crowd:
     """Members of the group that ask again and again, each over a connection of its own."""
 
@@ -327,6 +369,7 @@ def main():
             test(t, d)
         harness.finish(t, d)
     test_silent(t)
+    test_left_out(t)
     test_load(t)
     test_crowd(t)
     harness.result(t)

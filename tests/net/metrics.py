@@ -186,6 +186,10 @@ def test_process(t, d):
     t.equal("information", [(pairs, n) for (name, pairs), n in v.items() if name == "ringnfs_build_info"], [((("version", status_of(d)["version"]),), 1)])
     t.equal("memory_max", value(v, "ringnfs_memory_limit_bytes"), 256 << 20)
     t.check("memory in use", 0 < value(v, "ringnfs_memory_used_bytes") < 256 << 20)
+    parts = {account: value(v, "ringnfs_memory_bytes", account=account) for account in (
+        "payload", "payload_unused", "nfs4_state", "nfs4_state_reserved", "rdma_connections", "other")}
+    t.equal("accounts add up to the memory in use", sum(parts.values()), value(v, "ringnfs_memory_used_bytes"))
+    t.equal("and none is forgotten", {dict(pairs)["account"] for (name, pairs) in v if name == "ringnfs_memory_bytes"}, {*parts, "replies"})
     t.equal("exports", value(v, "ringnfs_exports"), 2)
 
 

@@ -183,6 +183,8 @@ def test_looks(t, p):
         t.check(f"{width} pixels are enough", p.until(f"document.documentElement.scrollWidth <= {width}", 5), p.value("document.documentElement.scrollWidth"))
         t.check("plots fit", p.until(f"[...document.querySelectorAll('.plot svg')].every(s => s.viewBox.baseVal.width < {width})", 5))
         if width == PHONE:
+            t.check("no column is cut", p.until("[...document.querySelectorAll('.scroll')].every(s => s.scrollWidth <= s.clientWidth)", 5),
+                    p.value("[...document.querySelectorAll('.scroll')].map(s => [s.scrollWidth, s.clientWidth])"))
             shot(p, "phone")
     p.screen(1360, 1100)
 
@@ -248,6 +250,48 @@ def hostile_text():
     return "\n".join(lines).encode()
 
 
+def figures(more=()):
+    """A server with calls of long names; more: metrics."""
+    now = int(time.monotonic() * 1000)
+    lines = [f'ringnfs_calls_total{{version="4.2",operation="{name}",status="{status}"}} {now * n}'
+             for name in ("SECINFO_NO_NAME", "BACKCHANNEL_CTL", "GET_DIR_DELEGATION") for status, n in (("OK", 1000), ("DELAY", 100))]
+    return "\n".join([*lines, "ringnfs_memory_used_bytes 3145728", "ringnfs_memory_limit_bytes 9e9", 'ringnfs_memory_bytes{account="payload"} 1048576',
+                      'ringnfs_memory_bytes{account="other"} 2097152', 'ringnfs_memory_bytes{account="replies"} 4194304', *more]).encode()
+
+
+def test_troubles(t, d, p):
+    """What an administrator has to see at once, and on a phone."""
+    notice = "document.querySelector('[role=alert]').textContent"
+    imp = Impostor(d)
+    imp.answer = (200, figures())
+    imp.start()
+    try:
+        p.open(f"http://127.0.0.1:{imp.port}/")
+        p.screen(PHONE, 800, phone=True)
+        end = time.monotonic() + 20
+        while not p.value(f"{rows('operations')}.length > 2") and time.monotonic() < end:
+            imp.answer = (200, figures())
+            time.sleep(0.2)
+        wide = "[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth).map(s => [s.scrollWidth, s.clientWidth])"
+        t.check("columns of long names are whole on a phone", p.until(f"{rows('operations')}.length === 3 && !{wide}.length"), p.value(wide))
+        shot(p, "phone-long")
+        p.screen(1360, 1100)
+        t.equal("no trouble, no notice", p.value(notice), "")
+        t.equal("memory, and what is beside it", [p.value(listed(n)) for n in ("In use", "Payload", "Other", "Beside it, kept replies")],
+                ["3.00 MiB of 8.38 GiB", "1.00 MiB", "2.00 MiB", "4.00 MiB"])
+        for metric, pattern in (('ringnfs_exports_not_served{reason="failed"} 2', "Exports are not served: 2 whose path cannot be opened"),
+                                ("ringnfs_exports_reload_refused 1", "The last reload of the exports was refused"),
+                                ("ringnfs_client_records_failing 1", "Records of clients cannot be written"),
+                                ("ringnfs_stuck_threads 1", "1 thread waits for a file system that does not answer")):
+            imp.answer = (200, figures([metric]))
+            t.check(metric, p.until(f"{notice}.startsWith({json.dumps(pattern)})"), p.value(notice))
+        imp.answer = (200, figures(['ringnfs_exports_not_served{reason="waiting"} 2']))
+        t.check("one that waits for its mount is no trouble", p.until(f"{notice} === ''"), p.value(notice))
+        t.equal("no complaint of the browser", p.complaints, [])
+    finally:
+        imp.stop()
+
+
 def test_hostile(t, d, p):
     imp = Impostor(d)
     imp.answer = (200, hostile_text())
@@ -283,6 +327,7 @@ def main():
         test_controls(t, p)
         test_looks(t, p)
         test_away(t, d, p)
+        test_troubles(t, d, p)
         test_hostile(t, d, p)
         work.client.close()
         harness.finish(t, d)

@@ -8,6 +8,8 @@ const ANSWER_MAX = 32 << 20; // characters
 const TABLE_SECONDS = 10; // that the tables look back
 const RANGES = [[300, "5 min"], [900, "15 min"], [3600, "1 hour"]];
 
+const REASONS = { in_error: "with a line or a path in error", failed: "whose path cannot be opened", unmounted: "whose file system was unmounted" };
+
 const state = { readings: [], range: RANGES[0][0], failure: null, lastHeard: null };
 const byId = id => document.getElementById(id);
 const tiles = new Tiles(byId("tiles"));
@@ -114,9 +116,12 @@ function limited(name, used, limit, format) {
 
 function showMemory(now) {
 	const used = now.total("ringnfs_memory_used_bytes"), limit = now.total("ringnfs_memory_limit_bytes");
-	const accounts = [...now.totals("ringnfs_memory_bytes", "account")].map(([name, n]) => [words(name), bytes(n)]);
+	const accounts = [...now.totals("ringnfs_memory_bytes", "account")];
+	const [outside, within] = [true, false].map(is => accounts.filter(([name]) => (name === "replies") === is).map(([name, n]) => [words(name), bytes(n)]));
 
-	cards.Memory.show([limited("In use", used, limit, bytes), ...accounts, ["Resident", bytes(now.total("ringnfs_process_resident_memory_bytes"))]], "");
+	// The first row is the sum of those up to "Beside it".
+	cards.Memory.show([limited("In use", used, limit, bytes), ...within, ...outside.map(([name, text]) => ["Beside it, kept " + after(name), text]),
+		["Resident", bytes(now.total("ringnfs_process_resident_memory_bytes"))]], "");
 }
 
 function showDescriptors(now) {
@@ -137,8 +142,15 @@ function showNotices(now) {
 		notices.push(["warn", "Grace period: clients reclaim what they held before the restart; new opens and locks of others wait."]);
 	if (now && now.total("ringnfs_client_records_failing"))
 		notices.push(["bad", "Records of clients cannot be written: after a restart they would not get their locks back. The log says why."]);
+	const left = now && now.samples("ringnfs_exports_not_served").filter(s => s.value > 0 && s.labels.get("reason") !== "waiting");
+
+	if (left && left.length)
+		notices.push(["bad", `Exports are not served: ${left.map(s => `${count(s.value)} ${REASONS[s.labels.get("reason")] || "for another reason"}`).join(", ")}. ` +
+			"ringnfsctl exports list names them."]);
+	if (now && now.total("ringnfs_exports_reload_refused"))
+		notices.push(["bad", "The last reload of the exports was refused: those before it are in force. ringnfsctl exports diff says why."]);
 	if (stuck)
-		notices.push(["bad", `${count(stuck)} ${stuck === 1 ? "thread waits" : "threads wait"} for a file system that does not answer. The log names it.`]);
+		notices.push(["bad", `${count(stuck)} ${stuck === 1 ? "thread waits" : "threads wait"} for a file system that does not answer. The log names it, and since when.`]);
 	// An alert is read aloud when it changes, so it is left alone while it does not.
 	const text = JSON.stringify(notices);
 
