@@ -279,6 +279,8 @@ static int get_record(struct nsm *n, const struct nsm_peer *p, unsigned flags, b
 
 	if ((flags & NSM_RECLAIM) && (!h || !h->former))
 		return -EPERM;
+	if ((flags & NSM_ON_RECORD) && (!h || h->lapsed))
+		return -ENOENT;
 	if (h) {
 		renew(n, h, p, by_datagram);
 	} else {

@@ -88,6 +88,7 @@ struct nsm_peer {
 #define NSM_RECLAIM 1u	   /* only a host that is on record from the run before */
 #define NSM_BY_DATAGRAM 2u /* somebody else may have sent the call */
 #define NSM_CONNECTED 4u   /* the host has a connection, so it is where its address says */
+#define NSM_ON_RECORD 8u   /* only a host that is on record */
 
 /*
  * A reference to the host, which is on record from now on, and stays there while there are
@@ -95,6 +96,7 @@ struct nsm_peer {
  * - -EAGAIN: the record is being written, or the host asked whether it is there: call again when cfg.recorded was called;
  * - -EINPROGRESS: it is asked, call again in some seconds;
  * - -ENOLCK: there is no room (nsm/hosts.c), or the host does not answer;
+ * - -ENOENT: NSM_ON_RECORD, and the host is not on record;
  * - -EPERM: NSM_RECLAIM, and the host is not on record from the run before.
  */
 int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, unsigned flags, struct nsm_host **out);

@@ -17,6 +17,7 @@ int nlm_open(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner
 /* True if a lock or share has to wait, or a reclaim comes at a time when there is nothing to reclaim. */
 bool nlm_wrong_time(const struct nfs3_op *op, bool reclaim);
 /* Puts the client on record before it gets something. *host is then for the caller to put. 0 or -errno. */
-int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, struct nsm_host **host);
+int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, unsigned flags,
+		struct nsm_host **host);
 
 #endif

@@ -145,12 +145,12 @@ static int unlock(struct nfs3_op *op, struct nlm_owner *o, const struct nlm_lock
 	return vfs_unlock(&op->ctx, &o->locks, a->offset, a->length ? a->length : UINT64_MAX);
 }
 
-/* Puts the client on record before it gets a lock. *host is then for the caller to put. */
-int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, struct nsm_host **host)
+/* Puts the client on record before it gets a lock. *host is then for the caller to put. flags: as nsm_host_get. */
+int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, unsigned flags,
+		struct nsm_host **host)
 {
 	const struct rpc_conn *conn = op->req->conn;
 	struct nsm_peer peer = { .name = a->caller.data, .name_len = a->caller.len };
-	unsigned flags = a->reclaim ? NSM_RECLAIM : 0;
 	int rc;
 
 	*host = NULL;
@@ -158,6 +158,8 @@ int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, struct nsm_ho
 		return 0;
 	rpc_address_of(&conn->peer, &peer.addr);
 	rpc_address_of(&conn->local, &peer.local);
+	if (a->reclaim)
+		flags |= NSM_RECLAIM;
 	if (conn->ops->datagrams)
 		flags |= NSM_BY_DATAGRAM;
 	if (conn->client && atomic_load(&conn->client->connected))
@@ -170,6 +172,38 @@ int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, struct nsm_ho
 	return rc == -EPERM ? -VFS_EDENIED : rc;
 }
 
+static int test_lock(struct nfs3_op *op, const struct nlm_owner_key *key,
+		     const struct vfs_lock_request *r)
+{
+	struct vfs_conflict c = { .holder = NULL };
+	struct nlm_owner *o;
+	int rc = nlm_owner_enter(owners_of(op), op, key, false, &o);
+
+	if (rc != 0)
+		return rc;
+	rc = try_lock(op, o, r, true, &c);
+	nlm_owner_leave(owners_of(op), o);
+	vfs_conflict_put(&c);
+	return rc;
+}
+
+/* As nlm_monitor, but a client that does not wait, and would be refused the lock, is not put on record. So one that
+ * asks again and again for another's lock causes no writes. */
+static int monitor_unless_refused(struct nfs3_op *op, const struct nlm_lock_args *a,
+				  const struct nlm_owner_key *key, const struct vfs_lock_request *r,
+				  struct nsm_host **host)
+{
+	int rc;
+
+	if (a->block || a->reclaim)
+		return nlm_monitor(op, a, 0, host);
+	rc = nlm_monitor(op, a, NSM_ON_RECORD, host);
+	if (rc != -ENOENT)
+		return rc;
+	rc = test_lock(op, key, r);
+	return nlm_status(rc) == NLM4_DENIED ? rc : nlm_monitor(op, a, 0, host);
+}
+
 /* g: the lock is for a grant; NULL: for the call itself. */
 static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		     const struct nlm_owner_key *key, struct nlm_grant *g)
@@ -178,7 +212,7 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 	struct vfs_conflict c = { .holder = NULL };
 	struct nsm_host *host;
 	struct nlm_owner *o;
-	int rc = nlm_monitor(op, a, &host);
+	int rc = monitor_unless_refused(op, a, key, &r, &host);
 
 	if (rc != 0)
 		return rc;

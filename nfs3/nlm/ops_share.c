@@ -65,7 +65,7 @@ static int share_file(struct nfs3_op *op, const struct nlm_share_args *a,
 	struct nlm_owners *owners = op->server->nlm;
 	struct sharing s = { .args = a };
 	struct nsm_host *host;
-	int rc = nlm_monitor(op, &a->lock, &host);
+	int rc = nlm_monitor(op, &a->lock, 0, &host);
 
 	if (rc != 0)
 		return rc;
