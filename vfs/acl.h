@@ -62,8 +62,13 @@ bool vfs_acl_supported(const struct vfs_ctx *ctx, const struct vfs_node *n);
 int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_room *room,
 		struct vfs_acls *out);
 
-/* The access ACL that permission bits stand for, and no default ACL. */
-void vfs_acl_from_mode(uint32_t mode, struct vfs_acl_room *room, struct vfs_acls *out);
+/* The access ACL that permission bits stand for. */
+#define VFS_ACL_OF_MODE 3u /* entries */
+void vfs_acl_from_mode(uint32_t mode, struct vfs_acl_entry room[VFS_ACL_OF_MODE],
+		       struct vfs_acl *out);
+
+/* Brings entries into the kernel's order. */
+void vfs_acl_sort(struct vfs_acl_entry *entry, uint32_t count);
 
 /* Sets both, or removes one that has no entries, under the thread's identity: only the owner may.
  * Both or, as far as the file system can undo a change, none. -EACCES: a default ACL for what is no

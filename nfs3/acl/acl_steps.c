@@ -22,7 +22,8 @@ static int get_acls(struct nfs3_op *op, struct vfs_acl_room *room, struct vfs_ac
 	rc = vfs_acl_get(op->node[0], op->attr.mode, room, acls);
 	if (rc != -EOPNOTSUPP)
 		return rc;
-	vfs_acl_from_mode(op->attr.mode, room, acls);
+	*acls = (struct vfs_acls){ 0 };
+	vfs_acl_from_mode(op->attr.mode, room->access, &acls->access);
 	return 0;
 }
 

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nfs3/acl/acl_wire.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/util.h"
 
 #define PERMS (VFS_ACL_READ | VFS_ACL_WRITE | VFS_ACL_EXEC)
-#define MINIMAL 3u /* entries of an ACL that says the same as the permission bits */
 
 _Static_assert(VFS_ACL_MAX == NFSACL_ENTRIES_MAX, "what is stored can be shown");
 
 static bool is_minimal(const struct vfs_acl *acl)
 {
-	return acl->count == MINIMAL;
+	return acl->count == VFS_ACL_OF_MODE;
 }
 
 /* Entries on the wire, with the mask of a minimal ACL. */
@@ -102,24 +98,15 @@ void nfsacl_skip(struct xdr_in *x, bool meant)
 		get_entry(x);
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct vfs_acl_entry *p = a, *q = b;
-
-	if (p->tag != q->tag)
-		return p->tag < q->tag ? -1 : 1;
-	return p->id < q->id ? -1 : p->id > q->id;
-}
-
 /* Takes the mask out that a client has added to a minimal ACL. In the kernel's order that is the
  * third of four entries, behind the group's. */
 static void drop_mask(struct vfs_acl_entry *e, struct vfs_acl *acl)
 {
-	if (acl->count != MINIMAL + 1 || e[1].tag != VFS_ACL_GROUP_OBJ ||
+	if (acl->count != VFS_ACL_OF_MODE + 1 || e[1].tag != VFS_ACL_GROUP_OBJ ||
 	    e[2].tag != VFS_ACL_MASK || e[1].perm != e[2].perm)
 		return;
 	e[2] = e[3];
-	acl->count = MINIMAL;
+	acl->count = VFS_ACL_OF_MODE;
 }
 
 void nfsacl_get(struct xdr_in *x, struct vfs_acl_entry *room, struct vfs_acl *out)
@@ -133,6 +120,6 @@ void nfsacl_get(struct xdr_in *x, struct vfs_acl_entry *room, struct vfs_acl *ou
 		x->err = true;
 	while (out->count < n && !x->err)
 		room[out->count++] = get_entry(x);
-	qsort(room, out->count, sizeof(*room), compare);
+	vfs_acl_sort(room, out->count);
 	drop_mask(room, out);
 }

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <linux/posix_acl_xattr.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -94,14 +95,27 @@ static int to_raw(const struct vfs_acl *acl, struct raw_acl *raw)
 	return 0;
 }
 
-void vfs_acl_from_mode(uint32_t mode, struct vfs_acl_room *room, struct vfs_acls *out)
+void vfs_acl_from_mode(uint32_t mode, struct vfs_acl_entry room[VFS_ACL_OF_MODE],
+		       struct vfs_acl *out)
 {
-	struct vfs_acl_entry *e = room->access;
+	room[0] = (struct vfs_acl_entry){ VFS_ACL_USER_OBJ, mode >> 6 & 7, VFS_ACL_NO_ID };
+	room[1] = (struct vfs_acl_entry){ VFS_ACL_GROUP_OBJ, mode >> 3 & 7, VFS_ACL_NO_ID };
+	room[2] = (struct vfs_acl_entry){ VFS_ACL_OTHER, mode & 7, VFS_ACL_NO_ID };
+	*out = (struct vfs_acl){ .count = VFS_ACL_OF_MODE, .entry = room };
+}
 
-	e[0] = (struct vfs_acl_entry){ VFS_ACL_USER_OBJ, mode >> 6 & 7, VFS_ACL_NO_ID };
-	e[1] = (struct vfs_acl_entry){ VFS_ACL_GROUP_OBJ, mode >> 3 & 7, VFS_ACL_NO_ID };
-	e[2] = (struct vfs_acl_entry){ VFS_ACL_OTHER, mode & 7, VFS_ACL_NO_ID };
-	*out = (struct vfs_acls){ .access = { .count = 3, .entry = e } };
+static int compare(const void *a, const void *b)
+{
+	const struct vfs_acl_entry *p = a, *q = b;
+
+	if (p->tag != q->tag)
+		return p->tag < q->tag ? -1 : 1;
+	return p->id < q->id ? -1 : p->id > q->id;
+}
+
+void vfs_acl_sort(struct vfs_acl_entry *entry, uint32_t count)
+{
+	qsort(entry, count, sizeof(*entry), compare);
 }
 
 int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_room *room,
@@ -114,7 +128,7 @@ int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_room *ro
 	if (rc == 0)
 		rc = from_raw(&raw, room->access, &out->access);
 	if (rc == 0 && out->access.count == 0)
-		vfs_acl_from_mode(mode, room, out);
+		vfs_acl_from_mode(mode, room->access, &out->access);
 	if (rc != 0 || n->type != S_IFDIR)
 		return rc;
 	rc = get_raw(n, DEFAULT_NAME, &raw);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "vfs/acl.h"
 #include "vfs/fs/proc_path.h"
 #include "vfs/meta/setattr.h"
 #include "vfs/node/covered.h"
@@ -32,8 +33,8 @@ struct vfs_setattr vfs_create_attrs(const struct vfs_node *dir, const struct vfs
 {
 	struct vfs_setattr out = sa ? *sa : (struct vfs_setattr){ 0 };
 
-	if (out.acls) {
-		/* Nothing is inherited then, and nobody gets in before they are set. */
+	if (out.acls && !out.acls->keep_access) {
+		/* No access ACL is inherited then, and nobody gets in before they are set. */
 		out.mode &= S_ISUID | S_ISGID | S_ISVTX;
 		out.set_mode = true;
 	} else if (out.set_mode && (out.mode & out.umask) && !has_default_acl(dir))

@@ -17,8 +17,8 @@ int vfs_dir_check(struct vfs_ctx *ctx, const struct vfs_node *dir);
 int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vfs_setattr *sa);
 
 /* sa (NULL: none) for something that is made in dir: its umask is taken from its mode, or passed
- * over if a default ACL says who may do what (RFC 8275 section 5). With ACLs to be set it is made
- * without permissions. */
+ * over if a default ACL says who may do what (RFC 8275 section 5). With an access ACL to be set it is
+ * made without permissions. */
 struct vfs_setattr vfs_create_attrs(const struct vfs_node *dir, const struct vfs_setattr *sa);
 
 /* The end of each: fetches the attributes if attr is not NULL; puts the node on failure. */
