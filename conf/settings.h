@@ -112,6 +112,7 @@ struct cfg_nfs4 {
 	char *idmap_file;      /* empty: libnfsidmap's own */
 	bool manage_gids;
 	bool delegations;
+	bool posix_acls;
 	struct cfg_addrs copy_servers; /* with ports */
 };
 

@@ -188,6 +188,10 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Give clients of version 4 delegations, if they can be called back: as long as nobody changes a file, they open it to "
 		  "read, and believe what they have cached, without asking; and as long as nobody else uses a file that they write, "
 		  "they open and lock it by themselves. Others wait until a delegation is returned." },
+	{ ROW(nfs4, posix_acls, CFG_BOOL), .def = "no",
+	  .text = "Show and set POSIX ACLs by NFSv4.2 as they are, besides the NFSv4 ACLs that they are mapped to, so that getfacl(1) and "
+		  "setfacl(1) work as by NFSv3, with clients that have that. Experimental: the numbers of the attributes are those of a "
+		  "draft (draft-ietf-nfsv4-posix-acls) and may change." },
 	{ ROW(nfs4, copy_servers, CFG_SERVERS), .def = "",
 	  .text = "Other servers, which may read a file here for a copy that a client of both asks for, and which files are "
 		  "read from in such copies, at that port. Name only servers that are trusted: they may read what their clients "

@@ -256,6 +256,7 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.other_clients = p->nsm ? nsm_former_hosts(p->nsm) : 0,
 		.max_sessions = (unsigned)set->max_sessions,
 		.delegations = set->delegations,
+		.posix_acls = set->posix_acls,
 		.state_dir = cfg->settings->server.state_dir,
 		.observe_op = counters_observe_op,
 		.observe_ctx = cfg->counters,

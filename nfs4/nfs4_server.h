@@ -56,6 +56,7 @@ struct nfs4_config {
 	unsigned other_clients;
 	unsigned max_sessions; /* in total; 0: limited by memory only */
 	bool delegations;      /* clients may get delegations of files */
+	bool posix_acls; /* minor version 2 has the attributes of draft-ietf-nfsv4-posix-acls */
 	const char *state_dir; /* directory of the client records; NULL: none (tests) */
 	/* As in nfs3_config: supplementary groups from the server's own databases, or NULL. */
 	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);

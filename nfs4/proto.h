@@ -333,8 +333,28 @@ enum nfs4_attr {
 	FATTR4_MODE_UMASK = 81,	    /* RFC 8275 */
 	FATTR4_XATTR_SUPPORT = 82,  /* RFC 8276 */
 	FATTR4_OPEN_ARGUMENTS = 86, /* RFC 9754 */
+	/* draft-ietf-nfsv4-posix-acls */
+	FATTR4_ACL_TRUEFORM = 89,
+	FATTR4_ACL_TRUEFORM_SCOPE = 90,
+	FATTR4_POSIX_DEFAULT_ACL = 91,
+	FATTR4_POSIX_ACCESS_ACL = 92,
 };
 #define NFS4_ATTR_WORDS 3u /* words of a bitmap4 with all of them */
+
+/* draft-ietf-nfsv4-posix-acls */
+enum aclmodel4 { ACL_MODEL_NFS4 = 1, ACL_MODEL_POSIX_DRAFT = 2, ACL_MODEL_NONE = 3 };
+enum aclscope4 { ACL_SCOPE_FILE_OBJECT = 1, ACL_SCOPE_FILE_SYSTEM = 2, ACL_SCOPE_SERVER = 3 };
+enum posixacetag4 {
+	POSIXACE4_TAG_USER_OBJ = 1,
+	POSIXACE4_TAG_USER = 2,
+	POSIXACE4_TAG_GROUP_OBJ = 3,
+	POSIXACE4_TAG_GROUP = 4,
+	POSIXACE4_TAG_MASK = 5,
+	POSIXACE4_TAG_OTHER = 6,
+};
+#define POSIXACE4_PERM_EXECUTE 1u
+#define POSIXACE4_PERM_WRITE 2u
+#define POSIXACE4_PERM_READ 4u
 
 enum open_delegation_type4 {
 	OPEN_DELEGATE_NONE = 0,

@@ -37,6 +37,10 @@ struct nfs4_ace {
 /* Most ACEs that are shown for one access and one default ACL, and that are accepted. */
 #define NFS4_ACES_MAX (4u * VFS_ACL_MAX)
 
+/* Limit of the time that one call may keep its worker waiting for a name service. Names answered by
+ * then are not asked again when the client retries. */
+#define NFS4_ACL_NAMES_SECONDS 2
+
 /* Calls each for every ACE, in order. */
 void nfs4_acl_each(const struct vfs_acls *acls, bool is_dir,
 		   void (*each)(void *arg, const struct nfs4_ace *ace), void *arg);
@@ -69,5 +73,19 @@ int nfs4_same_acl(struct nfs4_compound *c, struct xdr_in *x, const struct vfs_ac
  */
 int nfs4_take_acl(struct nfs4_compound *c, struct xdr_in *x, bool is_dir,
 		  const struct vfs_acls **out);
+
+/* Encodes an ACL as posixace4<> (draft-ietf-nfsv4-posix-acls), with names as in owner and owner_group. */
+void nfs4_put_posix_acl(struct nfs4_compound *c, struct xdr_out *x, const struct vfs_acl *acl);
+uint32_t nfs4_posix_acl_size(struct nfs4_compound *c, const struct vfs_acl *acl); /* bytes of XDR */
+
+/* Moves x over a posixace4<>. An unknown tag or permission is bad XDR, and so is a user or group without a name. */
+void nfs4_pass_posix_acl(struct xdr_in *x);
+
+/*
+ * Decodes the posixace4<> at x, a private cursor of the caller, into the compound's arena. NFS4_OK; NFS4ERR_INVAL: not
+ * the entries of an ACL; NFS4ERR_NOSPC: more than VFS_ACL_MAX; NFS4ERR_REQ_TOO_BIG: too many for the arena; the errors of
+ * a name: NFS4ERR_BADOWNER, NFS4ERR_INVAL, NFS4ERR_DELAY.
+ */
+int nfs4_take_posix_acl(struct nfs4_compound *c, struct xdr_in *x, struct vfs_acl *out);
 
 #endif

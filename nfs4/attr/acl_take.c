@@ -18,10 +18,6 @@
 #define INHERIT (ACE4_FILE_INHERIT_ACE | ACE4_DIRECTORY_INHERIT_ACE)
 #define FLAGS (INHERIT | ACE4_INHERIT_ONLY_ACE | ACE4_IDENTIFIER_GROUP | ACE4_INHERITED_ACE)
 
-/* Limit of the time that one call may keep its worker waiting for a name service. Names answered by
- * then are not asked again when the client retries. */
-#define NAMES_SECONDS 2
-
 struct rights {
 	uint32_t allowed, denied;
 	bool named; /* an ACE names this subject, and not only one that includes it */
@@ -157,7 +153,7 @@ static int check_ace(const struct nfs4_ace *ace, bool is_dir)
 static int take_all(struct nfs4_compound *c, struct xdr_in *x, bool is_dir, struct taking *access,
 		    struct taking *inherited)
 {
-	const time_t end = (time_t)rn_now_seconds() + NAMES_SECONDS;
+	const time_t end = (time_t)rn_now_seconds() + NFS4_ACL_NAMES_SECONDS;
 	uint32_t count = xdr_get_u32(x);
 	struct nfs4_ace ace;
 	int status;

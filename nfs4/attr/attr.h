@@ -26,7 +26,9 @@ struct nfs4_sattr {
 	uint32_t mode_mask;
 	bool has_acl;
 	struct xdr_in acl; /* at the well-formed nfsace4<>; nfs4_sattr_check parses it */
-	int status;	   /* error found while decoding, which nfs4_sattr_check returns */
+	/* At the well-formed posixace4<>, if given. */
+	struct xdr_in posix_default, posix_access;
+	int status; /* error found while decoding, which nfs4_sattr_check returns */
 	/* The names as sent, in the message or the arena; NULL: not given. */
 	const char *owner, *group;
 	uint32_t owner_len, group_len;
@@ -50,7 +52,7 @@ enum nfs4_sattr_use {
  * Checks the attributes for the current filehandle: the object of SETATTR, or the directory of a
  * new object. NFS4_OK, and names are mapped to ids (a name service may be asked); or
  * NFS4ERR_ATTRNOTSUPP, NFS4ERR_INVAL, NFS4ERR_BADOWNER, NFS4ERR_DELAY (the name service is busy),
- * NFS4ERR_RESOURCE or NFS4ERR_REQ_TOO_BIG (an ACL), NFS4ERR_WRONG_LFS or NFS4ERR_BADLABEL. Call it
+ * NFS4ERR_RESOURCE, NFS4ERR_REQ_TOO_BIG or NFS4ERR_NOSPC (an ACL), NFS4ERR_WRONG_LFS or NFS4ERR_BADLABEL. Call it
  * before the operation waits for anything.
  */
 int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use);

@@ -9,6 +9,7 @@
 
 #include "lib/util.h"
 #include "nfs4/attr/get.h"
+#include "nfs4/server.h"
 
 #define FH_MAX (4u + NFS4_FHSIZE)
 #define MASK (4u + 4u * NFS4_ATTR_WORDS)
@@ -16,11 +17,12 @@
 #define LABEL (4u + 4u + 4u)
 #define OPEN_ARGUMENTS (NFS4_OPEN_ARGUMENTS * (4u + 4u))
 
-#define GET(NAME, name, minor, needs, size, get)                                                   \
-	[FATTR4_##NAME] = { #name, minor, needs, size, get, NULL }
-#define BOTH(NAME, name, minor, needs, size, get, set)                                             \
-	[FATTR4_##NAME] = { #name, minor, needs, size, get, set }
-#define SET(NAME, name, minor, set) [FATTR4_##NAME] = { #name, minor, 0, 0, NULL, set }
+#define GET(NAME, name, level, needs, size, get)                                                   \
+	[FATTR4_##NAME] = { #name, level, needs, size, get, NULL }
+#define BOTH(NAME, name, level, needs, size, get, set)                                             \
+	[FATTR4_##NAME] = { #name, level, needs, size, get, set }
+#define SET(NAME, name, level, set) [FATTR4_##NAME] = { #name, level, 0, 0, NULL, set }
+#define POSIX NFS4_LEVEL_POSIX_ACLS
 
 /* clang-format off */
 static const struct nfs4_attr_row rows[] = {
@@ -84,35 +86,44 @@ static const struct nfs4_attr_row rows[] = {
 	GET(CHANGE_ATTR_TYPE, change_attr_type, 2, 0, 4, nfs4_value_change_attr_type),
 	GET(XATTR_SUPPORT, xattr_support, 2, NFS4_ATTR_XATTRS, 4, nfs4_value_xattr_support),
 	GET(OPEN_ARGUMENTS, open_arguments, 2, 0, OPEN_ARGUMENTS, nfs4_value_open_arguments),
+	GET(ACL_TRUEFORM, acl_trueform, POSIX, NFS4_ATTR_ABLE, 4, nfs4_value_acl_trueform),
+	GET(ACL_TRUEFORM_SCOPE, acl_trueform_scope, POSIX, 0, 4, nfs4_value_acl_trueform_scope),
+	BOTH(POSIX_DEFAULT_ACL, posix_default_acl, POSIX, NFS4_ATTR_ACLS | NFS4_ATTR_ABLE, 4, nfs4_value_posix_default_acl, nfs4_sattr_posix_default),
+	BOTH(POSIX_ACCESS_ACL, posix_access_acl, POSIX, NFS4_ATTR_ACLS | NFS4_ATTR_ABLE, 4, nfs4_value_posix_access_acl, nfs4_sattr_posix_access),
 };
 /* clang-format on */
 
-const struct nfs4_attr_row *nfs4_attr_find(unsigned number, uint32_t minor)
+uint32_t nfs4_attr_level(const struct nfs4_server *s, uint32_t minor)
+{
+	return minor == NFS4_MINOR_MAX && s->cfg.posix_acls ? NFS4_LEVEL_POSIX_ACLS : minor;
+}
+
+const struct nfs4_attr_row *nfs4_attr_find(unsigned number, uint32_t level)
 {
 	const struct nfs4_attr_row *row;
 
 	if (number >= rn_array_size(rows))
 		return NULL;
 	row = &rows[number];
-	return row->name && minor >= row->first_minor ? row : NULL;
+	return row->name && level >= row->level ? row : NULL;
 }
 
-void nfs4_attr_supported(uint32_t minor, struct nfs4_bitmap *out)
+void nfs4_attr_supported(uint32_t level, struct nfs4_bitmap *out)
 {
 	*out = (struct nfs4_bitmap){ 0 };
 	for (unsigned i = 0; i < rn_array_size(rows); i++) {
-		if (nfs4_attr_find(i, minor))
+		if (nfs4_attr_find(i, level))
 			nfs4_bitmap_add(out, i);
 	}
 }
 
 /* All attributes that can be set, except the times, which hold the verifier, those of SETATTR only,
  * and time_create, whose value is not used. */
-void nfs4_attr_exclusive(uint32_t minor, struct nfs4_bitmap *out)
+void nfs4_attr_exclusive(uint32_t level, struct nfs4_bitmap *out)
 {
 	*out = (struct nfs4_bitmap){ 0 };
 	for (unsigned i = 0; i < rn_array_size(rows); i++) {
-		const struct nfs4_attr_row *row = nfs4_attr_find(i, minor);
+		const struct nfs4_attr_row *row = nfs4_attr_find(i, level);
 
 		if (row && row->set)
 			nfs4_bitmap_add(out, i);

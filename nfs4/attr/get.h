@@ -11,6 +11,8 @@
 /* Attributes of the object. */
 NFS4_ATTR_GETTER(type);
 NFS4_ATTR_GETTER(acl);
+NFS4_ATTR_GETTER(posix_default_acl);
+NFS4_ATTR_GETTER(posix_access_acl);
 NFS4_ATTR_GETTER(change);
 NFS4_ATTR_GETTER(size);
 NFS4_ATTR_GETTER(fsid);
@@ -38,6 +40,8 @@ NFS4_ATTR_GETTER(mounted_on_fileid);
 NFS4_ATTR_GETTER(supported_attrs);
 NFS4_ATTR_GETTER(suppattr_exclcreat);
 NFS4_ATTR_GETTER(aclsupport);
+NFS4_ATTR_GETTER(acl_trueform);
+NFS4_ATTR_GETTER(acl_trueform_scope);
 NFS4_ATTR_GETTER(zero); /* 0 as uint32_t, or false */
 NFS4_ATTR_GETTER(true);
 NFS4_ATTR_GETTER(links);

@@ -13,7 +13,7 @@ NFS4_ATTR_GETTER(supported_attrs)
 {
 	struct nfs4_bitmap b;
 
-	nfs4_attr_supported(src->minor, &b);
+	nfs4_attr_supported(nfs4_attr_level(src->server, src->minor), &b);
 	nfs4_attr_drop_missing(src, &b);
 	nfs4_put_bitmap(x, &b);
 }
@@ -22,7 +22,7 @@ NFS4_ATTR_GETTER(suppattr_exclcreat)
 {
 	struct nfs4_bitmap b;
 
-	nfs4_attr_exclusive(src->minor, &b);
+	nfs4_attr_exclusive(nfs4_attr_level(src->server, src->minor), &b);
 	nfs4_attr_drop_missing(src, &b);
 	nfs4_put_bitmap(x, &b);
 }
@@ -30,6 +30,17 @@ NFS4_ATTR_GETTER(suppattr_exclcreat)
 NFS4_ATTR_GETTER(aclsupport)
 {
 	xdr_put_u32(x, src->has_acl ? ACL4_SUPPORT_ALLOW_ACL | ACL4_SUPPORT_DENY_ACL : 0);
+}
+
+NFS4_ATTR_GETTER(acl_trueform)
+{
+	xdr_put_u32(x, src->has_acl ? ACL_MODEL_POSIX_DRAFT : ACL_MODEL_NONE);
+}
+
+NFS4_ATTR_GETTER(acl_trueform_scope)
+{
+	(void)src;
+	xdr_put_u32(x, ACL_SCOPE_FILE_SYSTEM);
 }
 
 NFS4_ATTR_GETTER(zero)

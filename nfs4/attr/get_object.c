@@ -41,6 +41,16 @@ NFS4_ATTR_GETTER(acl)
 	nfs4_put_acl(src->c, x, &src->acls, S_ISDIR(src->attr.mode));
 }
 
+NFS4_ATTR_GETTER(posix_default_acl)
+{
+	nfs4_put_posix_acl(src->c, x, &src->acls.inherited);
+}
+
+NFS4_ATTR_GETTER(posix_access_acl)
+{
+	nfs4_put_posix_acl(src->c, x, &src->acls.access);
+}
+
 NFS4_ATTR_GETTER(change)
 {
 	xdr_put_u64(x, src->attr.change);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* GETATTR (RFC 7530 section 16.7, RFC 8881 section 18.7). */
+#include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/source.h"
 #include "nfs4/compound.h"
 
@@ -21,7 +22,7 @@ static int run_getattr(struct nfs4_compound *c, void *args)
 	int status = nfs4_need(c, &c->current, 0);
 
 	if (status == NFS4_OK)
-		status = nfs4_attr_readable(&a->want, c->minor);
+		status = nfs4_attr_readable(&a->want, nfs4_attr_level(c->server, c->minor));
 	if (status == NFS4_OK)
 		status = nfs4_attr_source_of(c, &c->current, &a->want, &src);
 	if (status == NFS4_OK)

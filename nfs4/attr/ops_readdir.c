@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "lib/util.h"
+#include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/listing.h"
 #include "nfs4/compound.h"
 #include "nfs4/pseudo/pseudo.h"
@@ -160,7 +161,7 @@ static int run_readdir(struct nfs4_compound *c, void *args)
 		return NFS4ERR_BAD_COOKIE;
 	if (a->cookie != 0 && a->verifier != 0)
 		return NFS4ERR_NOT_SAME;
-	status = nfs4_attr_readable(&a->want, c->minor);
+	status = nfs4_attr_readable(&a->want, nfs4_attr_level(c->server, c->minor));
 	return status == NFS4_OK ? run(c, a) : status;
 }
 

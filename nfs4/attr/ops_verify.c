@@ -31,20 +31,26 @@ static void decode_verify(struct nfs4_compound *c, void *args)
 	a->values = xdr_get_opaque(c->in, UINT32_MAX, &a->len);
 }
 
-static int check_given(const struct verify_args *a, uint32_t minor)
+/* The draft lets nobody compare them. */
+static bool is_posix_acl(unsigned number)
+{
+	return number == FATTR4_POSIX_DEFAULT_ACL || number == FATTR4_POSIX_ACCESS_ACL;
+}
+
+static int check_given(const struct verify_args *a, uint32_t level)
 {
 	int status = NFS4_OK;
 
 	if (a->unknown)
 		return NFS4ERR_ATTRNOTSUPP;
 	for (unsigned i = 0; i < NFS4_ATTR_WORDS * 32; i++) {
-		const struct nfs4_attr_row *row = nfs4_attr_find(i, minor);
+		const struct nfs4_attr_row *row = nfs4_attr_find(i, level);
 
 		if (!nfs4_bitmap_has(&a->given, i))
 			continue;
 		if (!row)
 			return NFS4ERR_ATTRNOTSUPP;
-		if (!row->get || i == FATTR4_RDATTR_ERROR)
+		if (!row->get || i == FATTR4_RDATTR_ERROR || is_posix_acl(i))
 			status = NFS4ERR_INVAL;
 	}
 	return status;
@@ -126,7 +132,7 @@ static void pass_value(struct comparing *cmp, unsigned number, uint32_t size)
 
 static void compare_value(struct comparing *cmp, unsigned number, const uint8_t *values)
 {
-	const struct nfs4_attr_row *row = nfs4_attr_find(number, cmp->c->minor);
+	const struct nfs4_attr_row *row = nfs4_attr_find(number, NFS4_LEVEL_MAX);
 	size_t from = xdr_in_pos(&cmp->in), to;
 	uint8_t buf[VALUE_MAX];
 	struct xdr_out ours;
@@ -180,7 +186,7 @@ static int verify(struct nfs4_compound *c, const struct verify_args *a)
 	int status = nfs4_need(c, &c->current, 0);
 
 	if (status == NFS4_OK)
-		status = check_given(a, c->minor);
+		status = check_given(a, nfs4_attr_level(c->server, c->minor));
 	if (status == NFS4_OK)
 		status = nfs4_attr_source_of(c, &c->current, &want, &src);
 	if (status == NFS4_OK && memcmp(&want, &a->given, sizeof(want)) != 0)

@@ -93,6 +93,18 @@ void nfs4_sattr_acl(struct xdr_in *x, struct nfs4_sattr *sa)
 	nfs4_pass_acl(x);
 }
 
+void nfs4_sattr_posix_default(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	sa->posix_default = *x;
+	nfs4_pass_posix_acl(x);
+}
+
+void nfs4_sattr_posix_access(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	sa->posix_access = *x;
+	nfs4_pass_posix_acl(x);
+}
+
 /* settime4 */
 static enum vfs_set_time get_time(struct xdr_in *x, struct nfs4_sattr *sa, struct timespec *out)
 {
@@ -147,7 +159,7 @@ void nfs4_sattr_time_create(struct xdr_in *x, struct nfs4_sattr *sa)
 }
 
 /* 0, or the error if these attributes cannot be set, or not by this operation. */
-static int check_given(const struct nfs4_bitmap *given, uint32_t minor)
+static int check_given(const struct nfs4_bitmap *given, uint32_t level)
 {
 	int status = NFS4_OK;
 
@@ -156,7 +168,7 @@ static int check_given(const struct nfs4_bitmap *given, uint32_t minor)
 
 		if (!nfs4_bitmap_has(given, i))
 			continue;
-		row = nfs4_attr_find(i, minor);
+		row = nfs4_attr_find(i, level);
 		if (!row)
 			return NFS4ERR_ATTRNOTSUPP;
 		if (!row->set)
@@ -172,7 +184,7 @@ static void get_values(struct xdr_in *x, struct nfs4_sattr *sa, uint32_t len)
 
 	for (unsigned i = 0; i < NFS4_ATTR_WORDS * 32; i++) {
 		if (nfs4_bitmap_has(&sa->given, i))
-			nfs4_attr_find(i, NFS4_MINOR_MAX)->set(x, sa);
+			nfs4_attr_find(i, NFS4_LEVEL_MAX)->set(x, sa);
 	}
 	if (x->left != after)
 		nfs4_bad_xdr(x);
@@ -191,17 +203,25 @@ void nfs4_get_sattr(struct nfs4_compound *c, struct nfs4_sattr *out)
 		nfs4_bad_xdr(x);
 		return;
 	}
-	refuse(out, check_given(&out->given, c->minor));
+	refuse(out, check_given(&out->given, nfs4_attr_level(c->server, c->minor)));
 	if (out->status == NFS4_OK)
 		get_values(x, out, len);
 	else
 		xdr_skip(x, len);
 }
 
+static bool has_posix_acls(const struct nfs4_sattr *sa)
+{
+	return nfs4_bitmap_has(&sa->given, FATTR4_POSIX_DEFAULT_ACL) ||
+	       nfs4_bitmap_has(&sa->given, FATTR4_POSIX_ACCESS_ACL);
+}
+
 static bool allowed(const struct nfs4_sattr *sa, enum nfs4_sattr_use use)
 {
 	const struct nfs4_bitmap *given = &sa->given;
 
+	if (sa->has_acl && has_posix_acls(sa))
+		return false;
 	if (use == NFS4_SATTR_SETATTR)
 		return !nfs4_bitmap_has(given, FATTR4_MODE_UMASK); /* RFC 8275 section 5 */
 	if (nfs4_bitmap_has(given, FATTR4_MODE_SET_MASKED))
@@ -227,13 +247,70 @@ static uint32_t acl_type(const struct nfs4_compound *c, enum nfs4_sattr_use use)
 	}
 }
 
+/* An access ACL of no entries leaves what is made with its mode alone, and nothing of the directory's. Without a mode, too,
+ * it says nothing. */
+static int drop_acl(struct nfs4_compound *c, const struct nfs4_sattr *sa, struct vfs_acls *acls)
+{
+	struct vfs_acl_entry *entry;
+
+	acls->keep_access = !sa->set.set_mode;
+	if (acls->keep_access)
+		return NFS4_OK;
+	entry = rn_arena_array(&c->req->arena, VFS_ACL_OF_MODE, sizeof(*entry));
+	if (!entry)
+		return NFS4ERR_REQ_TOO_BIG;
+	vfs_acl_from_mode(sa->set.mode & ~sa->set.umask, entry, &acls->access);
+	return NFS4_OK;
+}
+
+static int take_posix_acls(struct nfs4_compound *c, struct nfs4_sattr *sa, struct vfs_acls *out)
+{
+	int status = NFS4_OK;
+
+	out->keep_access = !nfs4_bitmap_has(&sa->given, FATTR4_POSIX_ACCESS_ACL);
+	out->keep_inherited = !nfs4_bitmap_has(&sa->given, FATTR4_POSIX_DEFAULT_ACL);
+	if (!out->keep_inherited)
+		status = nfs4_take_posix_acl(c, &sa->posix_default, &out->inherited);
+	if (status == NFS4_OK && !out->keep_access)
+		status = nfs4_take_posix_acl(c, &sa->posix_access, &out->access);
+	return status;
+}
+
+static bool can_have_acl(const struct nfs4_compound *c, uint32_t type)
+{
+	const struct nfs4_place *p = &c->current;
+
+	return p->kind == NFS4_FILE && type != S_IFLNK && vfs_acl_supported(&p->ctx, p->node);
+}
+
+/* An ACL that is not given stays as it is, or is what the file system makes it. */
+static int check_posix_acls(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use)
+{
+	const uint32_t type = acl_type(c, use);
+	struct vfs_acls *acls;
+	int status;
+
+	if (!can_have_acl(c, type))
+		return NFS4ERR_ATTRNOTSUPP;
+	acls = rn_arena_alloc(&c->req->arena, sizeof(*acls));
+	if (!acls)
+		return NFS4ERR_REQ_TOO_BIG;
+	status = take_posix_acls(c, sa, acls);
+	if (status == NFS4_OK && type != S_IFDIR && acls->inherited.count > 0)
+		status = NFS4ERR_INVAL;
+	if (status == NFS4_OK && use != NFS4_SATTR_SETATTR && !acls->keep_access &&
+	    acls->access.count == 0)
+		status = drop_acl(c, sa, acls);
+	sa->set.acls = acls;
+	return status;
+}
+
 static int check_acl(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use)
 {
 	const uint32_t type = acl_type(c, use);
-	const struct nfs4_place *p = &c->current;
 	struct xdr_in acl = sa->acl;
 
-	if (p->kind != NFS4_FILE || type == S_IFLNK || !vfs_acl_supported(&p->ctx, p->node))
+	if (!can_have_acl(c, type))
 		return NFS4ERR_ATTRNOTSUPP;
 	return nfs4_take_acl(c, &acl, type == S_IFDIR, &sa->set.acls);
 }
@@ -262,6 +339,8 @@ int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_s
 	}
 	if (status == NFS4_OK && sa->has_acl)
 		status = check_acl(c, sa, use);
+	if (status == NFS4_OK && has_posix_acls(sa))
+		status = check_posix_acls(c, sa, use);
 	if (status == NFS4_OK && nfs4_bitmap_has(&sa->given, FATTR4_SEC_LABEL))
 		status = check_label(c);
 	return status;

@@ -23,14 +23,14 @@ static unsigned take_lowest(uint32_t *word, unsigned i)
 	return i * 32 + bit;
 }
 
-int nfs4_attr_readable(struct nfs4_bitmap *want, uint32_t minor)
+int nfs4_attr_readable(struct nfs4_bitmap *want, uint32_t level)
 {
 	for (unsigned i = 0; i < NFS4_ATTR_WORDS; i++) {
 		uint32_t word = want->word[i];
 
 		while (word) {
 			unsigned n = take_lowest(&word, i);
-			const struct nfs4_attr_row *row = nfs4_attr_find(n, minor);
+			const struct nfs4_attr_row *row = nfs4_attr_find(n, level);
 
 			if (!row)
 				nfs4_bitmap_remove(want, n);
@@ -47,7 +47,7 @@ unsigned nfs4_attr_needs(const struct nfs4_bitmap *want)
 
 	for (unsigned i = 0; i < NFS4_ATTR_WORDS; i++) {
 		for (uint32_t word = want->word[i]; word;)
-			needs |= nfs4_attr_find(take_lowest(&word, i), NFS4_MINOR_MAX)->needs;
+			needs |= nfs4_attr_find(take_lowest(&word, i), NFS4_LEVEL_MAX)->needs;
 	}
 	return needs;
 }
@@ -106,8 +106,11 @@ void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitm
 {
 	if (!src->attr.has_btime)
 		nfs4_bitmap_remove(b, FATTR4_TIME_CREATE);
-	if (!src->has_acl)
+	if (!src->has_acl) {
 		nfs4_bitmap_remove(b, FATTR4_ACL);
+		nfs4_bitmap_remove(b, FATTR4_POSIX_DEFAULT_ACL);
+		nfs4_bitmap_remove(b, FATTR4_POSIX_ACCESS_ACL);
+	}
 	if (!src->has_label)
 		nfs4_bitmap_remove(b, FATTR4_SEC_LABEL);
 	if (!src->has_quota) {
@@ -117,14 +120,17 @@ void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitm
 	}
 }
 
-/* A symbolic link has no ACL, even if the file system supports them. */
+/* A symbolic link has no ACL, even if the file system supports them. Its access ACL as POSIX has it is that of its mode,
+ * as of any object without one. */
 static int get_acls(struct vfs_node *n, struct nfs4_bitmap *want, struct nfs4_attr_source *src)
 {
 	int rc = vfs_acl_get(n, src->attr.mode, &src->acl_room, &src->acls);
 
-	if (rc == -EOPNOTSUPP)
-		nfs4_bitmap_remove(want, FATTR4_ACL);
-	return rc == -EOPNOTSUPP ? 0 : rc;
+	if (rc != -EOPNOTSUPP)
+		return rc;
+	nfs4_bitmap_remove(want, FATTR4_ACL);
+	vfs_acl_from_mode(src->attr.mode, src->acl_room.access, &src->acls.access);
+	return 0;
 }
 
 /*
@@ -209,7 +215,7 @@ uint32_t nfs4_fattr_size(const struct nfs4_bitmap *b, const struct nfs4_attr_sou
 
 	for (unsigned i = 0; i < NFS4_ATTR_WORDS; i++) {
 		for (uint32_t word = b->word[i]; word;)
-			size += nfs4_attr_find(take_lowest(&word, i), NFS4_MINOR_MAX)->size;
+			size += nfs4_attr_find(take_lowest(&word, i), NFS4_LEVEL_MAX)->size;
 	}
 	if (nfs4_bitmap_has(b, FATTR4_OWNER))
 		size += src->owner.len + rn_xdr_pad(src->owner.len);
@@ -219,6 +225,10 @@ uint32_t nfs4_fattr_size(const struct nfs4_bitmap *b, const struct nfs4_attr_sou
 		size += src->label_len + rn_xdr_pad(src->label_len);
 	if (nfs4_bitmap_has(b, FATTR4_ACL))
 		size += nfs4_acl_size(src->c, &src->acls, S_ISDIR(src->attr.mode));
+	if (nfs4_bitmap_has(b, FATTR4_POSIX_DEFAULT_ACL))
+		size += nfs4_posix_acl_size(src->c, &src->acls.inherited);
+	if (nfs4_bitmap_has(b, FATTR4_POSIX_ACCESS_ACL))
+		size += nfs4_posix_acl_size(src->c, &src->acls.access);
 	return size;
 }
 
@@ -232,7 +242,7 @@ void nfs4_put_fattr(struct xdr_out *x, const struct nfs4_bitmap *b,
 	xdr_put_u32(x, 0);
 	for (unsigned i = 0; i < NFS4_ATTR_WORDS; i++) {
 		for (uint32_t word = b->word[i]; word;)
-			nfs4_attr_find(take_lowest(&word, i), NFS4_MINOR_MAX)->get(x, src);
+			nfs4_attr_find(take_lowest(&word, i), NFS4_LEVEL_MAX)->get(x, src);
 	}
 	if (!x->overflow)
 		xdr_patch_u32(x, len_at, (uint32_t)(xdr_out_pos(x) - len_at - 4));

@@ -28,8 +28,8 @@ struct nfs4_attr_source {
 	uint8_t label_room[VFS_LABEL_MAX];
 };
 
-/* Removes unsupported attributes from want. NFS4ERR_INVAL: one of them can only be set. */
-int nfs4_attr_readable(struct nfs4_bitmap *want, uint32_t minor);
+/* Removes from want the attributes that are not supported at that level. NFS4ERR_INVAL: one of them can only be set. */
+int nfs4_attr_readable(struct nfs4_bitmap *want, uint32_t level);
 unsigned nfs4_attr_needs(const struct nfs4_bitmap *want); /* enum nfs4_attr_needs */
 
 /* Fills src with the values for the attributes in want, and removes from want those that this file

@@ -490,13 +490,13 @@ Test(nfs4_fattr, what_each_use_takes)
 
 Test(nfs4_fattr, what_is_supported_is_what_can_be_asked_for_or_set)
 {
-	for (uint32_t minor = 0; minor <= 2; minor++) {
+	for (uint32_t level = 0; level <= NFS4_LEVEL_MAX; level++) {
 		struct nfs4_bitmap all, excl;
 
-		nfs4_attr_supported(minor, &all);
-		nfs4_attr_exclusive(minor, &excl);
+		nfs4_attr_supported(level, &all);
+		nfs4_attr_exclusive(level, &excl);
 		for (unsigned i = 0; i < NFS4_ATTR_WORDS * 32; i++) {
-			const struct nfs4_attr_row *row = nfs4_attr_find(i, minor);
+			const struct nfs4_attr_row *row = nfs4_attr_find(i, level);
 
 			cr_expect_eq(nfs4_bitmap_has(&all, i), row != NULL);
 			if (row)
@@ -506,7 +506,7 @@ Test(nfs4_fattr, what_is_supported_is_what_can_be_asked_for_or_set)
 		}
 		/* the REQUIRED attributes of RFC 8881 table 4 */
 		cr_expect_eq(all.word[0] & 0x80fff, 0x80fff, "required");
-		cr_expect_eq(nfs4_bitmap_has(&all, FATTR4_SUPPATTR_EXCLCREAT), minor > 0);
+		cr_expect_eq(nfs4_bitmap_has(&all, FATTR4_SUPPATTR_EXCLCREAT), level > 0);
 		cr_expect_not(nfs4_bitmap_has(&excl, FATTR4_TIME_ACCESS_SET));
 		cr_expect(nfs4_bitmap_has(&excl, FATTR4_MODE));
 	}
