@@ -3,7 +3,7 @@
  * Attributes of NFSv4 calls. The first byte cuts the rest into two segments, the second gives the
  * minor version and the use; then comes a fattr4. Attributes that decode are encoded again and must
  * decode to the same values, within the size computed before. An ACL that is decoded, encoded and
- * decoded again must stay the same.
+ * decoded again must stay the same, a POSIX ACL, too. A bit of the second byte turns those on.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +129,31 @@ static void acl_round_trip(struct decoding *d, bool is_dir)
 	nfs4_same_acl(&d->c, &in, acls, is_dir, &same);
 }
 
+static void posix_acl_round_trip(struct decoding *d, const struct xdr_in *from)
+{
+	static uint8_t buf[256 * 1024];
+	struct xdr_in in = *from;
+	struct rpc_seg seg = { .base = buf };
+	struct vfs_acl acl, again;
+	struct xdr_out x;
+
+	rn_arena_init(&req->arena, req->arena_mem, sizeof(req->arena_mem));
+	if (nfs4_take_posix_acl(&d->c, &in, &acl) != NFS4_OK)
+		return;
+	xdr_out_init(&x, buf, sizeof(buf));
+	nfs4_put_posix_acl(&d->c, &x, &acl);
+	must(!x.overflow && x.used == nfs4_posix_acl_size(&d->c, &acl));
+	seg.len = (uint32_t)x.used;
+	xdr_in_init(&in, &seg, 1, NULL);
+	nfs4_pass_posix_acl(&in);
+	must(!in.err && in.left == 0);
+	xdr_in_init(&in, &seg, 1, NULL);
+	if (nfs4_take_posix_acl(&d->c, &in, &again) != NFS4_OK)
+		must(req->arena.overflowed);
+	else
+		must(same_acl(&acl, &again));
+}
+
 /* Encodes the readable attributes of a GETATTR bitmap. */
 static void ask_for(struct nfs4_bitmap want, uint32_t minor)
 {
@@ -136,7 +161,7 @@ static void ask_for(struct nfs4_bitmap want, uint32_t minor)
 	struct nfs4_attr_source src = { .server = &server, .minor = minor };
 	struct xdr_out x;
 
-	if (nfs4_attr_readable(&want, minor) != NFS4_OK)
+	if (nfs4_attr_readable(&want, nfs4_attr_level(&server, minor)) != NFS4_OK)
 		return;
 	src.fh.len = VFS_FH_MAX;
 	src.owner.len = src.group.len = NFS4_OWNER_MAX;
@@ -160,6 +185,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	req->call.cred.flavor = RPC_AUTH_SYS;
 	minor = data[1] % 3;
+	server.cfg.posix_acls = data[1] & 128;
 	cut = rn_min((data[0] & 0x7f) * 4, size - 2);
 	seg[0] = (struct rpc_seg){ .base = (uint8_t *)data + 2, .len = (uint32_t)cut };
 	seg[1] = (struct rpc_seg){ .base = (uint8_t *)data + 2 + cut,
@@ -171,6 +197,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ask_for(d.sa.given, minor);
 	if (d.sa.has_acl && d.sa.status == NFS4_OK)
 		acl_round_trip(&d, data[1] & 64);
+	if (nfs4_bitmap_has(&d.sa.given, FATTR4_POSIX_DEFAULT_ACL) && d.sa.status == NFS4_OK)
+		posix_acl_round_trip(&d, &d.sa.posix_default);
+	if (nfs4_bitmap_has(&d.sa.given, FATTR4_POSIX_ACCESS_ACL) && d.sa.status == NFS4_OK)
+		posix_acl_round_trip(&d, &d.sa.posix_access);
 	status = nfs4_sattr_check(&d.c, &d.sa, (enum nfs4_sattr_use)(data[1] / 3 % 4));
 	must(status != NFS4_OK ||
 	     (d.sa.owner_len <= NFS4_OWNER_MAX && d.sa.group_len <= NFS4_OWNER_MAX));

@@ -460,6 +460,19 @@ static void other_users(void)
 	}
 }
 
+/* POSIX ACLs, by both transports. */
+static void posix_acls(void)
+{
+	for (uint8_t conn = 0; conn <= RDMA; conn += RDMA) {
+		seed_begin_client(conn, 2);
+		seed_compound(conn, "openacl", 2);
+		seed_compound(conn, "setacl", 2);
+		seed_compound(conn, "sameacl", 2);
+		seed_compound(conn, "diracl", 2);
+		seed_write(conn ? "rdma-posix-acl" : "tcp-posix-acl");
+	}
+}
+
 /* Extended attributes, by both transports; and those of a file that others may not read. */
 static void xattrs(void)
 {
@@ -696,6 +709,7 @@ int main(int argc, char **argv)
 	acls();
 	other_users();
 	xattrs();
+	posix_acls();
 	other_addresses();
 	exclusives();
 	leases();

@@ -29,6 +29,7 @@
 #define OF_OTHER 0x4000000u  /* uses the other client's stateid */
 #define OF_FAR 0x8000000u    /* an offset at which a copy is asynchronous; uses a copy's stateid */
 #define OF_RIVAL 0x10000000u /* OPEN of the delegated file to write */
+#define OF_ACL 0x20000000u   /* with POSIX ACLs; CREATE: of a directory */
 #define OF_EXISTING (OF_DELEG | OF_CUR | OF_PREV | OF_RIVAL)
 #define FAR (17u << 20)
 
@@ -66,6 +67,43 @@ static void put_mode(struct xdr_out *x)
 	xdr_put_u32(x, 1u << (FATTR4_MODE - 32));
 	xdr_put_u32(x, 4);
 	xdr_put_u32(x, 0644);
+}
+
+static void put_posix_acl(struct xdr_out *x)
+{
+	static const struct {
+		uint32_t tag, perm;
+		const char *who;
+	} entries[] = {
+		{ POSIXACE4_TAG_USER_OBJ, 7, "" },  { POSIXACE4_TAG_USER, 6, "1001" },
+		{ POSIXACE4_TAG_GROUP_OBJ, 5, "" }, { POSIXACE4_TAG_GROUP, 4, "2005" },
+		{ POSIXACE4_TAG_MASK, 7, "" },	    { POSIXACE4_TAG_OTHER, 4, "" },
+	};
+
+	xdr_put_u32(x, rn_array_size(entries));
+	for (unsigned i = 0; i < rn_array_size(entries); i++) {
+		xdr_put_u32(x, entries[i].tag);
+		xdr_put_u32(x, entries[i].perm);
+		put_name(x, entries[i].who);
+	}
+}
+
+/* A fattr4 of a POSIX access ACL, and of a default ACL before it. */
+static void put_posix_acls(struct xdr_out *x, bool of_dir)
+{
+	size_t at;
+
+	xdr_put_u32(x, 3);
+	xdr_put_u32(x, 0);
+	xdr_put_u32(x, 0);
+	xdr_put_u32(x, bit_of(FATTR4_POSIX_ACCESS_ACL) |
+			       (of_dir ? bit_of(FATTR4_POSIX_DEFAULT_ACL) : 0));
+	at = xdr_out_pos(x);
+	xdr_put_u32(x, 0);
+	if (of_dir)
+		put_posix_acl(x);
+	put_posix_acl(x);
+	xdr_patch_u32(x, at, (uint32_t)(xdr_out_pos(x) - at - 4));
 }
 
 /* Change and size alone: those that the holder of a write delegation is asked for. */
@@ -123,7 +161,10 @@ static void put_open_how(struct xdr_out *x, uint32_t minor, uint32_t step)
 			put_mode(x);
 	} else {
 		xdr_put_u32(x, 0); /* UNCHECKED4 */
-		put_mode(x);
+		if (step & OF_ACL)
+			put_posix_acls(x, false);
+		else
+			put_mode(x);
 	}
 }
 
@@ -215,12 +256,16 @@ static void put_locku(struct xdr_out *x)
 	xdr_put_u64(x, 10);
 }
 
-static void put_create(struct xdr_out *x)
+static void put_create(struct xdr_out *x, uint32_t step)
 {
-	xdr_put_u32(x, NF4LNK);
-	put_name(x, "where");
+	xdr_put_u32(x, step & OF_ACL ? NF4DIR : NF4LNK);
+	if (!(step & OF_ACL))
+		put_name(x, "where");
 	put_name(x, "link4");
-	put_mode(x);
+	if (step & OF_ACL)
+		put_posix_acls(x, true);
+	else
+		put_mode(x);
 }
 
 static void put_readdir(struct xdr_out *x)
@@ -444,12 +489,17 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		break;
 	case OP_SETATTR:
 		mark(x, 'I', which);
-		put_mode(x);
+		if (step & OF_ACL)
+			put_posix_acls(x, false);
+		else
+			put_mode(x);
 		break;
 	case OP_VERIFY:
 	case OP_NVERIFY:
 		if (step & OF_DELEG)
 			put_size(x);
+		else if (step & OF_ACL)
+			put_posix_acls(x, false);
 		else
 			put_mode(x);
 		break;
@@ -483,7 +533,7 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		put_owner(x, minor, "lock");
 		break;
 	case OP_CREATE:
-		put_create(x);
+		put_create(x, step);
 		break;
 	case OP_READDIR:
 		put_readdir(x);
@@ -712,6 +762,15 @@ static const struct compound compounds[] = {
 	  2,
 	  false,
 	  { OP_PUTFH | OF_DELEG, OP_NVERIFY | OF_DELEG, OP_GETATTR | OF_DELEG } },
+	{ "openacl", 2, 2, false, { OP_PUTFH, OP_OPEN | OF_ACL, OP_GETFH, OP_GETATTR } },
+	{ "setacl", 2, 2, false, { OP_PUTFH | OF_NEW, OP_SETATTR | OF_ACL, OP_GETATTR } },
+	{ "sameacl", 2, 2, false, { OP_PUTFH | OF_NEW, OP_VERIFY | OF_ACL } },
+	{ "diracl",
+	  2,
+	  2,
+	  false,
+	  { OP_PUTFH, OP_CREATE | OF_ACL, OP_GETATTR, OP_SETATTR | OF_ACL, OP_PUTFH, OP_READDIR,
+	    OP_REMOVE } },
 };
 
 /* The i-th combination of a COMPOUND and a minor version that has it. */

@@ -197,7 +197,7 @@ static bool set_up(struct ss_world *w)
 		 "16\nidle_timeout = 0\n"
 		 "[nfs2]\nenabled = yes\n[udp]\nnfs = yes\n"
 		 "[nfs3]\ndrc_size = 512\ndrc_memory = 1M\n"
-		 "[nfs4]\nidmap = numbers\nidmap_file = " SS_IDMAP_FILE "\n"
+		 "[nfs4]\nposix_acls = yes\nidmap = numbers\nidmap_file = " SS_IDMAP_FILE "\n"
 		 "[vfs]\nring_entries = 64\n"
 		 "[gss]\nenabled = yes\nprincipal = " REALM_SERVICE "\nmax_contexts = 64\n"
 		 "[tls]\ncertificate = %s\nkey = %s\nca = %s\n",
