@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -469,6 +470,104 @@ Test(vfs_change, another_files_write_under_way)
 	cr_expect_eq(change_of(&f, n), before);
 	vfs_file_change_end(&change);
 	vfs_node_put(n);
+	fixture_close(&f);
+}
+
+enum { BIG = 1 << 20, LOOKS = 4096 };
+
+/* A write of many pages, by a thread of its own. */
+struct writer {
+	struct fixture *f;
+	struct vfs_node *n;
+	char *data;
+	_Atomic bool done;
+};
+
+static void write_all(struct vfs_ctx *ctx, struct vfs_node *n, char *data)
+{
+	int64_t result = 0;
+	struct vfs_io io = { .ctx = ctx,
+			     .node = n,
+			     .count = BIG,
+			     .npieces = 1,
+			     .piece[0] = { data, BIG },
+			     .done = written,
+			     .arg = &result };
+
+	vfs_write(&io);
+	while (vfs_worker_in_flight(ctx->w))
+		vfs_worker_wait(ctx->w, -1);
+	cr_assert_eq(result, BIG);
+}
+
+static void *writer(void *arg)
+{
+	struct writer *w = arg;
+	struct vfs_ctx ctx = w->f->ctx;
+
+	cr_assert_eq(vfs_worker_new(w->f->vfs, 0, &ctx.w), 0);
+	write_all(&ctx, w->n, w->data);
+	vfs_worker_free(ctx.w);
+	atomic_store(&w->done, true);
+	return NULL;
+}
+
+/* What a client may have in its cache: data that were read after the value was seen. */
+struct cached {
+	uint64_t change;
+	char last;
+};
+
+static char last_byte(int fd)
+{
+	char c = 0;
+
+	cr_assert_eq(pread(fd, &c, 1, BIG - 1), 1);
+	return c;
+}
+
+static unsigned look_meanwhile(struct writer *w, int fd, struct cached seen[LOOKS])
+{
+	pthread_t thread;
+	unsigned looks = 0;
+
+	atomic_store(&w->done, false);
+	cr_assert_eq(pthread_create(&thread, NULL, writer, w), 0);
+	while (!atomic_load(&w->done)) {
+		const uint64_t change = change_of(w->f, w->n);
+
+		seen[looks++ % LOOKS] = (struct cached){ change, last_byte(fd) };
+	}
+	pthread_join(thread, NULL);
+	return looks < LOOKS ? looks : LOOKS;
+}
+
+/* Old data that were read in the middle of a write are not current by the value of its end. */
+Test(vfs_change, read_in_the_middle_of_a_write)
+{
+	static struct cached seen[LOOKS];
+	struct fixture f;
+	struct writer w = { .f = &f, .data = malloc(BIG) };
+	unsigned old = 0;
+	int fd;
+
+	fixture_open(&f, 0);
+	w.n = must_create(&f.ctx, f.root, "big", 0644);
+	memset(w.data, 0, BIG);
+	write_all(&f.ctx, w.n, w.data);
+	fd = open(in_export(&f, "big"), O_RDONLY);
+	for (char i = 1; i < 100; i++) {
+		unsigned looks;
+
+		memset(w.data, i, BIG);
+		looks = look_meanwhile(&w, fd, seen);
+		for (unsigned k = 0; k < looks; k++)
+			old += seen[k].last != i && seen[k].change == change_of(&f, w.n);
+	}
+	cr_expect_eq(old, 0, "%u looks", old);
+	close(fd);
+	vfs_node_put(w.n);
+	free(w.data);
 	fixture_close(&f);
 }
 
