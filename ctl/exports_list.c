@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ringnfsctl exports list */
 #include <stdio.h>
+#include <string.h>
 
 #include "ctl/exports.h"
 #include "ctl/rows.h"
@@ -43,7 +44,9 @@ static void print_reasons(const json_t *exports)
 	{
 		if (!text(e, "reason"))
 			continue;
-		exports_print_text(e, "path", ": not served: ", stdout);
+		const bool moved = strcmp(text(e, "state") ? text(e, "state") : "", "moved") == 0;
+
+		exports_print_text(e, "path", moved ? ": " : ": not served: ", stdout);
 		exports_print_text(e, "reason", "\n", stdout);
 	}
 }

@@ -79,9 +79,8 @@ static void print_records(const json_t *st)
 static void print_exports(const json_t *st)
 {
 	static const char *const kinds[][2] = {
-		{ "in_error", "in error" },
-		{ "failed", "not to be opened" },
-		{ "unmounted", "unmounted" },
+		{ "in_error", "in error" },	      { "failed", "not to be opened" },
+		{ "unmounted", "unmounted" },	      { "removed", "removed" },
 		{ "waiting", "waiting for a mount" },
 	};
 	bool any = false;

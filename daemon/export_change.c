@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conf/exports_match.h"
 #include "daemon/export_set_private.h"
@@ -245,10 +246,31 @@ static bool mounts_changed(void *ctx)
 	return rc == 0 && !path_probe_waits(ex->probe);
 }
 
+/* True if a directory that is served was renamed or removed, or one is there again. Paths are looked at only if theirs was. */
+static bool roots_changed(void *ctx)
+{
+	struct exports *ex = ctx;
+	struct set_view *view = export_set_view_get(ex);
+	const struct export_set *set = view->set;
+	bool changed = false;
+
+	for (unsigned i = 0; i < set->table->n_exports && !changed; i++) {
+		const struct export_place *p = &set->place[i];
+		const char *path = set->table->exports[i].path;
+
+		changed = export_place_renamed(p) ||
+			  (p->state == EXPORT_REMOVED && !p->why &&
+			   path_probe_answers(ex->probe, path) && access(path, F_OK) == 0);
+	}
+	export_set_view_put(view);
+	return changed;
+}
+
 int exports_watch(struct exports *ex, const struct exports_hooks *hooks)
 {
 	ex->hooks = *hooks;
-	return mount_watch_run(ex->watch, mounts_changed, ex);
+	return mount_watch_run(ex->watch,
+			       &(struct mount_watch_calls){ mounts_changed, roots_changed, ex });
 }
 
 void exports_unwatch(struct exports *ex)

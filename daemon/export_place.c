@@ -15,6 +15,7 @@ void export_place_clear(struct export_place *p)
 {
 	vfs_export_put(p->exp);
 	free(p->absent);
+	free(p->real_path);
 	*p = (struct export_place){ .state = EXPORT_FAILED };
 }
 
@@ -91,8 +92,9 @@ static void log_failed(const struct export_opener *op, const struct exp_export *
 	rn_log_event(op->log, RN_ERROR, &event, "export %s: %s", e->path, why);
 }
 
-static int open_it(const struct export_opener *op, const struct exp_export *e,
-		   struct export_place *p)
+/* Without a word in the log. */
+static int try_open(const struct export_opener *op, const struct exp_export *e,
+		    struct export_place *p)
 {
 	const struct vfs_export_config cfg = { .path = e->path,
 					       .id = e->id,
@@ -105,13 +107,24 @@ static int open_it(const struct export_opener *op, const struct exp_export *e,
 		p->exp = NULL;
 		p->state = EXPORT_FAILED;
 		p->why = why && *why ? why : strerrordesc_np(-rc);
-		log_failed(op, e, p->why);
 		return rc;
 	}
 	p->state = EXPORT_SERVED;
 	p->why = NULL;
 	p->mnt_id = vfs_export_mnt_id(p->exp);
 	p->opened_read_only = p->read_only;
+	return 0;
+}
+
+static int open_it(const struct export_opener *op, const struct exp_export *e,
+		   struct export_place *p)
+{
+	const int rc = try_open(op, e, p);
+
+	if (rc) {
+		log_failed(op, e, p->why);
+		return rc;
+	}
 	if (!vfs_export_fs_known(p->exp))
 		rn_notice(
 			op->log,
@@ -132,6 +145,9 @@ static void keep(const struct export_place *was, struct export_place *p)
 /* Keeps the earlier place, since nothing new was found. */
 static void stay(const struct export_place *was, struct export_place *p)
 {
+	p->root = was->root;
+	p->moved = was->moved;
+	p->real_path = was->real_path ? strdup(was->real_path) : NULL;
 	p->state = was->state;
 	p->dev = was->dev;
 	p->ino = was->ino;
@@ -152,7 +168,8 @@ static bool must_open_anew(const struct export_place *was, const struct export_p
 static bool can_reuse(const struct export_place *was, const struct export_place *now)
 {
 	return was && was->exp && was->crossmnt == now->crossmnt && was->mnt_id == now->mnt_id &&
-	       was->dev == now->dev && was->ino == now->ino && !must_open_anew(was, now);
+	       was->dev == now->dev && was->ino == now->ino && !must_open_anew(was, now) &&
+	       vfs_export_root_name(was->exp) != VFS_ROOT_REMOVED;
 }
 
 static int find_anew(const struct export_opener *op, const struct exp_export *e,
@@ -172,13 +189,64 @@ static int find_anew(const struct export_opener *op, const struct exp_export *e,
 	return 0;
 }
 
-/* Checks a served export after the mount table has changed. */
+/* A removed directory whose number another one has got is told by its count of names. */
+static bool is_removed(enum vfs_root_name root, const struct export_place *was,
+		       const struct export_place *now, int rc)
+{
+	return root == VFS_ROOT_REMOVED ||
+	       (root == VFS_ROOT_UNNAMED && (rc || now->dev != was->dev || now->ino != was->ino));
+}
+
+static const char elsewhere[] =
+	"its directory was removed, and its path leads over another link or mount now: read the "
+	"exports again to serve what is there";
+
+/*
+ * Serves what is in the place of a removed directory: at the same path without symbolic links, on the same mount. Who may rename
+ * directories above an export could otherwise lead its path to any directory of the machine. That is looked at when it is open.
+ */
+static int replace_removed(const struct export_opener *op, const struct exp_export *e,
+			   const struct export_place *removed, struct export_place *p)
+{
+	int rc = look(op, e->path, p);
+
+	if (!rc)
+		rc = try_open(op, e, p);
+	if (!rc && p->mnt_id == removed->mnt_id && removed->real_path &&
+	    strcmp(vfs_export_real_path(p->exp), removed->real_path) == 0)
+		return 0;
+	vfs_export_put(p->exp);
+	p->exp = NULL;
+	stay(removed, p);
+	p->why = rc == -ENOENT ? NULL : rc ? strerrordesc_np(-rc) : elsewhere;
+	return 0;
+}
+
+static int follow_removed(const struct export_opener *op, const struct exp_export *e,
+			  const struct export_place *was, struct export_place *p)
+{
+	struct export_place removed = *was;
+
+	removed.state = EXPORT_REMOVED;
+	removed.exp = NULL;
+	removed.root = VFS_ROOT_NAMED;
+	removed.moved = false;
+	removed.real_path = (char *)(uintptr_t)vfs_export_real_path(was->exp);
+	return replace_removed(op, e, &removed, p);
+}
+
+/* Checks a served export after the mount table has changed, or the name of its root. */
 static int follow_served(const struct export_opener *op, const struct exp_export *e,
 			 const struct export_place *was, struct export_place *p)
 {
-	bool mounted = vfs_mount_table_find(op->table, was->mnt_id);
+	const enum vfs_root_name root = vfs_export_root_name(was->exp);
 	int rc = look(op, e->path, p);
+	/* In a chroot the table may lack the mount that the path leads to. */
+	bool mounted =
+		vfs_mount_table_find(op->table, was->mnt_id) || (!rc && p->mnt_id == was->mnt_id);
 
+	if (mounted && is_removed(root, was, p, rc))
+		return follow_removed(op, e, was, p);
 	if (mounted && !rc && p->mnt_id == was->mnt_id && must_open_anew(was, p))
 		return open_it(op, e, p);
 	if (mounted && (rc || p->mnt_id == was->mnt_id)) {
@@ -186,7 +254,11 @@ static int follow_served(const struct export_opener *op, const struct exp_export
 			p->read_only = was->read_only;
 		size_t depth = p->depth;
 
+		const bool same = !rc && p->dev == was->dev && p->ino == was->ino;
+
 		stay(was, p);
+		p->root = root;
+		p->moved = root == VFS_ROOT_MOVED && !same;
 		if (!rc && depth)
 			p->depth = depth;
 		return 0;
@@ -204,12 +276,47 @@ static int follow_served(const struct export_opener *op, const struct exp_export
 static int follow_unserved(const struct export_opener *op, const struct exp_export *e,
 			   const struct export_place *was, struct export_place *p)
 {
+	if (was->state == EXPORT_REMOVED)
+		return replace_removed(op, e, was, p);
 	if (look(op, e->path, p) < 0 || (was->state == EXPORT_UNMOUNTED && p->depth < was->depth) ||
 	    (was->state == EXPORT_FAILED && p->mnt_id == was->mnt_id)) {
 		stay(was, p);
 		return 0;
 	}
 	return open_it(op, e, p);
+}
+
+/* A directory that clients see was moved or removed. True: nothing else is to be said. */
+static bool log_root(const struct export_opener *op, const struct exp_export *e,
+		     const struct export_place *was, const struct export_place *p)
+{
+	const struct rn_log_event failed = { .id = RN_ID_EXPORT_FAILED, .export = e->path };
+	const struct rn_log_event served = { .id = RN_ID_EXPORT_SERVED, .export = e->path };
+	const bool again = was->state == EXPORT_REMOVED ||
+			   (was->exp && p->exp && p->exp != was->exp && p->mnt_id == was->mnt_id &&
+			    !export_place_same(was, p));
+
+	if (p->state == EXPORT_REMOVED && (was->state != EXPORT_REMOVED || p->why != was->why))
+		rn_log_event(
+			op->log, RN_WARNING, &failed, "export %s: %s", e->path,
+			p->why ? p->why
+			       : "its directory was removed: not served until one is there again");
+	else if (p->state == EXPORT_SERVED && again)
+		rn_log_event(op->log, RN_NOTICE, &served,
+			     "export %s: its directory was removed and made again: the new one is "
+			     "served, and file handles from before are stale",
+			     e->path);
+	else if (p->moved && !was->moved)
+		rn_warn(op->log,
+			"export %s: its directory was moved, and is served where it is now: read "
+			"the "
+			"exports again to serve what is at its path",
+			e->path);
+	else if (was->moved && !p->moved && p->exp == was->exp)
+		rn_notice(op->log, "export %s: its directory is at its path again", e->path);
+	else
+		return p->state == EXPORT_REMOVED;
+	return true;
 }
 
 static void log_change(const struct export_opener *op, const struct exp_export *e,
@@ -222,7 +329,7 @@ static void log_change(const struct export_opener *op, const struct exp_export *
 		rn_log_event(op->log, RN_WARNING, &failed,
 			     "export %s: not mounted (option mp): clients wait until it is",
 			     e->path);
-	if (!was || !op->mounts_only)
+	if (!was || !op->mounts_only || log_root(op, e, was, p))
 		return;
 	if (p->state == EXPORT_UNMOUNTED && was->state != EXPORT_UNMOUNTED)
 		rn_log_event(op->log, RN_WARNING, &failed,
@@ -306,6 +413,11 @@ int export_place_find(const struct export_opener *op, const struct exp_export *e
 	return rc;
 }
 
+bool export_place_renamed(const struct export_place *p)
+{
+	return p->exp && vfs_export_root_name(p->exp) != p->root;
+}
+
 bool export_place_same(const struct export_place *was, const struct export_place *now)
 {
 	return was->exp && now->exp &&
@@ -315,7 +427,8 @@ bool export_place_same(const struct export_place *was, const struct export_place
 bool export_place_unchanged(const struct exp_export *e, const struct export_place *was,
 			    const struct export_place *now)
 {
-	if (was->state != now->state || was->exp != now->exp || !was->absent != !now->absent ||
+	if (was->state != now->state || was->exp != now->exp || was->why != now->why ||
+	    was->root != now->root || was->moved != now->moved || !was->absent != !now->absent ||
 	    was->read_only != now->read_only)
 		return false;
 	return !was->absent ||

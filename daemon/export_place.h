@@ -21,6 +21,8 @@ enum export_state {
 	EXPORT_FAILED,
 	/* its mount was removed: the directory below is not served in its place */
 	EXPORT_UNMOUNTED,
+	/* its directory was removed; served again when one is there by the same path, on the same mount */
+	EXPORT_REMOVED,
 	EXPORT_WAITS, /* option mp: its mount is not there yet */
 };
 
@@ -32,7 +34,10 @@ struct export_place {
 	uint64_t mnt_id; /* id of the mount it is on, */
 	size_t depth;	 /* and length of the path's part where that is mounted; 0: unknown */
 	char fs_type[EXPORT_FS_TYPE]; /* type of the file system there; "": unknown */
-	const char *why;	      /* EXPORT_FAILED: static text; NULL: not known */
+	const char *why;	 /* EXPORT_FAILED, EXPORT_REMOVED: static text; NULL: not known */
+	enum vfs_root_name root; /* EXPORT_SERVED: as seen last */
+	bool moved;		 /* root, and the path leads there no more */
+	char *real_path;	 /* EXPORT_REMOVED: the directory's, without symbolic links */
 	bool crossmnt;
 	bool read_only;	       /* the mount is, now: what is open was opened when it was writable */
 	bool opened_read_only; /* exp cannot write, whatever the mount says now */
@@ -57,6 +62,8 @@ int export_place_find(const struct export_opener *op, const struct exp_export *e
 		      const struct export_place *was, struct export_place *out);
 void export_place_clear(struct export_place *p);
 
+/* True if the name of what is served has changed since the place was found. Never waits. */
+bool export_place_renamed(const struct export_place *p);
 /* True if now is the directory that was served before. */
 bool export_place_same(const struct export_place *was, const struct export_place *now);
 /* True if nothing has changed that clients or the log must learn. */

@@ -233,6 +233,7 @@ void exports_health(struct exports *ex, struct exports_health *out)
 					.in_error = set->table->n_refused,
 					.failed = n[EXPORT_FAILED],
 					.unmounted = n[EXPORT_UNMOUNTED],
+					.removed = n[EXPORT_REMOVED],
 					.waiting = n[EXPORT_WAITS],
 					.reload_refused = atomic_load(&ex->reload_refused) };
 	export_set_view_put(view);

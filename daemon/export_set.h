@@ -90,6 +90,7 @@ struct exports_health {
 	unsigned in_error;   /* by their lines, or paths that are not there */
 	unsigned failed;     /* their paths could not be opened */
 	unsigned unmounted;  /* their file systems were */
+	unsigned removed;    /* their directories were */
 	unsigned waiting;    /* option mp: the mount is not there yet */
 	bool reload_refused; /* true if the last reload was: the exports before it are in force */
 };

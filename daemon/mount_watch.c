@@ -13,13 +13,13 @@
 
 #define PAUSE_MS 100  /* ms between two looks, so that hundreds of mounts at once cost few */
 #define RETRY_MS 1000 /* after a failure */
+#define LOOK_MS 2000
 
 struct mount_watch {
 	int table_fd, stop_fd;
 	bool running;
 	pthread_t thread;
-	bool (*changed)(void *ctx);
-	void *ctx;
+	struct mount_watch_calls calls;
 };
 
 int mount_watch_new(struct mount_watch **out)
@@ -40,36 +40,39 @@ int mount_watch_new(struct mount_watch **out)
 	return 0;
 }
 
-/* True if the thread has to stop. */
-static bool wait_or_stop(struct mount_watch *w, bool for_table, int ms)
+/* True if the thread has to stop. *quiet: the time is over, and the table is the same. */
+static bool wait_or_stop(struct mount_watch *w, bool for_table, int ms, bool *quiet)
 {
 	struct pollfd p[] = { { .fd = w->stop_fd, .events = POLLIN },
 			      { .fd = for_table ? w->table_fd : -1, .events = POLLPRI } };
 
 	while (poll(p, 2, ms) < 0 && errno == EINTR)
 		continue;
+	*quiet = p[1].revents == 0;
 	return p[0].revents != 0;
 }
 
 static void *watch(void *arg)
 {
 	struct mount_watch *w = arg;
-	bool done = true;
+	const struct mount_watch_calls *calls = &w->calls;
+	bool done = true, quiet;
 
-	while (!wait_or_stop(w, done, done ? -1 : RETRY_MS)) {
-		done = w->changed(w->ctx);
-		if (wait_or_stop(w, false, PAUSE_MS))
+	while (!wait_or_stop(w, done, done ? LOOK_MS : RETRY_MS, &quiet)) {
+		if (done && quiet && !calls->look(calls->ctx))
+			continue;
+		done = calls->changed(calls->ctx);
+		if (wait_or_stop(w, false, PAUSE_MS, &quiet))
 			break;
 	}
 	return NULL;
 }
 
-int mount_watch_run(struct mount_watch *w, bool (*changed)(void *ctx), void *ctx)
+int mount_watch_run(struct mount_watch *w, const struct mount_watch_calls *calls)
 {
 	int rc;
 
-	w->changed = changed;
-	w->ctx = ctx;
+	w->calls = *calls;
 	rc = pthread_create(&w->thread, NULL, watch, w);
 	w->running = rc == 0;
 	return -rc;

@@ -92,6 +92,16 @@ uint32_t vfs_export_id(const struct vfs_export *exp);
 const char *vfs_export_path(const struct vfs_export *exp);
 /* The path without symbolic links, as it was when the export was opened. */
 const char *vfs_export_real_path(const struct vfs_export *exp);
+/* The name of an export's root, since the export was opened. */
+enum vfs_root_name {
+	VFS_ROOT_NAMED, /* as it was */
+	VFS_ROOT_MOVED, /* the root, or a directory above it, was renamed */
+	/* The kernel knows the name no more: it was removed, or the file system has dropped it from the cache. */
+	VFS_ROOT_UNNAMED,
+	VFS_ROOT_REMOVED,
+};
+/* Never waits for the file system. */
+enum vfs_root_name vfs_export_root_name(const struct vfs_export *exp);
 /* The part of path behind dir and a slash; NULL if path is not below dir. */
 const char *vfs_path_below(const char *path, const char *dir);
 

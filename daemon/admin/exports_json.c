@@ -46,12 +46,19 @@ static const struct {
 	[EXPORT_UNMOUNTED] = { "unmounted", "its file system was unmounted; it is served when one "
 					    "is mounted there, "
 					    "or after a reload" },
+	[EXPORT_REMOVED] = { "removed", "its directory was removed; it is served when one is there "
+					"again" },
 	[EXPORT_WAITS] = { "waiting", "not mounted yet (option mp)" },
 };
 
 void exports_add_state(json_t *to, const struct export_place *p)
 {
-	json_object_set_new(to, "state", json_string(states[p->state].name));
+	json_object_set_new(to, "state", json_string(p->moved ? "moved" : states[p->state].name));
+	if (p->moved)
+		json_object_set_new(
+			to, "reason",
+			json_string("its directory was moved, and is served where it is now; a "
+				    "reload serves what is at its path"));
 	if (p->state != EXPORT_SERVED)
 		json_object_set_new(to, "reason",
 				    control_text(p->why ? p->why : states[p->state].reason));

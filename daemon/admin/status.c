@@ -162,6 +162,7 @@ static void add_exports(json_t *to, const struct control_sources *from)
 	add_number(exports, "in_error", h.in_error);
 	add_number(exports, "failed", h.failed);
 	add_number(exports, "unmounted", h.unmounted);
+	add_number(exports, "removed", h.removed);
 	add_number(exports, "waiting", h.waiting);
 	json_object_set_new(exports, "reload_refused", json_boolean(h.reload_refused));
 }

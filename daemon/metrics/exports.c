@@ -66,9 +66,9 @@ static void put_health(struct metrics *m, struct exports *ex)
 	static const struct metrics_family others = {
 		"ringnfs_exports_not_served", METRICS_GAUGE, NULL,
 		"Exports that are not served, by the reason: their lines or paths are in error, "
-		"the paths "
-		"cannot be opened, their "
-		"file systems were unmounted, or they wait for a mount (option mp)."
+		"the paths cannot be opened, the "
+		"file systems were unmounted, the directories removed, or they wait for a mount "
+		"(option mp)."
 	};
 	static const struct metrics_family refused = {
 		"ringnfs_exports_reload_refused", METRICS_GAUGE, NULL,
@@ -83,6 +83,7 @@ static void put_health(struct metrics *m, struct exports *ex)
 	metrics_value(m, h.in_error, "reason", "in_error", NULL);
 	metrics_value(m, h.failed, "reason", "failed", NULL);
 	metrics_value(m, h.unmounted, "reason", "unmounted", NULL);
+	metrics_value(m, h.removed, "reason", "removed", NULL);
 	metrics_value(m, h.waiting, "reason", "waiting", NULL);
 	metrics_family(m, &refused);
 	metrics_value(m, h.reload_refused, NULL);

@@ -271,7 +271,7 @@ def health_of(d):
     while True:
         with connect(d.path) as s:
             v = parse(ask(s, path="/metrics")[2].decode())
-        shown = {reason: value(v, "ringnfs_exports_not_served", reason=reason) for reason in ("in_error", "failed", "unmounted", "waiting")}
+        shown = {reason: value(v, "ringnfs_exports_not_served", reason=reason) for reason in ("in_error", "failed", "unmounted", "removed", "waiting")}
         shown |= {"served": value(v, "ringnfs_exports"), "reload_refused": bool(value(v, "ringnfs_exports_reload_refused"))}
         if shown == said or time.monotonic() > end:
             return said, shown, ctl("-s", d.path, "status").stdout
@@ -280,7 +280,7 @@ def health_of(d):
 
 def test_left_out(t):
     """Exports that are left out, and a reload that is refused, are told of until they are mended."""
-    good = {"served": 1, "in_error": 0, "failed": 0, "unmounted": 0, "waiting": 0, "reload_refused": False}
+    good = {"served": 1, "in_error": 0, "failed": 0, "unmounted": 0, "removed": 0, "waiting": 0, "reload_refused": False}
     with Control(exports={"one": OPTIONS}) as d:
         one = f"{d.exports['one']} *({RW})"
         said, shown, text = health_of(d)
@@ -303,6 +303,22 @@ def test_left_out(t):
         d.write_exports(bad[:1])
         t.equal("another", post(d, "/v1/exports/reload")[0], 200)
         t.equal("all is well again", health_of(d)[:2], (good, good))
+        os.rename(d.exports["one"], d.top + "/kept")
+        t.check("the log says that it was moved", d.wait_log("its directory was moved"))
+        end = time.monotonic() + 10
+        while exports_of(d)[d.exports["one"]]["state"] != "moved" and time.monotonic() < end:
+            time.sleep(0.05)
+        text = ctl("-s", d.path, "exports", "list").stdout
+        t.check("the list, too", " moved " in text and f"{d.exports['one']}: its directory was moved, and is served" in text, text)
+        os.rmdir(d.top + "/kept")
+        t.check("the log says that it was removed", d.wait_log("its directory was removed: not served"))
+        while exports_of(d)[d.exports["one"]]["state"] != "removed" and time.monotonic() < end:
+            time.sleep(0.05)
+        t.equal("the status, too", health_of(d)[:2], (good | {"served": 0, "removed": 1},) * 2)
+        text = ctl("-s", d.path, "exports", "list").stdout
+        t.check("and the list", f"{d.exports['one']}: not served: its directory was removed" in text, text)
+        os.mkdir(d.exports["one"])
+        t.check("a new one is served", d.wait_log("removed and made again"))
         harness.finish(t, d)
 
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """File systems that are mounted and unmounted under exports while the daemon serves them."""
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -453,19 +455,112 @@ def test_storm(t, d, c):
     t.equal("the log has nothing to say", d.read_log(), before)
 
 
-def test_replaced_directory_waits_for_a_reload(t, d, c):
-    """Only mounts are followed: a directory that is renamed is served until a reload."""
+def test_moved(t, d, c):
+    """A directory that is renamed is served where it is until a reload, and the log says so."""
     top = d.exports["e"]
     root = d.root(c, "e")
     os.rename(top, top + ".old")
     os.mkdir(top)
+    t.check("the log says so", d.wait_log(f"export {top}: its directory was moved, and is served where it is now"))
     at = d.top + "/elsewhere"
     tmpfs(at)
     mounts.must("umount", at)
     time.sleep(0.5)
-    t.equal("another mount changes nothing", status(c, root), 0)
+    t.equal("it is served", status(c, root), 0)
+    os.rmdir(top)
+    os.rename(top + ".old", top)
+    t.check("back again", d.wait_log(f"export {top}: its directory is at its path again"))
+    os.rename(top, top + ".old")
+    os.mkdir(top)
     d.reload()
-    t.equal("a reload does", status(c, root), r.STALE)
+    t.equal("a reload serves what is at the path", status(c, root), r.STALE)
+    shutil.rmtree(top + ".old")
+
+
+def within(c, d, name):
+    """True if the export has that entry."""
+    status, root = c.mnt(d.exports["e"])[:2]
+    return status == 0 and c.nfs(r.LOOKUP, r.diropargs(root, name))["status"] == 0
+
+
+def remake(path, name):
+    """As by rsync --delete, or when a snapshot is put in the place of another: a new directory has the path."""
+    shutil.rmtree(path)
+    os.mkdir(path)
+    with open(os.path.join(path, name), "w") as f:
+        f.write("x")
+
+
+def test_removed(t, d, c):
+    """A directory that was removed and made again is served, without a reload; nothing but that by another way."""
+    top = d.exports["e"]
+    d.reload()
+    for name in ("first", "second", "third"):  # its inode number may be that of the former
+        root = d.root(c, "e")
+        remake(top, name)
+        t.check(f"{name}: the new directory is served", until(lambda: within(c, d, name), 20) is not None, d.read_log()[-600:])
+        t.equal("and handles of the former are stale", status(c, root), r.STALE)
+    t.check("the log says so", f"export {top}: its directory was removed and made again" in d.read_log())
+    with open(d.top + "/secret", "w") as f:
+        f.write("x")
+    shutil.rmtree(top)
+    t.check("the log says that it is not there", d.wait_log(f"export {top}: its directory was removed: not served"))
+    t.check("nor is it to be mounted", not can_mount(c, d))
+    before = d.read_log()
+    os.symlink(d.top, top)
+    t.check("a link in its place is not followed", d.wait_log(f"export {top}: its directory was removed, and its path leads over another link"))
+    t.check("whatever happens to mounts", mount_events(d) and not can_mount(c, d))
+    t.equal("which is said once", d.read_log().count("leads over another link"), before.count("leads over another link") + 1)
+    os.unlink(top)
+    os.mkdir(top)
+    d.reload()
+    t.check("a reload serves it again", can_mount(c, d))
+    shutil.rmtree(top)
+    d.wait_log(f"export {top}: its directory was removed: not served")
+    until(lambda: not can_mount(c, d), 20)
+    os.mkdir(top)
+    t.check("made again later, too", until(lambda: can_mount(c, d), 20) is not None)
+
+
+def mount_events(d):
+    at = d.top + "/elsewhere"
+    for _ in range(2):
+        tmpfs(at)
+        mounts.must("umount", at)
+        time.sleep(0.3)
+    return True
+
+
+def test_chroot(t):
+    """In a chroot that is no mount, the table lacks the mount that exports are on. They stay as they are whatever is mounted."""
+    with tempfile.TemporaryDirectory(prefix="ringnfs-chroot-") as jail:
+        binds = [p for p in ("usr", "bin", "sbin", "lib", "lib64", "etc", "proc", "dev", "tmp", "run", "var", "sys")
+                 if os.path.isdir("/" + p)]
+        daemon = Daemon({"e": OPTIONS}, before=["chroot", jail])
+        daemon.binary = os.path.realpath(daemon.binary)
+        binds += [os.path.dirname(daemon.binary)[1:]]
+        bound = []
+        try:
+            for p in binds:
+                os.makedirs(f"{jail}/{p}", exist_ok=True)
+                mounts.must("mount", "--rbind", "/" + p, f"{jail}/{p}")
+                bound.append(f"{jail}/{p}")
+            os.makedirs(f"{jail}/srv/e")
+            with daemon as d:
+                d.write_exports([f"/srv/e 127.0.0.1({OPTIONS})"])
+                d.reload()
+                with d.connect() as c:
+                    code, root = c.mnt("/srv/e")[:2]
+                    t.equal("an export in a chroot", code, 0)
+                    os.mkdir(d.top + "/elsewhere")
+                    before = d.read_log()
+                    mount_events(d)
+                    t.equal("the log has nothing to say", d.read_log(), before)
+                    t.equal("its root", status(c, root), 0)
+                d.stop()
+        finally:
+            for p in reversed(bound):
+                mounts.must("umount", "-l", p)
 
 
 def everything(t, d):
@@ -485,7 +580,8 @@ def everything(t, d):
         if SLAVE not in sys.argv:  # flags of a mount do not propagate
             test_remount(t, d, c)
         test_storm(t, d, c)
-        test_replaced_directory_waits_for_a_reload(t, d, c)
+        test_moved(t, d, c)
+        test_removed(t, d, c)
         test_mp_without_path(t, d, c)
     with d.connect() as c:
         test_silent(t, d, c)
@@ -505,6 +601,7 @@ def main():
     with Daemon({"e": OPTIONS, "other": OPTIONS}, before=before) as d:
         everything(t, d)
     if not slave:
+        test_chroot(t)
         res = subprocess.run([sys.argv[0], SLAVE], capture_output=True, text=True)
         print("# in a slave namespace\n" + res.stdout + res.stderr)
         t.equal("the same in a slave namespace", res.returncode, 0)

@@ -117,6 +117,28 @@ const char *vfs_export_real_path(const struct vfs_export *exp)
 	return exp->real_path;
 }
 
+enum vfs_root_name vfs_export_root_name(const struct vfs_export *exp)
+{
+	static const char gone[] = " (deleted)";
+	const size_t len = strlen(exp->real_path);
+	char buf[PATH_MAX + sizeof(gone)];
+	struct statx sx;
+
+	if (statx(exp->place_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_NLINK, &sx) == 0 &&
+	    sx.stx_mask & STATX_NLINK && sx.stx_nlink == 0)
+		return VFS_ROOT_REMOVED;
+	const ssize_t n = readlink(vfs_proc_path(exp->place_fd).s, buf, sizeof(buf) - 1);
+
+	if (n < 0)
+		return VFS_ROOT_NAMED;
+	buf[n] = '\0';
+	if (strcmp(buf, exp->real_path) == 0)
+		return VFS_ROOT_NAMED;
+	return strncmp(buf, exp->real_path, len) == 0 && strcmp(buf + len, gone) == 0
+		       ? VFS_ROOT_UNNAMED
+		       : VFS_ROOT_MOVED;
+}
+
 uint64_t vfs_export_mnt_id(const struct vfs_export *exp)
 {
 	return exp->place_mnt_id;

@@ -8,7 +8,8 @@ const ANSWER_MAX = 32 << 20; // characters
 const TABLE_SECONDS = 10; // that the tables look back
 const RANGES = [[300, "5 min"], [900, "15 min"], [3600, "1 hour"]];
 
-const REASONS = { in_error: "with a line or a path in error", failed: "whose path cannot be opened", unmounted: "whose file system was unmounted" };
+const REASONS = { in_error: "with a line or a path in error", failed: "whose path cannot be opened", unmounted: "whose file system was unmounted",
+	removed: "whose directory was removed" };
 
 const state = { readings: [], range: RANGES[0][0], failure: null, lastHeard: null };
 const byId = id => document.getElementById(id);
