@@ -70,8 +70,11 @@ static int look(const struct export_opener *op, const char *path, struct export_
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &sx) < 0)
+	if (fstat(fd, &st) < 0)
 		rc = -errno;
+	/* What has no handles may have no number of a mount: why it is not exported is told when it is opened. */
+	else if (vfs_statx_mount(fd, "", AT_EMPTY_PATH, 0, &sx) < 0)
+		sx.stx_mnt_id = 0;
 	close(fd);
 	if (rc < 0)
 		return rc;

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct statx;
+
 struct vfs_mount_entry {
 	uint64_t id, parent; /* the kernel's, of this boot: what statx(2) shows as stx_mnt_id */
 	const char *path;    /* where it is mounted */
@@ -31,6 +33,10 @@ void vfs_mount_table_free(struct vfs_mount_table *t);
 const struct vfs_mount_entry *vfs_mount_table_find(const struct vfs_mount_table *t, uint64_t id);
 /* True if the mount is at that path, and not covered by another mount. */
 bool vfs_mount_table_shows(const struct vfs_mount_table *t, uint64_t id, const char *path);
+
+/* statx(2) of what name_to_handle_at(2) looks up by the same name, with the mount's id (STATX_MNT_ID): kernels before
+ * 5.8 and emulated ones leave that out. 0 or -errno. */
+int vfs_statx_mount(int dirfd, const char *name, int flags, unsigned mask, struct statx *sx);
 
 /* A descriptor for poll(2): POLLPRI says that the table has changed since it was opened or since
  * POLLPRI was told last. Or -errno. */

@@ -12,6 +12,7 @@
 #include "vfs/base/fd_budget.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/device.h"
+#include "vfs/mount_table.h"
 
 #define DEPTH_MAX 4096
 
@@ -24,8 +25,10 @@ static int place_of(int fd, struct place *out)
 {
 	struct statx sx;
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &sx) != 0)
-		return -errno;
+	int rc = vfs_statx_mount(fd, "", AT_EMPTY_PATH, STATX_INO, &sx);
+
+	if (rc != 0)
+		return rc;
 	out->ino = sx.stx_ino;
 	out->mnt_id = sx.stx_mnt_id;
 	out->dev = vfs_device_of(&sx);

@@ -22,6 +22,7 @@
 #include "vfs/fs/proc_path.h"
 #include "vfs/fs/why.h"
 #include "vfs/io.h"
+#include "vfs/mount_table.h"
 
 static char *real_path_of(int fd)
 {
@@ -197,8 +198,12 @@ static int check_type(struct vfs_export *exp, int fd, const char **why)
 	struct statx sx;
 	struct stat st;
 
-	if (fstat(fd, &st) != 0 || statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &sx) != 0)
-		return -errno;
+	int rc = fstat(fd, &st) != 0 ? -errno : vfs_statx_mount(fd, "", AT_EMPTY_PATH, 0, &sx);
+
+	if (rc != 0) {
+		*why = vfs_why_no_handles(fd, rc);
+		return rc;
+	}
 	exp->place_mnt_id = sx.stx_mnt_id;
 	exp->local = vfs_fs_is_local(fd);
 	exp->root_dev = vfs_device_of(&sx);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MOUNTINFO "/proc/self/mountinfo"
@@ -165,4 +166,34 @@ bool vfs_mount_table_changed(int watch_fd)
 	struct pollfd p = { .fd = watch_fd, .events = POLLPRI };
 
 	return poll(&p, 1, 0) != 0 && (p.revents & (POLLPRI | POLLERR | POLLNVAL));
+}
+
+/* The kernel tells the mount before it finds that the handle has no room. */
+static int mount_id_of(int dirfd, const char *name, uint64_t *id)
+{
+	struct file_handle h = { .handle_bytes = 0 };
+	int mnt_id;
+
+	if (name_to_handle_at(dirfd, name, &h, &mnt_id, *name ? 0 : AT_EMPTY_PATH) != 0 &&
+	    errno != EOVERFLOW)
+		return -errno;
+	*id = (uint64_t)(uint32_t)mnt_id;
+	return 0;
+}
+
+int vfs_statx_mount(int dirfd, const char *name, int flags, unsigned mask, struct statx *sx)
+{
+	uint64_t id = 0;
+	int rc;
+
+	if (statx(dirfd, name, flags, mask | STATX_MNT_ID, sx) != 0)
+		return -errno;
+	if (sx->stx_mask & STATX_MNT_ID)
+		return 0;
+	rc = mount_id_of(dirfd, name, &id);
+	if (rc != 0)
+		return rc;
+	sx->stx_mnt_id = id;
+	sx->stx_mask |= STATX_MNT_ID;
+	return 0;
 }

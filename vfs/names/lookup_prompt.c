@@ -13,6 +13,7 @@
 #include "vfs/fs/handle.h"
 #include "vfs/meta/attr.h"
 #include "vfs/meta/permission.h"
+#include "vfs/mount_table.h"
 #include "vfs/names/shown.h"
 #include "vfs/node/cache.h"
 #include "vfs/worker/worker_state.h"
@@ -33,8 +34,7 @@ static int open_in_memory(const struct vfs_node *dir, const struct vfs_name *nam
 static int show(int fd, struct vfs_shown *shown)
 {
 	shown->clock = (int64_t)rn_wall_coarse_ns();
-	return statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID,
-		     &shown->sx);
+	return vfs_statx_mount(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &shown->sx);
 }
 
 /* The cached node of what an O_PATH descriptor shows, in the directory's own mount, or NULL. */

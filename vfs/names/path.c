@@ -14,6 +14,7 @@
 #include "vfs/export/mounts.h"
 #include "vfs/fs/proc_path.h"
 #include "vfs/hold/file_view.h"
+#include "vfs/mount_table.h"
 #include "vfs/names/path_mount.h"
 #include "vfs/node/cache.h"
 
@@ -43,7 +44,7 @@ static void read_name(void *arg, int fd)
 	ssize_t n = readlink(vfs_proc_path(fd).s, name->text, sizeof(name->text) - 1);
 
 	name->text[n > 0 ? n : 0] = '\0';
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_NLINK | STATX_MNT_ID, &sx) != 0)
+	if (vfs_statx_mount(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_NLINK, &sx) != 0)
 		return;
 	name->mnt_id = sx.stx_mnt_id;
 	/* A file with links left may have a name that ends like the mark, or has lost the one name that is known. */

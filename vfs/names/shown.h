@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "vfs/mount_table.h"
+
 struct vfs_handle;
 struct vfs_node;
 
@@ -18,8 +20,8 @@ struct vfs_shown {
 /* The thread has the caller's identity, as the caller may not search the directory. */
 static inline int vfs_statx_name(int dirfd, const char *name, struct statx *sx)
 {
-	return statx(dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-		     STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID, sx);
+	return vfs_statx_mount(dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+			       STATX_BASIC_STATS | STATX_BTIME, sx);
 }
 
 /* The handle of the inode that statx has shown of a name of dir: from the cache of handles, else by
