@@ -40,6 +40,26 @@ static int ring_init(struct vfs_worker *w, unsigned entries)
 	return 0;
 }
 
+/* A container may forbid the calls of a ring that it lets be made: one request shows that. */
+static int ring_try(struct io_uring *ring)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+	struct io_uring_cqe *cqe;
+	int rc;
+
+	io_uring_prep_nop(sqe);
+	io_uring_sqe_set_data(sqe, NULL);
+	do
+		rc = io_uring_submit_and_wait(ring, 1);
+	while (rc == -EINTR || rc == -EAGAIN);
+	if (rc < 0)
+		return rc;
+	rc = io_uring_wait_cqe(ring, &cqe);
+	if (rc == 0)
+		io_uring_cqe_seen(ring, cqe);
+	return rc;
+}
+
 int vfs_ring_open(struct vfs_worker *w, unsigned entries)
 {
 	int rc;
@@ -51,6 +71,11 @@ int vfs_ring_open(struct vfs_worker *w, unsigned entries)
 	rc = ring_init(w, entries);
 	if (rc < 0)
 		return rc;
+	rc = ring_try(&w->ring);
+	if (rc < 0) {
+		io_uring_queue_exit(&w->ring);
+		return rc;
+	}
 	w->has_ring = true;
 	w->fixed = io_uring_register_buffers_sparse(&w->ring, RN_SLABS_MAX) == 0;
 	return 0;

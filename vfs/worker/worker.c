@@ -39,6 +39,10 @@ int vfs_worker_new(struct vfs *vfs, unsigned ring_entries, struct vfs_worker **o
 	}
 	if (rc == 0)
 		rc = vfs_worker_personalities(w);
+	if (w->has_ring && ring_unavailable(rc)) {
+		vfs_ring_close(w);
+		rc = vfs_worker_personalities(w);
+	}
 	if (rc < 0) {
 		vfs_worker_free(w);
 		return rc;
