@@ -9,6 +9,7 @@
 #include "daemon/export_set.h"
 #include "daemon/log_sink.h"
 #include "daemon/state_dir.h"
+#include "daemon/system_calls.h"
 #include "lib/budget.h"
 #include "lib/payload.h"
 #include "vfs/vfs.h"
@@ -106,8 +107,10 @@ static int check_exports(const struct cfg_settings *settings, struct vfs *vfs,
 int check_config(const struct cfg_settings *settings, const struct rn_logger *log)
 {
 	struct rn_budget budget;
-	int rc = state_dir_check(settings->server.state_dir, log);
+	int rc = system_calls_check(log);
 
+	if (!rc)
+		rc = state_dir_check(settings->server.state_dir, log);
 	if (rc)
 		printf("a start would fail\n");
 	rn_budget_init(&budget, CHECK_MEMORY);

@@ -29,6 +29,7 @@
 #include "daemon/service_manager.h"
 #include "daemon/standing.h"
 #include "daemon/state_dir.h"
+#include "daemon/system_calls.h"
 #include "daemon/tasks.h"
 #include "daemon/ticker.h"
 #include "daemon/tls_setup.h"
@@ -411,6 +412,11 @@ static int start_registration(struct server *s)
 	return 0;
 }
 
+static int start_calls(struct server *s)
+{
+	return system_calls_check(s->log);
+}
+
 /* Raising limits needs the capability that the second step takes. */
 static int start_limits(struct server *s)
 {
@@ -555,6 +561,7 @@ static const struct {
 	const char *name;
 	int (*start)(struct server *s);
 } steps[] = {
+	{ "system calls", start_calls },
 	{ "limits", start_limits },
 	{ "state directory", start_state },
 	{ "control socket", start_control },

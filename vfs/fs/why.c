@@ -31,6 +31,8 @@ const char *vfs_why_no_handles(int fd, int error)
 	if (error == -EPERM)
 		return "open_by_handle_at(2) is not permitted: the daemon needs "
 		       "CAP_DAC_READ_SEARCH";
+	if (error == -ENOSYS)
+		return "this kernel cannot open files by handle (open_by_handle_at(2))";
 	if (error != -EOPNOTSUPP && error != -ESTALE && error != -EINVAL)
 		return strerrordesc_np(-error);
 	for (size_t i = 0; fstatfs(fd, &fs) == 0 && i < rn_array_size(known); i++) {
