@@ -107,7 +107,7 @@ def test_other_in_error(t, d):
     os.rename(two, two + ".away")
     res = edit(d, "add", "*", more)
     t.equal("added", (res.returncode, clients_of(d, more)), (0, [("*", True)]))
-    t.equal("the other is served still", exports_of(d)[two]["state"], "served")
+    t.equal("the other is served still, where it is now", exports_of(d)[two]["state"], "moved")
     os.rename(two + ".away", two)
 
 
