@@ -36,6 +36,19 @@ static struct cfg_diag *diags_slot(struct cfg_diags *diags)
 	return &diags->items[diags->n];
 }
 
+/* The earlier note that says the same of the same file, or NULL. A hundred equal lines would hide what is wrong. */
+static struct cfg_diag *said_before(struct cfg_diags *diags, const struct cfg_diag *note)
+{
+	for (unsigned i = 0; i < diags->n; i++) {
+		struct cfg_diag *d = &diags->items[i];
+
+		if (d->severity == CFG_NOTE && d->line && strcmp(d->text, note->text) == 0 &&
+		    strcmp(d->file, note->file) == 0)
+			return d;
+	}
+	return NULL;
+}
+
 void cfg_diag_add(struct cfg_diags *diags, struct cfg_place at, enum cfg_severity severity,
 		  const char *fmt, ...)
 {
@@ -62,6 +75,14 @@ void cfg_diag_add(struct cfg_diags *diags, struct cfg_place at, enum cfg_severit
 		free(diag->file);
 		free(diag->text);
 		diags->dropped++;
+		return;
+	}
+	struct cfg_diag *before = severity == CFG_NOTE && at.line ? said_before(diags, diag) : NULL;
+
+	if (before) {
+		before->again++;
+		free(diag->file);
+		free(diag->text);
 		return;
 	}
 	diags->n++;
@@ -91,6 +112,10 @@ void cfg_diag_format(const struct cfg_diag *diag, char *buf, size_t size)
 		snprintf(buf, size, "%s:%u: %s: %s", diag->file, diag->line, severity, diag->text);
 	else
 		snprintf(buf, size, "%s: %s: %s", diag->file, severity, diag->text);
+	const size_t len = strlen(buf);
+
+	if (diag->again)
+		snprintf(buf + len, size - len, " (and %u times more in this file)", diag->again);
 }
 
 void cfg_diags_print(const struct cfg_diags *diags, FILE *out)

@@ -23,6 +23,7 @@ struct cfg_diag {
 	enum cfg_severity severity;
 	unsigned line;
 	unsigned col;
+	unsigned again; /* notes: further places of the file that have the same */
 	char *file;
 	char *text;
 };

@@ -83,6 +83,12 @@ static int parse_network(struct client_ctx *ctx, char *text, char *slash)
 	size_t len = (size_t)(slash - text);
 	int rc;
 
+	if (len == 0)
+		return fail_at(
+			ctx, 0,
+			"\"%s\" is a second path: a line has one, and machines behind it; write "
+			"a line for each path",
+			text);
 	client->kind = EXP_CLIENT_NETWORK;
 	*slash = '\0';
 	if (len > 1 && base[0] == '[' && base[len - 1] == ']') {

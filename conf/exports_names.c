@@ -3,11 +3,16 @@
 
 #include <errno.h>
 
+static struct cfg_place place_of(const struct exp_client *c)
+{
+	return (struct cfg_place){ .file = c->file ? c->file : "temporary", .line = c->line };
+}
+
 /* False if the name service does not answer. */
 static bool check_host(const struct exp_export *e, const struct exp_client *c,
 		       const struct exp_resolver *resolver, struct cfg_diags *diags)
 {
-	const struct cfg_place at = { .file = e->path };
+	const struct cfg_place at = place_of(c);
 	struct exp_addr addrs[EXP_MAX_ADDRS];
 	int n = resolver->forward(resolver->arg, c->name, addrs, EXP_MAX_ADDRS);
 
@@ -15,27 +20,27 @@ static bool check_host(const struct exp_export *e, const struct exp_client *c,
 		return true;
 	if (n == 0 || n == -ENOENT) {
 		cfg_diag_add(diags, at, CFG_WARNING,
-			     "host %s (line %u) has no address: it is not let in before the name "
+			     "%s: host %s has no address: it is not let in before the name "
 			     "service knows it",
-			     c->name, c->line);
+			     e->path, c->name);
 		return true;
 	}
 	cfg_diag_add(diags, at, CFG_WARNING,
-		     "the name service does not answer for host %s (line %u): it is not let in "
+		     "%s: the name service does not answer for host %s: it is not let in "
 		     "before that, and further names were not checked",
-		     c->name, c->line);
+		     e->path, c->name);
 	return false;
 }
 
 static void check_netgroup(const struct exp_export *e, const struct exp_client *c,
 			   const struct exp_resolver *resolver, struct cfg_diags *diags)
 {
-	const struct cfg_place at = { .file = e->path };
+	const struct cfg_place at = place_of(c);
 
 	if (resolver->has_netgroup && !resolver->has_netgroup(resolver->arg, c->name))
 		cfg_diag_add(diags, at, CFG_WARNING,
-			     "netgroup @%s (line %u) is unknown or empty: it lets nobody in",
-			     c->name, c->line);
+			     "%s: netgroup @%s is unknown or empty: it lets nobody in", e->path,
+			     c->name);
 }
 
 void exp_names_check(const struct exp_table *table, const struct exp_resolver *resolver,

@@ -10,18 +10,26 @@
 #include "conf/exports_files.h"
 #include "conf/exports_source.h"
 
+static bool climbs(const char *path)
+{
+	for (const char *at = strstr(path, "/.."); at; at = strstr(at + 1, "/.."))
+		if (at[3] == '/' || !at[3])
+			return true;
+	return false;
+}
+
 bool exp_path_clean(char *path)
 {
 	char *from = path;
 	char *to = path;
 
+	if (climbs(path))
+		return false;
 	while (*from) {
 		size_t len;
 
 		from += strspn(from, "/");
 		len = strcspn(from, "/");
-		if (len == 2 && !strncmp(from, "..", 2))
-			return false;
 		if (len && !(len == 1 && *from == '.')) {
 			*to++ = '/';
 			memmove(to, from, len);

@@ -41,6 +41,8 @@ static void check(const char *text, const char *const *want)
 		cr_assert(n < diags.n, "missing: %s", want[n]);
 		cr_expect(strstr(diags.items[n].text, want[n]) != NULL, "%s", diags.items[n].text);
 		cr_expect(diags.items[n].severity == CFG_WARNING);
+		cr_expect_str_eq(diags.items[n].file, "f");
+		cr_expect(diags.items[n].line > 0);
 	}
 	cr_expect(diags.n == n, "%u messages for %s", diags.n, text);
 	exp_table_unref(table);
@@ -56,9 +58,9 @@ Test(exports_names, known_names_and_addresses_are_silent)
 Test(exports_names, unknown_hosts_and_netgroups_are_warnings)
 {
 	check("/a nobody.example @nogroup\n/b known.example nobody2.example",
-	      (const char *const[]){ "host nobody.example (line 1) has no address",
-				     "netgroup @nogroup (line 1) is unknown or empty",
-				     "host nobody2.example (line 2) has no address", NULL });
+	      (const char *const[]){ "/a: host nobody.example has no address",
+				     "/a: netgroup @nogroup is unknown or empty",
+				     "/b: host nobody2.example has no address", NULL });
 }
 
 Test(exports_names, a_silent_name_service_is_asked_once)

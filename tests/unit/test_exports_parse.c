@@ -268,6 +268,21 @@ static const struct message_case messages[] = {
 	  "/a:b;",
 	  { "f:1:6: note: subtree_check is accepted and changes nothing: no_subtree_check is what "
 	    "is done" } },
+	/* A note is there once for each file. */
+	{ "/a b(pnfs) c(pnfs)\n/d e(pnfs,rw)",
+	  "/a:b,c;/d:e;",
+	  { "f:1:6: note: pnfs is accepted and changes nothing (and 2 times more in this file)" } },
+	{ "/a /b c(rw)",
+	  "",
+	  { "f:1:4: error: \"/b\" is a second path: a line has one, and machines behind it; write "
+	    "a "
+	    "line for each path",
+	    "f:1:1: note: /a is not exported, because of the error" } },
+	{ "/a//b/../c *",
+	  "",
+	  { "f:1:1: error: the path has a \"..\": write the directory's own path",
+	    "f:1:1: note: /a//b/../c is not exported, because of the error" } },
+	{ "/a/..b/c.. *(ro)", "/a/..b/c..:*;", { NULL } },
 	{ "/a b(pnfs)", "/a:b;", { "f:1:6: note: pnfs is accepted and changes nothing" } },
 	{ "/a",
 	  "/a:*;",
