@@ -13,6 +13,7 @@
 #include "lib/util.h"
 
 #define RDMA "/sys/class/infiniband"
+#define NO_RDMA "This machine has no RDMA device.\n"
 #define LINE_MOST 4096
 
 /* A text that is being written, as a file of the bundle. */
@@ -124,7 +125,10 @@ static void add_rdma(struct bundle *b)
 	struct page p;
 
 	if (!devices) {
-		bundle_missing(b, "rdma.txt", RDMA ": %s", strerror(errno));
+		if (errno == ENOENT)
+			tar_add(&b->tar, "rdma.txt", NO_RDMA, sizeof(NO_RDMA) - 1);
+		else
+			bundle_missing(b, "rdma.txt", RDMA ": %s", strerror(errno));
 		return;
 	}
 	if (begin(&p)) {

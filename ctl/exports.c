@@ -49,7 +49,11 @@ void exports_print_messages(const json_t *answer, FILE *out)
 			fprintf(out, "%" JSON_INTEGER_FORMAT ":", column);
 		fputc(' ', out);
 		exports_print_text(m, "severity", ": ", out);
-		exports_print_text(m, "text", "\n", out);
+		exports_print_text(m, "text", "", out);
+		if (json_integer_value(json_object_get(m, "again")))
+			fprintf(out, " (and %" JSON_INTEGER_FORMAT " times more in this file)",
+				json_integer_value(json_object_get(m, "again")));
+		fputc('\n', out);
 	}
 }
 

@@ -61,7 +61,7 @@ static void edit(const struct exports_task *t, struct admin_reply *r, bool remov
 	}
 	const int rc = exports_edit(t->control->from.exports, &e, w.only_try, &out);
 
-	exports_answer(&out, rc, r);
+	exports_answer(&out, rc, w.only_try, r);
 	if (!rc && !w.only_try)
 		log_edit(t, &e);
 	exports_outcome_free(&out);

@@ -152,7 +152,7 @@ static bool read_question(const struct exports_task *t, struct question *q)
 
 	if (admin_query_text(&req, "client", q->client, sizeof(q->client)) != 0 ||
 	    admin_query_text(&req, "path", q->path, sizeof(q->path)) != 0 || q->path[0] != '/' ||
-	    !exp_addr_from_text(q->client, &addr))
+	    !exp_path_clean(q->path) || !exp_addr_from_text(q->client, &addr))
 		return false;
 	exp_addr_to_sockaddr(&addr, &q->peer);
 	int rc = admin_query_number(&req, "uid", ID_MAX, &q->uid);
@@ -286,10 +286,10 @@ static void run_explain(const struct exports_task *t, struct admin_reply *r)
 	struct exports_now now;
 
 	if (!read_question(t, &q)) {
-		admin_reply_error(
-			r, 400, "bad_request",
-			"client: an IP address; path: an absolute path; uid, gid: numbers, "
-			"or none");
+		admin_reply_error(r, 400, "bad_request",
+				  "client: an IP address; path: an absolute path without \"..\"; "
+				  "uid, gid: numbers, "
+				  "or none");
 	} else {
 		exports_now_get(t->control->from.exports, &now);
 		admin_reply_json(r, explain(&q, &now));

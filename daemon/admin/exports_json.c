@@ -25,6 +25,9 @@ json_t *exports_messages(const struct cfg_diags *diags)
 						      control_text(d->file), "line", (int)d->line,
 						      "column", (int)d->col, "text",
 						      control_text(d->text)));
+		if (d->again)
+			json_object_set_new(json_array_get(list, json_array_size(list) - 1),
+					    "again", json_integer(d->again));
 	}
 	return list;
 }

@@ -15,7 +15,7 @@ static void run_reload(const struct exports_task *t, struct admin_reply *r)
 
 	const int rc = from->reload(from->reload_ctx, &out);
 
-	exports_answer(&out, rc, r);
+	exports_answer(&out, rc, false, r);
 	exports_outcome_free(&out);
 }
 
@@ -35,7 +35,7 @@ static void run_diff(const struct exports_task *t, struct admin_reply *r)
 	const int rc = exports_try(t->control->from.exports, given == 0 ? name : NULL, t->body,
 				   t->body_len, &out);
 
-	exports_answer(&out, rc, r);
+	exports_answer(&out, rc, true, r);
 	exports_outcome_free(&out);
 }
 

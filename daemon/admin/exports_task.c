@@ -9,6 +9,7 @@
 #include "daemon/admin/exports_json.h"
 
 #define REFUSED "because of errors the exports that are in force stay as they are"
+#define WOULD_BE "because of errors this would be refused; nothing was to be changed"
 
 struct job {
 	struct exports_task task;
@@ -92,7 +93,7 @@ static json_t *outcome_json(const struct exports_outcome *out, int rc)
 	return answer;
 }
 
-void exports_answer(const struct exports_outcome *out, int rc, struct admin_reply *r)
+void exports_answer(const struct exports_outcome *out, int rc, bool tried, struct admin_reply *r)
 {
 	if (!out->is.diags || rc == -ENOMEM) {
 		admin_reply_error(r, 500, "internal", "%s", strerror(-rc));
@@ -101,7 +102,7 @@ void exports_answer(const struct exports_outcome *out, int rc, struct admin_repl
 	json_t *answer = outcome_json(out, rc);
 
 	if (rc) {
-		json_object_set_new(answer, "error", json_string(REFUSED));
+		json_object_set_new(answer, "error", json_string(tried ? WOULD_BE : REFUSED));
 		json_object_set_new(answer, "code", json_string("exports_refused"));
 	}
 	admin_reply_json_status(r, rc ? 409 : 200, answer);

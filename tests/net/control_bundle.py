@@ -130,6 +130,9 @@ def test_without_server(t, d):
     d.stop()
     res, _, texts = bundle(d, "without.tar", env={**os.environ, "PATH": tools + ":" + os.environ["PATH"]})
     t.check("it is made all the same", res.returncode == 0 and "status.json: " in res.stderr, res)
+    if not os.path.isdir("/sys/class/infiniband"):
+        t.equal("a machine without RDMA is none that lacks a file", (texts.get("rdma.txt"), b"rdma.txt: /sys" in texts["README.txt"]),
+                (b"This machine has no RDMA device.\n", False))
     t.check("and says what is missing", b"What could not be had\nstatus.json: " in texts["README.txt"], texts["README.txt"])
     t.check("the journal of the unit", b"_SYSTEMD_UNIT=ringnfsd.service" in texts["log.txt"], texts.get("log.txt"))
     t.check("and of no other process", b"_PID=" not in texts["log.txt"], texts.get("log.txt"))

@@ -110,7 +110,7 @@ def test_explain(t, d):
     t.equal("no line", (got["access"], got["export"], got["lines"][0]["why"]), ("none", two, "the client's address is not within it"))
     t.equal("no export", get(d, "/v1/exports/explain?client=127.0.0.1&path=/nowhere")[1], {"access": "none"})
     for query in ("", "client=localhost&path=/", "client=127.0.0.1", "client=127.0.0.1&path=a", "client=127.0.0.1&path=/&uid=-1",
-                  "client=127.0.0.1&path=/&gid=4294967295"):
+                  "client=127.0.0.1&path=/&gid=4294967295", f"client=::1&path={one}/..", f"client=::1&path={one}/../x"):
         t.equal(f"wrong: {query}", get(d, "/v1/exports/explain?" + query)[0], 400)
 
 

@@ -73,6 +73,7 @@ def test_check(t, d):
         f.write(f"# wrong\n{one} 127.0.0.1(rv)\n{d.top}/none *(ro)\n/proc *(ro)\n")
     res = ctl("-s", d.path, "exports", "check", d.top + "/new")
     t.equal("exit status", (res.returncode, res.stdout), (1, ""))
+    t.check("nothing was to be changed, so nothing stays", "this would be refused" in res.stderr and "stay" not in res.stderr, res.stderr)
     t.check("an option", f'{d.top}/new:2:' in res.stderr and 'did you mean "ro"' in res.stderr, res.stderr)
     t.check("a path", f"{d.top}/new:3:1: error: {d.top}/none: No such file" in res.stderr, res.stderr)
     res = ctl("-s", d.path, "-j", "exports", "check", d.top + "/new")
