@@ -75,6 +75,7 @@ static void print_revoked(const json_t *rev, bool would, FILE *out)
 void exports_print_changes(const json_t *answer, bool would, FILE *out)
 {
 	const json_t *changes = json_object_get(answer, "changes"), *e, *c;
+	const json_t *replaced = json_object_get(answer, "replaced");
 	size_t i, j;
 
 	json_array_foreach(changes, i, e)
@@ -83,7 +84,16 @@ void exports_print_changes(const json_t *answer, bool would, FILE *out)
 		exports_print_text(e, "path", "\n", out);
 		json_array_foreach(json_object_get(e, "clients"), j, c) print_client(c, out);
 	}
-	if (!json_array_size(changes))
+	json_array_foreach(replaced, i, c)
+	{
+		char *safe = table_safe_text(json_string_value(c) ? json_string_value(c) : "?");
+
+		fprintf(out,
+			"! %s: another directory is there: file handles from before %s stale\n",
+			safe ? safe : "?", would ? "would be" : "are");
+		free(safe);
+	}
+	if (!json_array_size(changes) && !json_array_size(replaced))
 		fprintf(out, "no client gains or loses anything\n");
 	print_revoked(json_object_get(answer, "revoked"), would, out);
 }

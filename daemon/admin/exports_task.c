@@ -7,6 +7,8 @@
 
 #include "daemon/admin/exports_diff.h"
 #include "daemon/admin/exports_json.h"
+#include "daemon/admin/text.h"
+#include "daemon/export_place.h"
 
 #define REFUSED "because of errors the exports that are in force stay as they are"
 #define WOULD_BE "because of errors this would be refused; nothing was to be changed"
@@ -79,6 +81,22 @@ void exports_task_start(struct control *c, const struct admin_request *req, stru
 	}
 }
 
+/* Paths of exports that lead to another directory than before. */
+static json_t *replaced(const struct exports_outcome *out)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < out->is.table->n_exports; i++) {
+		const struct exp_export *is = &out->is.table->exports[i];
+		const struct exp_export *was = exp_table_by_path(out->was.table, is->path);
+
+		if (was && out->was.place[was->index].exp && out->is.place[i].exp &&
+		    !export_place_same(&out->was.place[was->index], &out->is.place[i]))
+			json_array_append_new(list, control_text(is->path));
+	}
+	return list;
+}
+
 static json_t *outcome_json(const struct exports_outcome *out, int rc)
 {
 	json_t *answer = json_object();
@@ -89,6 +107,7 @@ static json_t *outcome_json(const struct exports_outcome *out, int rc)
 		return answer;
 	json_object_set_new(answer, "exports", json_integer(out->is.table->n_exports));
 	json_object_set_new(answer, "changes", exports_diff(out->was.table, out->is.table));
+	json_object_set_new(answer, "replaced", replaced(out));
 	json_object_set_new(answer, "revoked", exports_revoked_json(&out->revoked));
 	return answer;
 }

@@ -311,6 +311,11 @@ def test_left_out(t):
             time.sleep(0.05)
         text = ctl("-s", d.path, "exports", "list").stdout
         t.check("the list, too", " moved " in text and f"{d.exports['one']}: its directory was moved, and is served" in text, text)
+        os.mkdir(d.exports["one"])
+        t.equal("a reload would serve another directory", diff(d)[1]["replaced"], [d.exports["one"]])
+        text = ctl("-s", d.path, "exports", "diff").stdout
+        t.check("as people are told", f"! {d.exports['one']}: another directory is there: file handles from before would be stale" in text, text)
+        os.rmdir(d.exports["one"])
         os.rmdir(d.top + "/kept")
         t.check("the log says that it was removed", d.wait_log("its directory was removed: not served"))
         while exports_of(d)[d.exports["one"]]["state"] != "removed" and time.monotonic() < end:
