@@ -26,6 +26,7 @@ static const struct flag_name common[] = {
 	{ EXP_SECURITY_LABEL, "security_label", NULL },
 	{ EXP_NO_RDIRPLUS, "nordirplus", NULL },
 	{ EXP_NFS_ONLY, "nfs_only", NULL },
+	{ EXP_SIGN_FH, "sign_fh", NULL },
 	{ EXP_INSECURE, "insecure", "secure" },
 };
 

@@ -252,6 +252,15 @@ static int apply_referral(struct option_ctx *ctx, char *value)
 	return -EINVAL;
 }
 
+static int apply_reexport(struct option_ctx *ctx, char *value)
+{
+	(void)value;
+	cfg_diag_add(ctx->diags, ctx->at, CFG_ERROR,
+		     "reexport= is not supported: NFS mounts cannot be exported again; remove the "
+		     "option, and give fsid= to what is no NFS mount");
+	return -EINVAL;
+}
+
 static int apply_squash_ids(struct option_ctx *ctx, char *value)
 {
 	(void)value;
@@ -304,6 +313,7 @@ static const struct option_row option_rows[] = {
 	FLAG("no_security_label", 0, EXP_SECURITY_LABEL),
 	FLAG("rdirplus", 0, EXP_NO_RDIRPLUS),
 	FLAG("nordirplus", EXP_NO_RDIRPLUS, 0),
+	FLAG("sign_fh", EXP_SIGN_FH, 0),
 	FLAG("nfs_only", EXP_NFS_ONLY, 0),
 	FLAG("no_nfs_only", 0, EXP_NFS_ONLY),
 	{ "anonuid", VALUE_NEEDED, 0, 0, apply_anonuid, "anonuid=UID", EXP_GIVEN_ANONUID },
@@ -316,6 +326,7 @@ static const struct option_row option_rows[] = {
 	{ "xprtsec", VALUE_NEEDED, 0, 0, apply_xprtsec, "xprtsec=tls:mtls", EXP_GIVEN_XPRTSEC },
 	{ "refer", VALUE_MAY, 0, 0, apply_referral, NULL, 0 },
 	{ "replicas", VALUE_MAY, 0, 0, apply_referral, NULL, 0 },
+	{ "reexport", VALUE_MAY, 0, 0, apply_reexport, NULL, 0 },
 	{ "squash_uids", VALUE_MAY, 0, 0, apply_squash_ids, NULL, 0 },
 	{ "squash_gids", VALUE_MAY, 0, 0, apply_squash_ids, NULL, 0 },
 };

@@ -115,7 +115,10 @@ int check_config(const struct cfg_settings *settings, const struct rn_logger *lo
 		printf("a start would fail\n");
 	rn_budget_init(&budget, CHECK_MEMORY);
 	struct rn_payload_pool *pool = rn_payload_pool_new(&budget);
-	const struct vfs_config cfg = { .pool = pool, .log = log, .max_fds = CHECK_FDS };
+	const struct vfs_config cfg = { .pool = pool,
+					.log = log,
+					.max_fds = CHECK_FDS,
+					.handle_mac = settings->vfs.handle_mac };
 	struct vfs *vfs = NULL;
 	int made = pool ? vfs_new(&cfg, &vfs) : -ENOMEM;
 

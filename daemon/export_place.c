@@ -119,6 +119,14 @@ static int try_open(const struct export_opener *op, const struct exp_export *e,
 	return 0;
 }
 
+static bool wants_signed(const struct exp_export *e)
+{
+	for (unsigned i = 0; i < e->n_clients; i++)
+		if (e->clients[i].opts.flags & EXP_SIGN_FH)
+			return true;
+	return false;
+}
+
 static int open_it(const struct export_opener *op, const struct exp_export *e,
 		   struct export_place *p)
 {
@@ -128,6 +136,11 @@ static int open_it(const struct export_opener *op, const struct exp_export *e,
 		log_failed(op, e, p->why);
 		return rc;
 	}
+	if (wants_signed(e) && !vfs_export_signs(p->exp))
+		rn_warn(op->log,
+			"export %s: its option sign_fh is not obeyed, as handle_mac = no in [vfs] "
+			"leaves the handles of all exports unsigned",
+			e->path);
 	if (!vfs_export_fs_known(p->exp))
 		rn_notice(
 			op->log,

@@ -122,6 +122,8 @@ uint64_t vfs_export_mnt_id(const struct vfs_export *exp);
 bool vfs_export_same_root(const struct vfs_export *a, const struct vfs_export *b);
 /* False if only the device number identifies its file system, so that handles may end with the next
  * mount of it. */
+/* True if handles carry a MAC, so that clients cannot make them up. */
+bool vfs_export_signs(const struct vfs_export *exp);
 bool vfs_export_fs_known(const struct vfs_export *exp);
 /* Fills path with where the mount of a handle lies, if that is a mount below the export: 1. 0: it is the export's own mount, or the
  * handle is not one of ours, which vfs_fh_open tells. -ESTALE: there is no such mount. */

@@ -31,9 +31,9 @@ static const struct {
 	  "async,wdelay,hide,no_subtree_check,insecure," REST "sec=sys,rw," SQUASH },
 	{ "crossmnt,nohide,no_wdelay,subtree_check",
 	  "sync,no_wdelay,nohide,crossmnt,subtree_check,secure," REST "sec=sys,ro," SQUASH },
-	{ "insecure_locks,no_acl,pnfs,security_label,nordirplus,nfs_only",
+	{ "insecure_locks,no_acl,pnfs,security_label,nordirplus,nfs_only,sign_fh",
 	  "sync,wdelay,hide,no_subtree_check,insecure_locks,no_acl,pnfs,security_label,nordirplus,"
-	  "nfs_only,secure," REST "sec=sys,ro," SQUASH },
+	  "nfs_only,sign_fh,secure," REST "sec=sys,ro," SQUASH },
 	{ "fsid=root,anonuid=7,anongid=-2,mp=/m",
 	  "sync,wdelay,hide,no_subtree_check,secure,mountpoint=/"
 	  "m,fsid=0,anonuid=7,anongid=4294967294,"

@@ -178,6 +178,11 @@ bool vfs_export_is_draining(const struct vfs_export *exp)
 	return atomic_load_explicit(&exp->draining, memory_order_relaxed);
 }
 
+bool vfs_export_signs(const struct vfs_export *exp)
+{
+	return exp->vfs->cfg.handle_mac;
+}
+
 bool vfs_export_fs_known(const struct vfs_export *exp)
 {
 	return exp->root_mnt->fs_known;
