@@ -35,7 +35,7 @@ const struct vfs_mount_entry *vfs_mount_table_find(const struct vfs_mount_table 
 bool vfs_mount_table_shows(const struct vfs_mount_table *t, uint64_t id, const char *path);
 
 /* statx(2) of what name_to_handle_at(2) looks up by the same name, with the mount's id (STATX_MNT_ID): kernels before
- * 5.8 and emulated ones leave that out. 0 or -errno. */
+ * 5.8 and emulated ones do not tell it. 0 or -errno. */
 int vfs_statx_mount(int dirfd, const char *name, int flags, unsigned mask, struct statx *sx);
 
 /* A descriptor for poll(2): POLLPRI says that the table has changed since it was opened or since

@@ -188,7 +188,8 @@ int vfs_statx_mount(int dirfd, const char *name, int flags, unsigned mask, struc
 
 	if (statx(dirfd, name, flags, mask | STATX_MNT_ID, sx) != 0)
 		return -errno;
-	if (sx->stx_mask & STATX_MNT_ID)
+	/* qemu-user hands on a mask that has the bit, and a zero. */
+	if (sx->stx_mask & STATX_MNT_ID && sx->stx_mnt_id != 0)
 		return 0;
 	rc = mount_id_of(dirfd, name, &id);
 	if (rc != 0)
