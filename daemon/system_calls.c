@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -14,18 +15,23 @@
 static const struct needed {
 	const char *name;
 	long number;
+	bool spared; /* true: glibc does without where the kernel has none, but not where it is refused */
 	long args[5];
 } calls[] = {
-	{ "clone3",
-	  SYS_clone3,
-	  { 0 } }, /* glibc does without if it is not there, but not if it is refused */
-	{ "faccessat2", SYS_faccessat2, { -1, (long)"", F_OK, AT_EMPTY_PATH } },
-	{ "fcntl(F_OFD_SETLK)", SYS_fcntl, { -1, F_OFD_SETLK, 0 } },
-	{ "getrandom", SYS_getrandom, { 0 } },
-	{ "name_to_handle_at", SYS_name_to_handle_at, { -1, (long)"", 0, 0, AT_EMPTY_PATH } },
-	{ "preadv2", SYS_preadv2, { -1 } },
-	{ "pwritev2", SYS_pwritev2, { -1 } },
-	{ "statx", SYS_statx, { -1, (long)"", AT_EMPTY_PATH } },
+	{ "clone3", SYS_clone3, true, { 0 } },
+	{ "faccessat2", SYS_faccessat2, false, { -1, (long)"", F_OK, AT_EMPTY_PATH } },
+	{ "fcntl(F_OFD_SETLK)", SYS_fcntl, false, { -1, F_OFD_SETLK, 0 } },
+	{ "getrandom", SYS_getrandom, false, { 0 } },
+	{ "name_to_handle_at",
+	  SYS_name_to_handle_at,
+	  false,
+	  { -1, (long)"", 0, 0, AT_EMPTY_PATH } },
+	{ "preadv2", SYS_preadv2, true, { -1 } },
+	{ "pwritev2", SYS_pwritev2, true, { -1 } },
+#ifdef SYS_sync_file_range /* some processors have another one */
+	{ "sync_file_range", SYS_sync_file_range, false, { -1 } },
+#endif
+	{ "statx", SYS_statx, false, { -1, (long)"", AT_EMPTY_PATH } },
 };
 
 /* The arguments are such that the kernel does nothing. */
@@ -36,7 +42,7 @@ static int try_call(const struct needed *c)
 
 	if (error == EPERM)
 		return -EPERM;
-	return error == ENOSYS && c->number != SYS_clone3 ? -ENOSYS : 0;
+	return error == ENOSYS && !c->spared ? -ENOSYS : 0;
 }
 
 int system_calls_check(const struct rn_logger *log)

@@ -6,6 +6,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "vfs/worker/syscall.h"
+
 /* Longer reads would keep the thread's other clients waiting while they are copied. */
 #define READ_MAX (64u << 10)
 
@@ -71,14 +73,11 @@ void vfs_prompt_read(struct vfs_worker *w, struct vfs_ring_op *op, const struct 
 
 void vfs_prompt_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw)
 {
-	ssize_t n;
-
 	if (rw->as_user || !rw->in_place) {
 		vfs_prompt_decline_op(w, op);
 		return;
 	}
-	n = pwritev2(rw->fd, rw->iov, (int)rw->niov, (off_t)rw->offset, rw->flags);
-	vfs_ring_finish(w, op, n < 0 ? -errno : (int)n);
+	vfs_ring_finish(w, op, vfs_syscall_pwrite(rw));
 }
 
 int vfs_prompt_act_as(struct vfs_worker *w, const struct vfs_cred *cred)

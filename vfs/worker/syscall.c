@@ -33,13 +33,31 @@ static int become_writer(struct vfs_worker *w, bool as_user)
 		       : vfs_identity_root(&w->identity);
 }
 
+/* Where the kernel has no pwritev2(2), as that of an emulator, glibc writes without flags only. */
+static ssize_t write_then_sync(const struct vfs_ring_rw *rw)
+{
+	ssize_t n = pwritev(rw->fd, rw->iov, (int)rw->niov, (off_t)rw->offset);
+
+	if (n < 0)
+		return n;
+	return (rw->flags & RWF_SYNC ? fsync(rw->fd) : fdatasync(rw->fd)) == 0 ? n : -1;
+}
+
+int vfs_syscall_pwrite(const struct vfs_ring_rw *rw)
+{
+	ssize_t n = pwritev2(rw->fd, rw->iov, (int)rw->niov, (off_t)rw->offset, rw->flags);
+
+	if (n < 0 && errno == EOPNOTSUPP && rw->flags & (RWF_SYNC | RWF_DSYNC))
+		n = write_then_sync(rw);
+	return result_of(n);
+}
+
 void vfs_syscall_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw)
 {
 	int res = become_writer(w, rw->as_user);
 
 	if (res == 0)
-		res = result_of(
-			pwritev2(rw->fd, rw->iov, (int)rw->niov, (off_t)rw->offset, rw->flags));
+		res = vfs_syscall_pwrite(rw);
 	vfs_ring_finish(w, op, res);
 }
 

@@ -7,6 +7,8 @@
 
 void vfs_syscall_read(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw);
 void vfs_syscall_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw);
+/* The bytes written, as this thread is, or -errno. */
+int vfs_syscall_pwrite(const struct vfs_ring_rw *rw);
 void vfs_syscall_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd);
 void vfs_syscall_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
 			   const struct vfs_ring_fallocate *f);
