@@ -23,20 +23,22 @@ NAMES = [b"name%03d" % i for i in range(40)]
 RING = "io_uring is not available: file data goes by plain system calls"
 SLOWER = ("cachestat", "close_range", "copy_file_range", "fadvise64", "fallocate", "fanotify_init", "fanotify_mark", "F_SETLEASE",
           "F_SETPIPE_SZ", "FICLONERANGE", "madvise", "membarrier", "memfd_create", "mlock", "open_tree", "openat2", "quotactl_fd",
-          "renameat2", "sched_getaffinity", "sched_setaffinity", "setpriority", "splice", "sync_file_range", "syncfs", "sysinfo", "tee",
+          "renameat2", "sched_getaffinity", "sched_setaffinity", "setpriority", "splice", "syncfs", "sysinfo", "tee",
           "vmsplice")
 # What is taken away, and what the log says of it (None: nothing, as the slower way is as good).
 SERVED = [
     ("", None),
     *((f"{name}={error}", RING) for name in ("io_uring_setup", "io_uring_enter", "io_uring_register") for error in (NOSYS, PERM)),
     *((f"STATX={bits:#x}{more}", None) for bits in (BTIME, MNT_ID) for more in ("", f" open_tree={NOSYS}")),
+    ("ZERO_MOUNT=1", None),
     *((f"{name}={PERM}", None) for name in SLOWER),
-    (" ".join(f"{name}={NOSYS}" for name in (*SLOWER, "clone3", "io_uring_setup")) + f" STATX={BTIME | MNT_ID:#x}", RING),
+    (" ".join(f"{name}={NOSYS}" for name in (*SLOWER, "clone3", "io_uring_setup", "preadv2", "pwritev2")) + f" STATX={BTIME | MNT_ID:#x}", RING),
+    (f"preadv2={NOSYS} pwritev2={NOSYS} io_uring_setup={NOSYS}", RING),
     (f"O_TMPFILE={errno.EOPNOTSUPP}", None), (f"RENAME_NOREPLACE={errno.EINVAL}", None),
 ]
 # Without these nothing can be served rightly: the server does not start, and says why.
-NEEDED = [(name, error) for name in ("faccessat2", "getrandom", "name_to_handle_at", "preadv2", "pwritev2", "statx", "F_OFD_SETLK")
-          for error in (NOSYS, PERM)] + [("clone3", PERM)]
+NEEDED = [(name, error) for name in ("faccessat2", "getrandom", "name_to_handle_at", "statx", "sync_file_range", "F_OFD_SETLK")
+          for error in (NOSYS, PERM)] + [(name, PERM) for name in ("clone3", "preadv2", "pwritev2")]
 # Without these no export is served, and the log says why.
 HANDLES = [(f"open_by_handle_at={NOSYS}", "this kernel cannot open files by handle"),
            (f"open_by_handle_at={PERM}", "the daemon needs CAP_DAC_READ_SEARCH")]
@@ -59,7 +61,8 @@ def test_nfs3(c, root):
     if made["status"] or again["status"] or made["fh"] != again["fh"]:
         return f"CREATE: {made} {again}"
     fh = made["fh"]
-    steps = [(r.WRITE, r.write_args(fh, 0, DATA, r.UNSTABLE)), (r.COMMIT, r.commit_args(fh)),
+    steps = [(r.WRITE, r.write_args(fh, 0, DATA, r.FILE_SYNC)), (r.WRITE, r.write_args(fh, 0, DATA[:5000], r.DATA_SYNC)),
+             (r.WRITE, r.write_args(fh, 0, DATA, r.UNSTABLE)), (r.COMMIT, r.commit_args(fh)),
              (r.MKDIR, r.mkdir_args(root, b"dir")), (r.SYMLINK, r.symlink_args(root, b"link", b"target")),
              (r.LINK, r.link_args(fh, root, b"second")), (r.RENAME, r.rename_args(root, b"second", root, b"third")),
              (r.REMOVE, r.diropargs(root, b"third")), (r.SETATTR, r.setattr_args(fh, r.sattr(mode=0o640, size=len(DATA) - 1))),

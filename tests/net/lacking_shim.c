@@ -3,7 +3,8 @@
  * Preloaded into ringnfsd by tests/net/lacking.py: takes away what a kernel, an emulator or a container may lack.
  *
  * $LACKING has words NAME=ERRNO: the system call, or its use, fails so from then on, by a seccomp filter. The word STATX=BITS
- * takes these bits out of the mask that statx(2) answers, and puts nonsense into the fields.
+ * takes these bits out of the mask that statx(2) answers, and puts nonsense into the fields; ZERO_MOUNT=1 puts a zero there and leaves
+ * the mask.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -78,6 +80,7 @@ static const struct row {
 };
 
 static uint32_t hidden; /* bits of statx's mask */
+static bool zero_mount; /* statx tells 0 for the mount's number, as under qemu-user */
 
 static void give_up(const char *what)
 {
@@ -110,6 +113,10 @@ static void take_word(const char *word, const char *value)
 {
 	if (strcmp(word, "STATX") == 0) {
 		hidden = (uint32_t)strtoul(value, NULL, 0);
+		return;
+	}
+	if (strcmp(word, "ZERO_MOUNT") == 0) {
+		zero_mount = true;
 		return;
 	}
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -150,8 +157,10 @@ int statx(int fd, const char *restrict path, int flags, unsigned mask, struct st
 	if (rc != 0)
 		return rc;
 	sx->stx_mask &= ~hidden;
-	if (hidden & STATX_MNT_ID)
+	if (zero_mount)
 		sx->stx_mnt_id = 0;
+	if (hidden & STATX_MNT_ID)
+		sx->stx_mnt_id = UINT32_MAX;
 	if (hidden & STATX_BTIME)
 		sx->stx_btime.tv_sec = -1;
 	return 0;
