@@ -522,6 +522,29 @@ def test_removed(t, d, c):
     t.check("made again later, too", until(lambda: can_mount(c, d), 20) is not None)
 
 
+def test_replaced_file(t, d, c):
+    """A file that is exported, and over which another one is renamed, as an image of a host that boots from the net."""
+    image = d.top + "/image"
+
+    def write(path, text):
+        with open(path, "w") as f:
+            f.write(text)
+
+    def text():
+        code, root = c.mnt(image)[:2]
+        return c.nfs(r.READ, r.read_args(root, 0, 100)).get("data") if code == 0 else None
+
+    write(image, "old")
+    d.write_exports([line(d), f"{image} 127.0.0.1({OPTIONS})"])
+    d.reload()
+    t.equal("an exported file", text(), b"old")
+    write(image + ".new", "new")
+    os.rename(image + ".new", image)
+    t.check("the one that was renamed over it is served", until(lambda: text() == b"new", 20) is not None, text())
+    d.write_exports([line(d), line(d, name="other")])
+    d.reload()
+
+
 def mount_events(d):
     at = d.top + "/elsewhere"
     for _ in range(2):
@@ -582,6 +605,7 @@ def everything(t, d):
         test_storm(t, d, c)
         test_moved(t, d, c)
         test_removed(t, d, c)
+        test_replaced_file(t, d, c)
         test_mp_without_path(t, d, c)
     with d.connect() as c:
         test_silent(t, d, c)
