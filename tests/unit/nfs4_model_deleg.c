@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Delegations in the model: who gets one, what ends it, what stands against it. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -223,6 +224,27 @@ static uint32_t send_remove(void *arg)
 	return fix4_send(model.f);
 }
 
+/* Removes the second name again, unless another client has the file open and denies others to write it. */
+static void unlink_again(int c, int file)
+{
+	struct meeting m = { .c = c, .file = file };
+	char path[80];
+
+	for (int i = 0; i < CLIENTS; i++)
+		for (int o = 0; o < OWNERS && i != c; o++) {
+			const struct model_open *open = &model.client[i].open[o][file];
+
+			m.hit[i] |= open->is && (open->deny & 2);
+		}
+	if (somebody_lives(m.hit))
+		m.want = NFS4ERR_FILE_OPEN;
+	go_through(&m, send_remove, &m, "REMOVE");
+	if (m.want == NFS4_OK)
+		return;
+	snprintf(path, sizeof(path), "%s/link", model.f->dir[0]);
+	cr_assert_eq(unlink(path), 0, "%s", path);
+}
+
 /* SETATTR, LINK or REMOVE by somebody. */
 void do_change(int c, int file)
 {
@@ -235,7 +257,7 @@ void do_change(int c, int file)
 	} else {
 		go_through(&m, send_link, &m, "LINK");
 		if (m.want == NFS4_OK)
-			go_through(&m, send_remove, &m, "REMOVE");
+			unlink_again(c, file);
 	}
 	if (m.want == NFS4_OK)
 		model.file[file].touched = true;
