@@ -416,6 +416,7 @@ static void value_of_a_write_under_way(struct fixture *f, long pause_ns)
 	struct vfs_node *n = must_create(&f->ctx, f->root, "u", 0644);
 	uint64_t before, begun, set, later, after;
 	struct vfs_file_change change, second;
+	struct timespec young;
 
 	for (unsigned i = 0; i < 50; i++) {
 		before = change_of(f, n);
@@ -431,10 +432,12 @@ static void value_of_a_write_under_way(struct fixture *f, long pause_ns)
 		nanosleep(&pause, NULL);
 		later = change_of(f, n);
 		cr_assert_geq(later, set, "%u", i);
+		young = must_getattr(&f->ctx, n).ctime;
 		vfs_node_changed(n);
 		vfs_file_change_end(&change);
 		after = change_of(f, n);
 		cr_assert_gt(after, later, "%u", i);
+		cr_assert_neq(must_getattr(&f->ctx, n).ctime.tv_nsec, young.tv_nsec, "NFSv3");
 		cr_assert_gt(after, before, "%u", i);
 		if (!n->mnt->changes || pause_ns)
 			cr_assert_eq(change_of(f, n), after, "%u", i);

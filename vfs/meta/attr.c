@@ -20,6 +20,18 @@ static int64_t ns_of(const struct statx_timestamp *t)
 	return t->tv_sec * INT64_C(1000000000) + t->tv_nsec;
 }
 
+/* A nanosecond less while the change that has set it may be under way: NFSv3's clients go by it. */
+static struct timespec ctime_of(const struct statx *sx, bool unfinished)
+{
+	struct timespec t = to_timespec(&sx->stx_ctime);
+
+	if (unfinished && t.tv_nsec-- == 0) {
+		t.tv_nsec = 999999999;
+		t.tv_sec--;
+	}
+	return t;
+}
+
 void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 			 const struct statx *sx, int64_t clock, struct vfs_attr *out)
 {
@@ -49,7 +61,7 @@ void vfs_attr_from_look(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 		.fileid = vfs_mount_fileid(mnt, fh, sx->stx_ino),
 		.atime = to_timespec(&sx->stx_atime),
 		.mtime = to_timespec(&sx->stx_mtime),
-		.ctime = to_timespec(&sx->stx_ctime),
+		.ctime = ctime_of(sx, known.unfinished),
 		/* Linux gives its change cookie to no process; every change sets ctime. */
 		.change = vfs_change_of(vfs_changes_of(mnt, sx->stx_mode), sx, &known),
 		.blksize = sx->stx_blksize,
