@@ -28,7 +28,7 @@ kvm_usable() {
 
 # accels [KERNEL]: what to try, one after the other.
 accels() {
-	[ "${1:-}" != uml ] || { echo uml uml; return; }
+	case ${1:-} in uml | native) echo uml uml; return ;; esac
 	case ${RINGNFS_VM_ACCEL:-auto} in
 	kvm) echo kvm kvm ;;
 	tcg) echo tcg tcg ;;

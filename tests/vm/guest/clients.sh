@@ -130,11 +130,12 @@ refused() {
 	same "$*" "$text" "$out"
 }
 
-# net_cut / net_heal CLIENT: nothing gets through to or from it. In one machine only two can be cut off.
+# net_cut / net_heal CLIENT: nothing gets through to or from it. In one machine only two can be cut off. A machine without netem has
+# its link down.
 net_cut() {
-	modprobe sch_netem
+	modprobe sch_netem || true
 	if [ "$PEERS" = 2 ]; then
-		tc qdisc add dev "peer$(peer_of "$1")" root netem loss 100%
+		tc qdisc add dev "peer$(peer_of "$1")" root netem loss 100% || ip link set "peer$(peer_of "$1")" down
 		on "$1" sh -c 'modprobe sch_netem; tc qdisc add dev nfs0 root netem loss 100%'
 	else
 		tc qdisc add dev tovm root netem loss 100%
@@ -143,7 +144,7 @@ net_cut() {
 }
 net_heal() {
 	if [ "$PEERS" = 2 ]; then
-		tc qdisc del dev "peer$(peer_of "$1")" root
+		tc qdisc del dev "peer$(peer_of "$1")" root || ip link set "peer$(peer_of "$1")" up
 		on "$1" tc qdisc del dev nfs0 root
 	else
 		tc qdisc del dev tovm root

@@ -96,7 +96,7 @@ net_up() {
 	local m
 	[ ! -e /sys/class/net/dummy0 ] || return 0
 	modprobe dummy numdummies=0
-	ip link add dummy0 type dummy
+	ip link add dummy0 type dummy || ip link add dummy0 type bridge # a machine without modules
 	ip link set dummy0 mtu 4500 up
 	ip addr add $ADDR/24 dev dummy0
 	ip addr add $ADDR6/64 dev dummy0 nodad

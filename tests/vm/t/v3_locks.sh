@@ -139,6 +139,7 @@ killed() {
 }
 # A client of NFSv4 on the server's machine, and a local process.
 others() {
+	[ "$KERNEL" != native ] || { echo 'this machine is no client'; exit 77; }
 	both o
 	nfs_mount 4.2 "$PROTO" "/export/$FS" /mnt/four
 	vm_prog vmfile start four /mnt/four/locks3/o rw
