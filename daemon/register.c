@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "lib/util.h"
 #include "nfs3/nfs3_server.h"
@@ -14,21 +17,31 @@
 /* For each version of NFS, MOUNT, NLM, NFSACL, RQUOTA and NSM, six netids. */
 #define MAPPINGS (6 * (3 + 3 + 3 + 2 + 2 + 1))
 
+#define LOOK_SECONDS 30
+
+/* Whose directory this is runs rpc.statd. */
+#define STATD_DIR "/var/lib/nfs"
+
 struct mapping {
 	uint32_t prog, vers;
 	const char *netid;
 	uint16_t port;
 	bool set;
+	bool looked; /* it was met by an earlier look */
+	/* What rpcbind has in its place, by the last look. */
+	bool found, trusted;
+	uint16_t there;
 };
 
 struct registration {
 	const struct rn_logger *log;
 	struct registration_hook hook;
-	uint16_t nsm; /* port of the status monitor, which does not change */
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t changed;
-	bool stop;
+	bool stop, look;
+	int failed; /* what the last look ended with; 1: there was none. The thread's */
+	uid_t statd;
 	unsigned n; /* elements of map in use; grows */
 	struct mapping map[MAPPINGS];
 };
@@ -49,7 +62,7 @@ static bool is_there(const struct registration *r, const struct mapping *m)
 static void add(struct registration *r, uint32_t prog, uint32_t vers, const char *netid,
 		uint16_t port)
 {
-	const struct mapping m = { prog, vers, netid, port, false };
+	const struct mapping m = { .prog = prog, .vers = vers, .netid = netid, .port = port };
 
 	if (port && r->n < rn_array_size(r->map) && !is_there(r, &m))
 		r->map[r->n++] = m;
@@ -66,72 +79,133 @@ static void add_all(struct registration *r, uint32_t prog, uint32_t vers, const 
 	add(r, prog, vers, "udp6", p->udp6);
 }
 
+/* A look at the first n. */
+struct looking {
+	struct registration *r;
+	unsigned n;
+};
+
+static void compare(void *ctx, const struct rpcbind_entry *e)
+{
+	const struct looking *l = ctx;
+	struct registration *r = l->r;
+
+	for (unsigned i = 0; i < l->n; i++) {
+		struct mapping *m = &r->map[i];
+
+		if (m->prog != e->prog || m->vers != e->vers || strcmp(m->netid, e->netid) != 0)
+			continue;
+		m->found = true;
+		m->there = e->port;
+		m->trusted = e->owner_known && (e->owner == 0 || e->owner == geteuid() ||
+						(e->owner == r->statd && m->prog == NSM_PROGRAM));
+	}
+}
+
 /* True if another status monitor serves this machine. What an earlier server has left registered does
  * not answer, or is at the port that is this server's now. */
 static bool is_taken(struct registration *r, const struct mapping *m)
 {
-	const uint16_t port = m->prog == NSM_PROGRAM ? rpcbind_find_udp(m->prog, m->vers) : 0;
-
-	if (!port || port == r->nsm)
+	if (m->prog != NSM_PROGRAM || !rpcbind_answers_udp(m->prog, m->vers, m->there))
 		return false;
-	if (strcmp(m->netid, "udp") == 0)
+	if (strcmp(m->netid, "udp") == 0 && !m->looked)
 		rn_notice(r->log,
 			  "another status monitor (rpc.statd) serves this machine at UDP port %u: "
 			  "it is told when a "
 			  "client restarts, and the client's NFSv3 locks are not freed then",
-			  port);
+			  m->there);
 	return true;
 }
 
-/* Without the lock: existing entries do not change, but for `set`, which only this thread uses. */
-static void register_some(struct registration *r, unsigned from, unsigned to)
+/* True if what rpcbind has stays. */
+static bool stays(struct registration *r, const struct mapping *m)
 {
-	unsigned failed = 0;
-	int rc = 0;
+	if (!m->found || !m->trusted)
+		return false;
+	if (m->there == m->port)
+		return true;
+	return m->prog == NSM_PROGRAM ? is_taken(r, m) : m->looked;
+}
 
-	for (unsigned i = from; i < to; i++) {
+static void tell(const struct registration *r, int rc, unsigned done, unsigned failed, bool again)
+{
+	if (rc == -ECONNREFUSED && r->failed != rc)
+		rn_warn(r->log, "no rpcbind here: clients must name the ports (port=, mountport=)");
+	else if (rc && failed == 0 && r->failed != rc)
+		rn_warn(r->log, "rpcbind does not answer: %s", strerror(-rc));
+	else if (rc && r->failed != rc)
+		rn_warn(r->log, "rpcbind refused %u of %u registrations: %s", failed, done + failed,
+			strerror(-rc));
+	else if (!rc && !again)
+		rn_info(r->log, "registered with rpcbind");
+	else if (!rc && done)
+		rn_notice(r->log,
+			  "registered with rpcbind again: %u registrations were missing or another "
+			  "user's",
+			  done);
+}
+
+/* Looks at the first n. Without the lock: existing entries do not change, but for what only this thread uses. */
+static void look(struct registration *r, unsigned n)
+{
+	const bool again = r->failed != 1 && n > 0 && r->map[n - 1].looked;
+	unsigned done = 0, failed = 0;
+	int rc;
+
+	for (unsigned i = 0; i < n; i++)
+		r->map[i].found = false;
+	rc = rpcbind_list(compare, &(struct looking){ r, n });
+	const bool listed = rc == 0;
+
+	for (unsigned i = 0; listed && i < n; i++) {
 		struct mapping *m = &r->map[i];
+		const bool as_it_is = stays(r, m);
 
-		if (is_taken(r, m))
+		m->looked = true;
+		if (as_it_is) {
+			m->set = m->there == m->port;
 			continue;
-		int e = rpcbind_set(m->prog, m->vers, m->netid, m->port);
+		}
+		const int e = rpcbind_set(m->prog, m->vers, m->netid, m->port);
 
 		m->set = e == 0;
-		if (e) {
-			rc = e;
-			failed++;
-		}
-		if (e == -ECONNREFUSED)
-			break;
+		rc = e ? e : rc;
+		done += e == 0;
+		failed += e != 0;
 	}
-	if (rc == -ECONNREFUSED)
-		rn_warn(r->log, "no rpcbind here: clients must name the ports (port=, mountport=)");
-	else if (failed)
-		rn_warn(r->log, "rpcbind refused %u of %u registrations: %s", failed, to - from,
-			strerror(-rc));
-	else
-		rn_info(r->log, "registered with rpcbind");
+	tell(r, rc, done, failed, again);
+	r->failed = rc;
+}
+
+/* Waits until there is something to look at. With the lock. */
+static void await_look(struct registration *r, unsigned seen)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += LOOK_SECONDS;
+	while (!r->stop && !r->look && seen == r->n)
+		if (pthread_cond_timedwait(&r->changed, &r->lock, &until) == ETIMEDOUT)
+			break;
+	r->look = false;
 }
 
 static void *register_all(void *arg)
 {
 	struct registration *r = arg;
-	unsigned done = 0;
+	bool first = true;
 
 	pthread_mutex_lock(&r->lock);
 	while (!r->stop) {
 		const unsigned n = r->n;
 
-		if (done == n) {
-			pthread_cond_wait(&r->changed, &r->lock);
-			continue;
-		}
 		pthread_mutex_unlock(&r->lock);
-		register_some(r, done, n);
-		if (done == 0 && r->hook.registered)
+		look(r, n);
+		if (first && r->hook.registered)
 			r->hook.registered(r->hook.ctx);
-		done = n;
+		first = false;
 		pthread_mutex_lock(&r->lock);
+		await_look(r, n);
 	}
 	pthread_mutex_unlock(&r->lock);
 	return NULL;
@@ -186,14 +260,20 @@ struct registration *registration_start(const struct registration_ports *p,
 					const struct rn_logger *log)
 {
 	struct registration *r = calloc(1, sizeof(*r));
+	pthread_condattr_t monotonic;
+	struct stat st;
 
 	if (!r)
 		return NULL;
 	r->log = log;
 	r->hook = *hook;
-	r->nsm = p->nsm;
+	r->failed = 1;
+	r->statd = stat(STATD_DIR, &st) == 0 ? st.st_uid : 0;
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_cond_init(&r->changed, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	add_programs(r, p);
 	int rc = pthread_create(&r->thread, NULL, register_all, r);
 	if (rc) {
@@ -208,6 +288,16 @@ void registration_rdma(struct registration *r, const struct registration_ports *
 {
 	pthread_mutex_lock(&r->lock);
 	add_programs(r, p);
+	pthread_cond_signal(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void registration_look(struct registration *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->look = true;
 	pthread_cond_signal(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 }

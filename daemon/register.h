@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registration with rpcbind. It runs on a thread of its own, since rpcbind may block for long; a
- * missing rpcbind gives a warning. */
+/*
+ * Registration with rpcbind. It runs on a thread of its own, since rpcbind may block for long; a
+ * missing rpcbind gives a warning.
+ *
+ * Any local user may register a program that nobody has registered, and a restart of rpcbind loses all registrations. So the thread looks
+ * at them every half minute, and at each reload: what is missing is registered again, and what another user has registered is replaced.
+ * Root's own other registrations (rpc.statd, the kernel's lock manager) stay, but for those that a start finds.
+ */
 #ifndef RN_DAEMON_REGISTER_H
 #define RN_DAEMON_REGISTER_H
 
@@ -33,6 +39,8 @@ struct registration *registration_start(const struct registration_ports *ports,
 					const struct rn_logger *log);
 /* Registers besides what has become served since, of RDMA. Does not wait. */
 void registration_rdma(struct registration *r, const struct registration_ports *ports);
+/* Looks at the registrations soon. Does not wait. NULL is allowed. */
+void registration_look(struct registration *r);
 /* Removes the registrations and frees; waits for a registration under way. NULL is allowed. */
 void registration_stop(struct registration *r);
 

@@ -701,6 +701,7 @@ static int reload(void *ctx, struct exports_outcome *out)
 	int rc = exports_reload(s->exports, out);
 	programs_reload(&s->programs);
 	tls_setup_reload(s->tls, s->log);
+	registration_look(s->registration);
 	instance_reload_ended(s->instance, rc);
 	sd_notify(0, "READY=1");
 	if (rc) {

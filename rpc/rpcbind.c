@@ -12,13 +12,11 @@
 #include <rpc/rpcb_prot.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-/* pmap_prot.h needs the types of rpc/rpc.h. */
-#include <rpc/pmap_prot.h>
 
 #define RPCBIND_SOCKET "/run/rpcbind.sock"
 #define CALL_SECONDS 5
@@ -126,23 +124,63 @@ static bool_t xdr_nothing(XDR *x, ...)
 	return TRUE;
 }
 
-/* A call by UDP to a program of this machine. */
-struct local_call {
-	uint32_t prog, vers, proc;
-	uint16_t port;
-	xdrproc_t xdr_args, xdr_result;
-	void *args, *result;
-};
+/* "superuser", a number, or "unknown". */
+static bool read_owner(const char *owner, uid_t *out)
+{
+	char *end;
+	unsigned long uid = strtoul(owner, &end, 10);
 
-static bool call_udp(const struct local_call *c)
+	*out = strcmp(owner, "superuser") == 0 ? 0 : (uid_t)uid;
+	return strcmp(owner, "superuser") == 0 || (end != owner && *end == '\0');
+}
+
+/* The last two numbers of a universal address. */
+static uint16_t port_of(const char *uaddr)
+{
+	const char *low = strrchr(uaddr, '.');
+	const char *high = low ? memrchr(uaddr, '.', (size_t)(low - uaddr)) : NULL;
+
+	return high ? (uint16_t)((strtoul(high + 1, NULL, 10) & 0xff) << 8 |
+				 (strtoul(low + 1, NULL, 10) & 0xff))
+		    : 0;
+}
+
+int rpcbind_list(void (*each)(void *ctx, const struct rpcbind_entry *e), void *ctx)
+{
+	const struct timeval timeout = { .tv_sec = CALL_SECONDS };
+	rpcblist_ptr list = NULL;
+	CLIENT *client = NULL;
+	int rc = connect_rpcbind(&client);
+
+	if (rc < 0)
+		return rc;
+	rc = clnt_call(client, RPCBPROC_DUMP, xdr_nothing, NULL, (xdrproc_t)xdr_rpcblist_ptr,
+		       (char *)&list, timeout) == RPC_SUCCESS
+		     ? 0
+		     : -EIO;
+	for (rpcblist_ptr l = list; rc == 0 && l; l = l->rpcb_next) {
+		struct rpcbind_entry e = { .prog = l->rpcb_map.r_prog,
+					   .vers = l->rpcb_map.r_vers,
+					   .netid = l->rpcb_map.r_netid,
+					   .port = port_of(l->rpcb_map.r_addr) };
+
+		e.owner_known = read_owner(l->rpcb_map.r_owner, &e.owner);
+		each(ctx, &e);
+	}
+	clnt_freeres(client, (xdrproc_t)xdr_rpcblist_ptr, (char *)&list);
+	clnt_destroy(client);
+	return rc;
+}
+
+bool rpcbind_answers_udp(uint32_t prog, uint32_t vers, uint16_t port)
 {
 	const struct timeval again = { .tv_usec = 250000 }, timeout = { .tv_sec = PING_SECONDS };
 	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_port = htons(c->port),
+				    .sin_port = htons(port),
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct netbuf to = { .buf = &addr, .len = sizeof(addr), .maxlen = sizeof(addr) };
 	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	CLIENT *client = fd < 0 ? NULL : clnt_dg_create(fd, &to, c->prog, c->vers, 0, 0);
+	CLIENT *client = fd < 0 ? NULL : clnt_dg_create(fd, &to, prog, vers, 0, 0);
 	bool answered;
 
 	if (!client) {
@@ -152,33 +190,8 @@ static bool call_udp(const struct local_call *c)
 	}
 	clnt_control(client, CLSET_FD_CLOSE, NULL);
 	clnt_control(client, CLSET_RETRY_TIMEOUT, (char *)&again);
-	answered = clnt_call(client, c->proc, c->xdr_args, c->args, c->xdr_result, c->result,
-			     timeout) == RPC_SUCCESS;
+	answered = clnt_call(client, NULLPROC, xdr_nothing, NULL, xdr_nothing, NULL, timeout) ==
+		   RPC_SUCCESS;
 	clnt_destroy(client);
 	return answered;
-}
-
-/* Version 2 of rpcbind is asked: later ones look up the transport that the question came by. */
-uint16_t rpcbind_find_udp(uint32_t prog, uint32_t vers)
-{
-	struct pmap map = { prog, vers, IPPROTO_UDP, 0 };
-	u_short port = 0;
-	const struct local_call ask = { .prog = PMAPPROG,
-					.vers = PMAPVERS,
-					.proc = PMAPPROC_GETPORT,
-					.port = PMAPPORT,
-					.xdr_args = (xdrproc_t)xdr_pmap,
-					.xdr_result = (xdrproc_t)xdr_u_short,
-					.args = &map,
-					.result = &port };
-	struct local_call ping = { .prog = prog,
-				   .vers = vers,
-				   .proc = NULLPROC,
-				   .xdr_args = xdr_nothing,
-				   .xdr_result = xdr_nothing };
-
-	if (!call_udp(&ask) || port == 0)
-		return 0;
-	ping.port = port;
-	return call_udp(&ping) ? port : 0;
 }

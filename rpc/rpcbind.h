@@ -7,13 +7,25 @@
 #ifndef RN_RPC_RPCBIND_H
 #define RN_RPC_RPCBIND_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Port in host order; netid as above. 0, -ECONNREFUSED: no rpcbind, or another -errno. An existing
  * mapping is replaced. */
 int rpcbind_set(uint32_t prog, uint32_t vers, const char *netid, uint16_t port);
 int rpcbind_unset(uint32_t prog, uint32_t vers, const char *netid);
-/* UDP port of a program of this machine that is registered, and answers NULL; 0: there is none. */
-uint16_t rpcbind_find_udp(uint32_t prog, uint32_t vers);
+/* A registration, as rpcbind has it. */
+struct rpcbind_entry {
+	uint32_t prog, vers;
+	const char *netid;
+	uint16_t port;	  /* 0: the address has none */
+	bool owner_known; /* by the local socket that it was registered by */
+	uid_t owner;
+};
+/* Calls each(ctx, e) for all registrations; e is valid during the call. 0 or -errno as above: then there was no call. */
+int rpcbind_list(void (*each)(void *ctx, const struct rpcbind_entry *e), void *ctx);
+/* True if the program of this machine answers NULL at that UDP port, within a second. */
+bool rpcbind_answers_udp(uint32_t prog, uint32_t vers, uint16_t port);
 
 #endif
