@@ -613,3 +613,38 @@ Test(vfs_deleg_gate, no_open_under_a_delegation)
 	vfs_node_put(n);
 	dl_close(&f);
 }
+
+static int open_and_close(const char *path)
+{
+	for (unsigned i = 0; i < 20000; i++) {
+		int fd = open(path, O_RDONLY);
+
+		if (fd < 0)
+			return -1;
+		close(fd);
+	}
+	return 0;
+}
+
+/* No open is refused because the server looks at that moment whether a delegation can be given. */
+Test(vfs_deleg_gate, looking_whether_it_is_alone_refuses_nobody)
+{
+	struct vfs_node *n;
+	struct fx f;
+	int status;
+	pid_t pid;
+
+	open_fx(&f);
+	n = fx_file(&f, "file", "zero", 4);
+	pid = dl_start(open_and_close, fx_path(&f, "file"));
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		struct deleg d;
+
+		if (give(&f, n, &d) == 0)
+			vfs_deleg_end(&d.d);
+	}
+	cr_expect(WIFEXITED(status));
+	cr_expect_eq(WEXITSTATUS(status), 0, "%s", strerror(WEXITSTATUS(status)));
+	vfs_node_put(n);
+	dl_close(&f);
+}

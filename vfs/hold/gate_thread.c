@@ -28,6 +28,7 @@ struct vfs_gates *vfs_gates_new(void)
 	if (!gs)
 		return NULL;
 	pthread_mutex_init(&gs->lock, NULL);
+	pthread_mutex_init(&gs->probing, NULL);
 	TAILQ_INIT(&gs->openers);
 	gs->group = gs->stop = -1;
 	gs->self = getpid();
@@ -36,8 +37,10 @@ struct vfs_gates *vfs_gates_new(void)
 
 void vfs_gates_free(struct vfs_gates *gs)
 {
-	if (gs)
-		pthread_mutex_destroy(&gs->lock);
+	if (!gs)
+		return;
+	pthread_mutex_destroy(&gs->probing);
+	pthread_mutex_destroy(&gs->lock);
 	free(gs);
 }
 
@@ -211,8 +214,12 @@ static void look_at(struct vfs *vfs, const struct fanotify_event_metadata *e)
 static void read_events(struct vfs *vfs)
 {
 	struct fanotify_event_metadata events[EVENTS];
-	ssize_t len = read(vfs->gates->group, events, sizeof(events));
 	const struct fanotify_event_metadata *e = events;
+	ssize_t len;
+
+	pthread_mutex_lock(&vfs->gates->probing);
+	len = read(vfs->gates->group, events, sizeof(events));
+	pthread_mutex_unlock(&vfs->gates->probing);
 
 	for (; len > 0 && FAN_EVENT_OK(e, len); e = FAN_EVENT_NEXT(e, len))
 		look_at(vfs, e);

@@ -34,6 +34,9 @@ struct vfs_opener {
 
 struct vfs_gates {
 	pthread_mutex_t lock;
+	/* A leaf: held while somebody has a lease to see that he is alone. The kernel could not open the file of an event then, and would
+	 * refuse the open that waits. */
+	pthread_mutex_t probing;
 	TAILQ_HEAD(, vfs_opener) openers; /* the one that came first is first */
 	uint32_t nopeners;
 	int group; /* fanotify group; -1: none, and no thread */

@@ -72,13 +72,17 @@ static int mark(const struct vfs_file *f, unsigned how)
 
 /* F_WRLCK: true if nobody else has the file open or mapped, at this moment. F_RDLCK: if nobody has it open to write.
  * There is no lease by fd then. */
-static bool is_alone(int fd, int type)
+static bool is_alone(const struct vfs_file *f, int fd, int type)
 {
+	struct vfs_gates *gs = f->vfs->gates;
+
+	pthread_mutex_lock(&gs->probing);
 	const bool alone = fcntl(fd, F_SETLEASE, type) == 0;
 	const int error = errno;
 
 	if (alone)
 		(void)fcntl(fd, F_SETLEASE, F_UNLCK);
+	pthread_mutex_unlock(&gs->probing);
 	errno = error;
 	return alone;
 }
@@ -101,7 +105,7 @@ static int take(struct vfs_file *f, int fd, int type)
 		count(f, (uint32_t)-1);
 		return rc;
 	}
-	if ((type == F_WRLCK || fcntl(fd, F_GETLEASE) == type) && is_alone(fd, type))
+	if ((type == F_WRLCK || fcntl(fd, F_GETLEASE) == type) && is_alone(f, fd, type))
 		return 0;
 	rc = errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -EAGAIN;
 	vfs_gate_drop(f);
