@@ -130,6 +130,8 @@ static int check_op(struct nfs4_compound *c)
 /* Holders answer a recall within a round trip or two, or have to write data first. The client sleeps 0.1 s
  * and more after NFS4ERR_DELAY, so a short wait is worth while; nfsd's is as long. */
 #define DELEG_PATIENCE_NS (30 * 1000000ull)
+/* Some clients give up a mount whose first calls are answered NFS4ERR_DELAY. */
+#define NAMES_PATIENCE_NS (12 * 1000000000ull)
 
 void nfs4_repeat_no_more(struct nfs4_compound *c)
 {
@@ -152,7 +154,7 @@ bool nfs4_is_repeated(const struct nfs4_compound *c, int status)
 		return false;
 	if (rpc_is_prompt(c->req) && vfs_worker_is_declining(c->req->worker->vfs))
 		return true;
-	if (status == NFS4_HELD)
+	if (status == NFS4_HELD || status == NFS4_UNNAMED)
 		return !c->waited;
 	return status == NFS4ERR_DELAY && c->obstacle && c->repeats < REPEATS_MOST;
 }
@@ -166,7 +168,7 @@ static int repeat(struct nfs4_compound *c, int rc)
 	return c->op->run(c, c->args);
 }
 
-/* A delegation has ended, or the patience. */
+/* A delegation has ended, names are known, or the patience has ended. */
 static void look_again(struct rpc_request *req)
 {
 	struct nfs4_compound *c = req->op;
@@ -177,16 +179,16 @@ static void look_again(struct rpc_request *req)
 	nfs4_compound_resume(c, repeat(c, 0));
 }
 
-/* Waits, as calls of NFSv3 do, until a delegation has ended. NFS4_OK: no call may wait any more, or too
+/* Waits, as calls of NFSv3 do, until a delegation has ended or names are known. NFS4_OK: no call may wait any more, or too
  * many do. */
-static int await_return(struct nfs4_compound *c)
+static int await_others(struct nfs4_compound *c, uint64_t patience_ns)
 {
 	const struct rpc_server *server = c->req->server;
 	const uint64_t now = rn_now_ns();
 
 	if (c->req->wait_until_ns == 0)
-		c->req->wait_until_ns = now + DELEG_PATIENCE_NS;
-	c->waited = !server->park || now >= c->req->wait_until_ns;
+		c->req->wait_until_ns = now + patience_ns;
+	c->waited = c->req->must_answer || !server->park || now >= c->req->wait_until_ns;
 	if (!c->waited && server->park(server->park_ctx, c->req, look_again))
 		return NFS4_PENDING;
 	c->waited = true;
@@ -244,12 +246,15 @@ static int repeat_op(struct nfs4_compound *c, int status)
 		return move(c);
 	}
 	while (nfs4_is_repeated(c, status)) {
-		const bool held = status == NFS4_HELD;
+		const uint64_t patience_ns = status == NFS4_HELD      ? DELEG_PATIENCE_NS
+					     : status == NFS4_UNNAMED ? NAMES_PATIENCE_NS
+								      : 0;
 
 		unput(c);
-		if (!held)
+		if (patience_ns == 0)
 			c->repeats++;
-		status = held ? await_return(c) : c->obstacle_hooks->await(c, c->obstacle, repeat);
+		status = patience_ns > 0 ? await_others(c, patience_ns)
+					 : c->obstacle_hooks->await(c, c->obstacle, repeat);
 		if (status == NFS4_OK)
 			status = repeat(c, 0);
 	}

@@ -103,7 +103,7 @@ struct nfs4_compound {
 	void *obstacle;
 	const struct nfs4_obstacle_hooks *obstacle_hooks;
 	uint32_t repeats;
-	bool waited;   /* as long as a COMPOUND may wait for others' delegations (NFS4_HELD) */
+	bool waited; /* as long as a COMPOUND may wait for others' delegations and names (NFS4_HELD, NFS4_UNNAMED) */
 	size_t run_at; /* arena position before run() */
 
 	/* Minor version 0: the owner whose sequence number the operation has advanced. The result

@@ -39,7 +39,8 @@ static const struct rpc_proc compound_proc = {
 	.decode = nfs4_compound_decode,
 	.args_size = sizeof(struct nfs4_compound_args),
 	.run = nfs4_compound_run,
-	.flags = RPC_RUN_DECODES | RPC_NONIDEMPOTENT | RPC_FOR_FORMER | RPC_PROMPT,
+	.flags = RPC_RUN_DECODES | RPC_NONIDEMPOTENT | RPC_FOR_FORMER | RPC_PROMPT |
+		 RPC_AWAITS_STANDING,
 	.cacheable = cacheable,
 };
 

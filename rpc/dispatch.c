@@ -65,9 +65,9 @@ static enum rpc_run admit(const struct rpc_request *req)
 	case RPC_ADMITTED:
 		return RPC_RUN_DONE;
 	case RPC_UNKNOWN:
-		if (!(flags & RPC_NO_EXPORT))
-			return RPC_RUN_DONE;
-		return req->must_answer ? RPC_RUN_SYSTEM_ERR : RPC_RUN_AGAIN;
+		if (flags & (RPC_NO_EXPORT | RPC_AWAITS_STANDING) && !req->must_answer)
+			return RPC_RUN_AGAIN;
+		return flags & RPC_NO_EXPORT ? RPC_RUN_SYSTEM_ERR : RPC_RUN_DONE;
 	case RPC_FORMER:
 		return flags & (RPC_FOR_FORMER | RPC_FOR_ALL) ? RPC_RUN_DONE : RPC_RUN_AUTH_BADCRED;
 	case RPC_STRANGER:

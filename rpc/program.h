@@ -49,6 +49,8 @@ enum rpc_proc_flags {
 	/* finds its export by a path: who sends such a datagram has shown no file handle */
 	RPC_BY_PATH = 64,
 	RPC_PROMPT = 32, /* may begin on a prompt worker (rpc/worker.h) */
+	RPC_AWAITS_STANDING =
+		128, /* parked while the standing is not known, as long as calls may wait */
 };
 
 struct rpc_counters {

@@ -164,7 +164,7 @@ int nfs4_pseudo_root(struct nfs4_compound *c, struct nfs4_place *out)
 	int status = resolve(c, set, 0, out);
 
 	nfs4_pseudo_set_put(set);
-	return status;
+	return status == NFS4ERR_DELAY ? NFS4_UNNAMED : status;
 }
 
 int nfs4_pseudo_by_fh(struct nfs4_compound *c, const struct vfs_fh *fh, struct nfs4_place *out)

@@ -15,6 +15,7 @@ import threading
 import time
 
 import harness
+import nfs4client as n4
 import rpcclient as r
 from harness import Count, Daemon
 
@@ -201,6 +202,51 @@ def test_silence_widens_nothing(t, ns):
         t.check("it ends soon", took < 20, f"{took:.1f} s")
 
 
+def first_calls(d, minor, address):
+    """What a client that takes no NFS4ERR_DELAY sends first for a mount: its statuses, and how long the first took."""
+    class At(n4.Client):
+        source = (address, 0)
+
+    c, start = At(d.port, f"first {address}", minor), time.monotonic()
+    statuses = [c.bare((n4.PUTROOTFH, b""), (n4.GETFH, b""))[-1]["status"]] if minor == 0 else []
+    took = time.monotonic() - start
+    if not any(statuses):
+        statuses.append(c.register()["status"])
+    if minor > 0:
+        took = time.monotonic() - start
+        statuses += [c.reclaim_complete(), c.last((n4.PUTROOTFH, b""), (n4.GETFH, b""))["status"]]
+    c.close()
+    return statuses, took
+
+
+def test_first_mount(t, ns):
+    """A host of which nothing is known mounts by NFSv4: its first calls wait for the name service, as MNT does."""
+    ns.speaks = False
+    lines = {"a": "*.narrow.test(ro,insecure,fsid=0) *(rw,insecure,fsid=0)", "b": "*.narrow.test(ro,insecure)"}
+    with daemon(lines) as d:
+        for minor, address in ((0, "127.0.20.1"), (1, "127.0.21.1"), (2, "127.0.22.1")):
+            ns.speaks = False
+            ns.add(address, f"host{minor}.narrow.test")
+            threading.Timer(1, setattr, (ns, "speaks", True)).start()
+            statuses, took = first_calls(d, minor, address)
+            t.equal(f"the first calls by 4.{minor}", set(statuses), {0})
+            t.check(f"have waited, 4.{minor}", took > 0.5, f"{took:.1f} s")
+        ns.speaks = False
+        statuses, took = first_calls(d, 0, "127.0.23.1")
+        t.equal("while the service stays silent: the client comes again", statuses[0], n4.DELAY)
+        t.check("after a while, once", SOON < took < 40, f"{took:.1f} s")
+
+
+def test_own_root(t, ns):
+    """PUTROOTFH of an admitted host whose line of the root depends on its name."""
+    ns.speaks = False
+    with daemon({"a": "*.narrow.test(ro,insecure,fsid=0)", "b": "127.0.0.0/8(rw,insecure)"}) as d:
+        ns.add("127.0.24.1", "root.narrow.test")
+        threading.Timer(1, setattr, (ns, "speaks", True)).start()
+        statuses, _ = first_calls(d, 1, "127.0.24.1")
+        t.equal("all at once", set(statuses), {0})
+
+
 def test_groups(t):
     """The database of users blocks: who is not known yet waits, who needs none does not."""
     with daemon({"a": "*(rw,insecure,all_squash)", "b": "127.0.0.0/8(rw,insecure,no_root_squash)"},
@@ -248,6 +294,8 @@ def main():
         harness.skip_all("no mount namespaces here")
     t, ns = Count(), NameServer()
     test_silent_hosts(t, ns)
+    test_first_mount(t, ns)
+    test_own_root(t, ns)
     test_silence_widens_nothing(t, ns)
     test_groups(t)
     print(f"{t.passed} passed, {t.failed} failed, {t.skipped} skipped")
