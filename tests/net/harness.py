@@ -93,6 +93,12 @@ def sanitizer_env(env):
     return env
 
 
+def sanitized(program):
+    with open(program, "rb") as f:
+        program = f.read()
+    return b"__asan_init" in program or b"__tsan_init" in program
+
+
 def preload(program, library):
     """LD_PRELOAD of a library for a program, the runtime of whose sanitizer must come first."""
     libraries = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -261,9 +267,7 @@ class Daemon:
         return n
 
     def sanitized(self):
-        with open(self.binary, "rb") as f:
-            program = f.read()
-        return b"__asan_init" in program or b"__tsan_init" in program
+        return sanitized(self.binary)
 
     def cpu(self):
         """Processor seconds used."""

@@ -155,6 +155,8 @@ def serve(d):
 
 
 def test_served(t, words, says):
+    if harness.sanitized(os.environ.get("RINGNFSD", "./ringnfsd")):  # whose run-time library asks for the stack of each thread
+        words = " ".join(w for w in words.split() if not w.startswith("sched_getaffinity="))
     what = words or "nothing is missing"
     try:
         with Daemon(EXPORTS, env=env(words)) as d:
