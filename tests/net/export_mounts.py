@@ -561,7 +561,8 @@ def test_chroot(t):
                  if os.path.isdir("/" + p)]
         daemon = Daemon({"e": OPTIONS}, before=["chroot", jail])
         daemon.binary = os.path.realpath(daemon.binary)
-        binds += [os.path.dirname(daemon.binary)[1:]]
+        # The program, and what ThreadSanitizer reads.
+        binds += [os.path.dirname(daemon.binary)[1:], os.path.dirname(os.path.abspath(__file__))[1:]]
         bound = []
         try:
             for p in binds:
