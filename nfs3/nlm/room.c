@@ -42,7 +42,11 @@ static struct nlm_room_host *find(const struct nlm_room *r, const struct rpc_add
 
 static bool fits(const struct nlm_room *r, size_t has, size_t bytes)
 {
-	return r->used + bytes <= r->max && has + bytes <= r->max - r->used - bytes;
+	const size_t for_all = r->max - r->max / 4, after = r->used + bytes;
+
+	if (has + bytes <= r->max / 1024)
+		return after <= r->max;
+	return after <= for_all && has + bytes <= for_all - after;
 }
 
 size_t nlm_room_has(const struct nlm_room *r, const struct rpc_address *addr)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that hosts share. A host may have as much as it leaves free: alone half of all, beside another that
- * has half a quarter. So there is room for a host that comes last, whatever others take.
+ * Memory that hosts share. Three quarters are for all: a host may have as much of them as it leaves free, alone half, a second
+ * host a quarter. The last quarter is for hosts that have a thousandth of all at most, 256 of them: so there is room for a host that comes last,
+ * however many others take what they may.
  *
  * The owner of a room guards it.
  */
