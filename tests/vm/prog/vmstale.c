@@ -12,7 +12,7 @@
  * reads by each way; the status is 1 if a number was stale, or from the future, or if a way did nothing.
  *
  * GAP: milliseconds between a write's close and the next write of the same file. NFSv3 tells two states of a file
- * apart by the ctime alone, which goes by the tick (4 ms) before Linux 6.13.
+ * apart by the ctime alone, which goes by the tick (4 ms) before Linux 6.13; and Linux's CLOSE follows close(2).
  */
 #define _GNU_SOURCE
 #include <err.h>

@@ -76,8 +76,12 @@ warm() {
 }
 # The client also returns by itself what it has not used for a while.
 returned() { # NAME COMMAND...: the command gets the delegation back.
-	local n
-	n=$(ops DELEGRETURN)
+	local n=-1
+	# What was recalled before has come back.
+	until [ "$n" = "$(ops DELEGRETURN)" ]; do
+		n=$(ops DELEGRETURN)
+		sleep 0.5
+	done
 	"${@:2}"
 	[ "$(($(ops DELEGRETURN) - n))" -ge 1 ] || die "no DELEGRETURN for $1"
 }

@@ -16,8 +16,9 @@ for v in $all; do
 	ways+=" /mnt/v$v/stale"
 done
 
-# watch FILES GAP WAY...: GAP as vmstale has it. With NFSv3 among the ways it is more than a tick.
-TICK=10
+# watch FILES GAP WAY...: GAP as vmstale has it. Linux's client sends CLOSE with GETATTR after close(2) has returned, and takes the change attribute
+# that it finds for that of its own data: what another writes meanwhile it does not see (with any server). So the next write comes later.
+TICK=50
 watch() {
 	local said files=$1
 	shift
@@ -47,7 +48,7 @@ t_run "at the same time, few files" watch 2 $TICK $ways
 # shellcheck disable=SC2086
 t_run "at the same time, more files" watch 40 $TICK $ways
 # shellcheck disable=SC2086
-t_run "at the same time, without NFSv3" watch 2 0 ${ways/ \/mnt\/v3\/stale/}
+t_run "at the same time, without NFSv3" watch 2 $TICK ${ways/ \/mnt\/v3\/stale/}
 
 # alone FILES GAP VERSION...: where no local process takes part, files are also delegated to write, to the clients of
 # 4.1 and 4.2.
@@ -71,7 +72,7 @@ alone() {
 }
 # shellcheck disable=SC2086
 t_run "clients alone, few files" alone 2 $TICK $all
-t_run "clients alone, more files" alone 40 0 4.0 4.1 4.2
+t_run "clients alone, more files" alone 40 $TICK 4.0 4.1 4.2
 for v in $all; do umount /mnt/v$v; done
 rm -rf "$S"
 t_done
