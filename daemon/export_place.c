@@ -72,7 +72,7 @@ static int look(const struct export_opener *op, const char *path, struct export_
 		return -errno;
 	if (fstat(fd, &st) < 0)
 		rc = -errno;
-	/* What has no handles may have no number of a mount: why it is not exported is told when it is opened. */
+	/* A file system without handles may tell no mount number either. Opening the export says then why it is not served. */
 	else if (vfs_statx_mount(fd, "", AT_EMPTY_PATH, 0, &sx) < 0)
 		sx.stx_mnt_id = 0;
 	close(fd);

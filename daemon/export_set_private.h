@@ -38,8 +38,8 @@ struct export_set {
 	struct export_place *place;  /* indexed by exp_export.index */
 	/* In ascending order of path; each as written, and as it leads without symbolic links */
 	struct export_line *line;
-	/* Those within another one, served or not, by the last name of their path without symbolic links;
-	 * those that other names may lead to come first */
+	/* Exports within another one, served or not, in the order of the last name of their real path, as lookups
+	 * ask by that name. Those in directories that fold case come first: every lookup compares them */
 	struct export_line *nested;
 	unsigned n_lines, n_nested, n_folding;
 	char **real; /* real paths of those that are not open */

@@ -19,7 +19,7 @@
 
 #define LOOK_SECONDS 30
 
-/* Whose directory this is runs rpc.statd. */
+/* Its owner is the user that rpc.statd runs as, and registers as. */
 #define STATD_DIR "/var/lib/nfs"
 
 struct mapping {
@@ -28,7 +28,7 @@ struct mapping {
 	uint16_t port;
 	bool set;
 	bool looked; /* it was met by an earlier look */
-	/* What rpcbind has in its place, by the last look. */
+	/* The registration that rpcbind had for this program, version and netid at the last look. */
 	bool found, trusted;
 	uint16_t there;
 };

@@ -175,7 +175,8 @@ static struct gss_context *oldest_half(const struct gss_contexts *t, unsigned le
 	return NULL;
 }
 
-/* Of that host, or of the one with most. The newcomer is counted, and not in the list yet. */
+/* Evicts the oldest half-made context of that host, or if host is NULL of one with most. The new context is counted already, and not in
+ * the list yet, so it is not the one that goes. */
 static void evict_half(struct gss_contexts *t, const struct gss_host *host)
 {
 	struct gss_context *c = NULL;

@@ -303,7 +303,7 @@ static int hold(struct nsm *n, struct nsm_host *h)
 	h->refs++;
 	if (place(n, h))
 		return 0;
-	/* It is in no share now, so that nothing but its age ends it. */
+	/* Without memory the record is in no share, and makes no room for others: only its age ends it. */
 	h->refs--;
 	return -ENOMEM;
 }

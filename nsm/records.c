@@ -247,7 +247,7 @@ static int write_all(int fd, const struct nsm_text *t)
 			return -errno;
 		at += n > 0 ? (size_t)n : 0;
 	}
-	/* What others may fill the disk with leaves that. Some file systems cannot reserve. */
+	/* Reserved blocks stay when others fill the disk. Some file systems cannot reserve: then there are none. */
 	if (ftruncate(fd, (off_t)t->len) < 0)
 		return -errno;
 	reserve(fd, t->len);

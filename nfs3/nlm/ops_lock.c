@@ -187,8 +187,8 @@ static int test_lock(struct nfs3_op *op, const struct nlm_owner_key *key,
 	return rc;
 }
 
-/* As nlm_monitor, but a client that does not wait, and would be refused the lock, is not put on record. So one that
- * asks again and again for another's lock causes no writes. */
+/* Puts the client on record as nlm_monitor does, unless it does not wait and its lock would be refused: a client that asks again and
+ * again for another's lock causes no writes. */
 static int monitor_unless_refused(struct nfs3_op *op, const struct nlm_lock_args *a,
 				  const struct nlm_owner_key *key, const struct vfs_lock_request *r,
 				  struct nsm_host **host)

@@ -245,7 +245,7 @@ Test(ganesha, pseudo)
 	       "/; "
 	       "Access_Type = RW; }",
 	       "/a *(rw,insecure)\n", 1, "another block has it");
-	/* As the root it would hide the others. */
+	/* fsid=0 would make this export NFSv4's root, and hide the other exports. */
 	expect("EXPORT { Path = /a; Pseudo = /; Export_Id = 5; Access_Type = RW; } EXPORT { Path = "
 	       "/b; Pseudo = /b; Access_Type = RW; }",
 	       "/a *(rw,insecure,fsid=5)\n/b *(rw,insecure)\n", 0,
@@ -258,7 +258,7 @@ Test(ganesha, pseudo)
 	       "/a *(rw,insecure)\n/A *(rw,insecure)\n", 0, "");
 }
 
-/* What cannot be said, or is not known, is refused: it may have narrowed what the export gives. */
+/* The import refuses parameters that exports(5) cannot express, and unknown ones: they may have narrowed the export's rights. */
 Test(ganesha, refused)
 {
 	static const struct {

@@ -376,7 +376,7 @@ Test(nsm, an_address_has_few_names)
 	nsm_free(n);
 }
 
-/* Those without locks make room. */
+/* Records of clients without locks make room for new ones. */
 Test(nsm, an_address_of_many_names_without_locks_may_lock)
 {
 	struct nsm *n = start_unwritten();

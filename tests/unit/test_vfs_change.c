@@ -515,7 +515,7 @@ static void *writer(void *arg)
 	return NULL;
 }
 
-/* What a client may have in its cache: data that were read after the value was seen. */
+/* A client's cached data, which it read after it saw that change attribute. */
 struct cached {
 	uint64_t change;
 	char last;
