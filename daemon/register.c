@@ -102,29 +102,38 @@ static void compare(void *ctx, const struct rpcbind_entry *e)
 	}
 }
 
-/* True if another status monitor serves this machine. What an earlier server has left registered does
- * not answer, or is at the port that is this server's now. */
-static bool is_taken(struct registration *r, const struct mapping *m)
+/* True if another status monitor serves this machine: rpc.statd, with all that it has registered. What an
+ * earlier server has left registered does not answer, or is at the port that is this server's now. */
+static bool has_other_monitor(const struct registration *r, unsigned n)
 {
-	if (m->prog != NSM_PROGRAM || !rpcbind_answers_udp(m->prog, m->vers, m->there))
-		return false;
-	if (strcmp(m->netid, "udp") == 0 && !m->looked)
-		rn_notice(r->log,
-			  "another status monitor (rpc.statd) serves this machine at UDP port %u: "
-			  "it is told when a "
-			  "client restarts, and the client's NFSv3 locks are not freed then",
-			  m->there);
-	return true;
+	for (unsigned i = 0; i < n; i++) {
+		const struct mapping *m = &r->map[i];
+
+		if (m->prog != NSM_PROGRAM || strcmp(m->netid, "udp") != 0)
+			continue;
+		if (!m->found || !m->trusted || m->there == m->port ||
+		    !rpcbind_answers_udp(m->prog, m->vers, m->there))
+			return false;
+		if (!m->looked)
+			rn_notice(r->log,
+				  "another status monitor (rpc.statd) serves this machine at UDP "
+				  "port %u: "
+				  "it is told when a client restarts, and the client's NFSv3 locks "
+				  "are not "
+				  "freed then",
+				  m->there);
+		return true;
+	}
+	return false;
 }
 
-/* True if what rpcbind has stays. */
-static bool stays(struct registration *r, const struct mapping *m)
+/* True if what rpcbind has, or has not, stays. */
+static bool stays(const struct mapping *m, bool other_monitor)
 {
-	if (!m->found || !m->trusted)
-		return false;
-	if (m->there == m->port)
+	if (m->prog == NSM_PROGRAM && other_monitor)
 		return true;
-	return m->prog == NSM_PROGRAM ? is_taken(r, m) : m->looked;
+	return m->found && m->trusted &&
+	       (m->there == m->port || (m->prog != NSM_PROGRAM && m->looked));
 }
 
 static void tell(const struct registration *r, int rc, unsigned done, unsigned failed, bool again)
@@ -155,15 +164,15 @@ static void look(struct registration *r, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		r->map[i].found = false;
 	rc = rpcbind_list(compare, &(struct looking){ r, n });
-	const bool listed = rc == 0;
+	const bool listed = rc == 0, other_monitor = listed && has_other_monitor(r, n);
 
 	for (unsigned i = 0; listed && i < n; i++) {
 		struct mapping *m = &r->map[i];
-		const bool as_it_is = stays(r, m);
+		const bool as_it_is = stays(m, other_monitor);
 
 		m->looked = true;
 		if (as_it_is) {
-			m->set = m->there == m->port;
+			m->set = m->found && m->there == m->port;
 			continue;
 		}
 		const int e = rpcbind_set(m->prog, m->vers, m->netid, m->port);
