@@ -174,17 +174,56 @@ static struct nfs4_copy *find(const struct nfs4_compound *c, const struct nfs4_s
 	return NULL;
 }
 
-/* The same, if it is a copy to the current filehandle by the same user (sections 4.1.2, 15.8.3). */
-static struct nfs4_copy *find_own(const struct nfs4_compound *c, const struct nfs4_stateid *sid)
+/* True if the current filehandle is that, and the caller that user (sections 4.1.2, 15.8.3). */
+static bool is_own(const struct nfs4_compound *c, const struct vfs_fh *to, uint32_t uid)
 {
 	const struct nfs4_place *p = &c->current;
+
+	return p->kind == NFS4_FILE && p->ctx.cred.uid == uid && p->fh.len == to->len &&
+	       memcmp(p->fh.data, to->data, to->len) == 0;
+}
+
+static struct nfs4_copy *find_own(const struct nfs4_compound *c, const struct nfs4_stateid *sid)
+{
 	struct nfs4_copy *copy = find(c, sid);
 
-	if (!copy || p->kind != NFS4_FILE || p->ctx.cred.uid != copy->uid)
-		return NULL;
-	return p->fh.len == copy->to_fh.len && memcmp(p->fh.data, copy->to_fh.data, p->fh.len) == 0
-		       ? copy
-		       : NULL;
+	return copy && is_own(c, &copy->to_fh, copy->uid) ? copy : NULL;
+}
+
+void nfs4_copy_remember(const struct nfs4_copy *copy)
+{
+	struct nfs4_copies *all = copy->all;
+
+	all->told[all->next_told] = (struct nfs4_copy_told){
+		.sid = copy->sid,
+		.clientid = copy->client->clientid,
+		.uid = copy->uid,
+		.to_fh = copy->to_fh,
+		.copied = copy->copied,
+		.status = copy->offload.status,
+		.at = nfs4_clients_now(all->srv),
+	};
+	all->next_told = (all->next_told + 1) % NFS4_COPIES_MAX;
+}
+
+/* The caller's result that its client was told less than a lease ago. Under the lock. */
+static const struct nfs4_copy_told *find_told(const struct nfs4_compound *c,
+					      const struct nfs4_stateid *sid)
+{
+	const struct nfs4_copies *all = c->server->copies;
+	const uint64_t now = nfs4_clients_now(all->srv);
+
+	for (unsigned i = 0; i < NFS4_COPIES_MAX; i++) {
+		const struct nfs4_copy_told *told = &all->told[i];
+
+		if (told->clientid == c->client->clientid && sid->seqid == SEQID &&
+		    memcmp(told->sid.other, sid->other, NFS4_OTHER_SIZE) == 0)
+			return now - told->at <= all->srv->cfg.lease_seconds &&
+					       is_own(c, &told->to_fh, told->uid)
+				       ? told
+				       : NULL;
+	}
+	return NULL;
 }
 
 bool nfs4_copies_know(struct nfs4_compound *c, const struct nfs4_stateid *sid)
@@ -203,16 +242,20 @@ int nfs4_copy_look(struct nfs4_compound *c, const struct nfs4_stateid *sid,
 {
 	struct nfs4_copies *all = c->server->copies;
 	const struct nfs4_copy *copy;
+	const struct nfs4_copy_told *told;
 
 	pthread_mutex_lock(&all->lock);
 	copy = find_own(c, sid);
+	told = copy ? NULL : find_told(c, sid);
 	if (copy) {
 		out->copied = copy->copied;
 		out->ended = copy->phase == NFS4_COPY_TELLING || copy->phase == NFS4_COPY_KEPT;
 		out->status = copy->offload.status;
+	} else if (told) {
+		*out = (struct nfs4_copy_state){ told->copied, true, told->status };
 	}
 	pthread_mutex_unlock(&all->lock);
-	return copy ? NFS4_OK : NFS4ERR_BAD_STATEID;
+	return copy || told ? NFS4_OK : NFS4ERR_BAD_STATEID;
 }
 
 int nfs4_copy_cancel(struct nfs4_compound *c, const struct nfs4_stateid *sid)

@@ -2,7 +2,8 @@
 /*
  * Asynchronous copies (RFC 7862 section 4): all that a server has. A copy is named by a copy stateid
  * from COPY's reply until its client has been told the result by CB_OFFLOAD, has cancelled it, or
- * is gone. If the client cannot be told, the result is kept for a lease, for OFFLOAD_STATUS.
+ * is gone. If the client cannot be told, the result is kept for a lease, for OFFLOAD_STATUS; so is that of
+ * the last copies whose clients have been told, as an OFFLOAD_STATUS may cross CB_OFFLOAD.
  *
  * Copies have a table of their own: they are no state of a file that others could conflict with, no
  * CLOSE, LOCK or reclaim meets them, and their number is small. Their stateids have the form of all

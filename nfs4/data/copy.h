@@ -26,6 +26,17 @@ enum nfs4_copy_phase {
 	NFS4_COPY_KEPT,	   /* the client could not be told */
 };
 
+/* Result of a copy whose client has answered CB_OFFLOAD, for an OFFLOAD_STATUS that was on its way. */
+struct nfs4_copy_told {
+	struct nfs4_stateid sid;
+	uint64_t clientid; /* 0: none */
+	uint32_t uid;
+	struct vfs_fh to_fh;
+	uint64_t copied;
+	uint32_t status;
+	uint64_t at; /* nfs4_clients_now() */
+};
+
 /* Its members are under lock, a leaf but for nfs4_remote_abort(). */
 struct nfs4_copies {
 	struct nfs4_server *srv;
@@ -37,6 +48,8 @@ struct nfs4_copies {
 	uint32_t last_id;
 	bool stopping;
 	uint64_t begun, cancelled, bytes;
+	struct nfs4_copy_told told[NFS4_COPIES_MAX]; /* a new one takes the place of the oldest */
+	unsigned next_told;
 };
 
 struct nfs4_copy {
@@ -127,6 +140,9 @@ void nfs4_copy_sync(struct rpc_request *req);
 
 /* nfs4/data/copies.c. Frees a copy that is in no list. */
 void nfs4_copy_free(struct nfs4_copy *copy);
+
+/* nfs4/data/copies.c. Keeps the result for a lease beyond the copy; under the lock. */
+void nfs4_copy_remember(const struct nfs4_copy *copy);
 
 /* nfs4/data/copy_life.c. Takes it out of the list; under the lock. */
 void nfs4_copy_unlist(struct nfs4_copy *copy);

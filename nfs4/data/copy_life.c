@@ -59,6 +59,8 @@ static void told(struct nfs4_offload *o, int rc, uint32_t status)
 	ended = (rc == 0 && !later) || copy->cancelled || all->stopping;
 	copy->again = later || rc == -EAGAIN || rc == -ENOTCONN;
 	set_phase(copy, NFS4_COPY_KEPT);
+	if (ended && !copy->cancelled)
+		nfs4_copy_remember(copy);
 	if (ended)
 		nfs4_copy_unlist(copy);
 	pthread_mutex_unlock(&all->lock);

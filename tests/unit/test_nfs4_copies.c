@@ -207,14 +207,19 @@ static uint64_t copies(void)
 }
 
 /* Nothing is left of any copy. */
-static void all_gone(void)
+static void none_left(void)
 {
 	cr_expect_eq(copies(), 0);
 	cr_expect_eq(queued, 0);
 	cr_expect_leq(f->budget.used, budget);
-	cr_expect_eq(offload(OP_OFFLOAD_STATUS, &client, &to.fh, &sid), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(cancel(), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_test_stateid(f, &client, &sid), NFS4ERR_BAD_STATEID);
+}
+
+static void all_gone(void)
+{
+	none_left();
+	cr_expect_eq(offload(OP_OFFLOAD_STATUS, &client, &to.fh, &sid), NFS4ERR_BAD_STATEID);
 }
 
 /* The callback that tells the end; it is not answered. */
@@ -233,7 +238,8 @@ static void told_and_answered(uint32_t status, uint64_t count)
 {
 	told(status, count);
 	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
-	all_gone();
+	none_left();
+	is_at(count, status);
 }
 
 static void same_files(void)
@@ -284,7 +290,7 @@ Test(nfs4_copies, piece_by_piece)
 	cr_expect_eq(c.ref_slot, client.session.slot);
 	is_at(SIZE, NFS4_OK);
 	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
-	all_gone();
+	none_left();
 	same_files();
 }
 
@@ -504,7 +510,7 @@ static void told_unstable(uint64_t verifier)
 	cr_expect_eq(c.committed, VFS_UNSTABLE);
 	cr_expect_eq(c.verifier, verifier);
 	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
-	all_gone();
+	none_left();
 }
 
 static uint64_t copy_but_sync(void)
@@ -541,7 +547,7 @@ Test(nfs4_copies, not_synced)
 	told(NFS4_OK, SIZE);
 	cr_expect_eq(c.committed, VFS_UNSTABLE);
 	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
-	all_gone();
+	none_left();
 	/* The client has cancelled the copy. */
 	copy_but_sync();
 	rn_inbox_post(&f->worker.inbox, &queue[0]->node);
@@ -589,6 +595,22 @@ Test(nfs4_copies, kept_for_a_lease)
 	nfs4_skip_lease_time(f->server4, OVER);
 	cr_expect_neq(cbs_sequence(f, &client.session), UINT32_MAX);
 	nfs4_tick(f->server4);
+	all_gone();
+}
+
+/* OFFLOAD_STATUS may be on its way while CB_OFFLOAD is answered. */
+Test(nfs4_copies, a_result_that_was_told)
+{
+	NEED_FIXTURE();
+	begin();
+	new_client(&other, "other");
+	budget = f->budget.used;
+	copy_all();
+	told_and_answered(NFS4_OK, SIZE);
+	cr_expect_eq(offload(OP_OFFLOAD_STATUS, &other, &to.fh, &sid), NFS4ERR_BAD_STATEID);
+	cr_expect_eq(offload(OP_OFFLOAD_STATUS, &client, &from.fh, &sid), NFS4ERR_BAD_STATEID);
+	nfs4_skip_lease_time(f->server4, OVER);
+	cr_expect_neq(cbs_sequence(f, &client.session), UINT32_MAX);
 	all_gone();
 }
 
