@@ -69,6 +69,30 @@ holes() {
 	same "the last hole" $((15 * MB)) "$(f seek hole $((15 * MB)))"
 	f_refused "No such device or address" seek data $((15 * MB))
 }
+# One COMPOUND of DEALLOCATE and ALLOCATE, by the client of 7.2; that of 6.12 cannot.
+zero_range() {
+	local before calls
+	case $KERNEL in
+	6.*)
+		f_refused "Operation not supported" alloc zero 0 4096
+		return
+		;;
+	esac
+	calls=$(op_count /mnt/t ZERO_RANGE)
+	f alloc zero $((3 * MB + 100)) 10000
+	drop_caches
+	zeros $((3 * MB + 100)) 10000
+	cmp -n 100 -i $((3 * MB)) /run/alloc.data "$D/f"
+	cmp -n 10000 -i $((3 * MB + 10100)) /run/alloc.data "$D/f"
+	before=$(blocks)
+	f alloc zero $((20 * MB)) $MB # the file grows
+	same "size" $((21 * MB)) "$(f size)"
+	same "size on the server" $((21 * MB)) "$(stat -c %s "$S/f")"
+	[ "$(blocks)" -ge $((before + 2048)) ] || die "$(blocks) blocks after $before"
+	zeros $((20 * MB)) $MB
+	same "calls of ZERO_RANGE" 2 $(($(op_count /mnt/t ZERO_RANGE) - calls))
+	f truncate $((16 * MB))
+}
 not_there() {
 	f_refused "Operation not supported" alloc collapse 0 4096
 }
@@ -97,6 +121,7 @@ case $VERS in
 	t_run "allocate" allocate
 	t_run "punch holes" punch
 	t_run "find holes and data" holes
+	t_run "zero a range" zero_range
 	t_run "modes" modes
 	t_run "what NFS cannot do" not_there
 	t_run "programs" tools

@@ -115,6 +115,29 @@ os.copy_file_range(src, dst, 1 << 30)" &
 	t_note "after $size bytes"
 	rm "$S/long" "$S/long.copy"
 }
+# The client of 7.2 asks for the state of a copy of which it has heard nothing for three seconds; that of 6.12 waits.
+asked_for() {
+	local before pid
+	case $KERNEL in 6.*) echo "the client waits for CB_OFFLOAD only"; exit 77 ;; esac
+	before=$(sent OFFLOAD_STATUS)
+	truncate -s 512M "$S/long"
+	: >"$S/long.copy"
+	ls -l "$D/long" "$D/long.copy" >/dev/null
+	vm_prog vmfile start long "$D/long.copy" rw
+	vm_prog vmfile do long copy "$D/long" 0 0 $((1 << 29)) >/run/copy.out &
+	pid=$!
+	wait_until 60 eval "[ \$(stat -c %s $S/long.copy) -gt 0 ]" || die "nothing is copied"
+	kill -STOP "$(server_pid)"
+	[ "$(stat -c %s "$S/long.copy")" -lt $((1 << 29)) ] || { kill -CONT "$(server_pid)"; echo "it was copied too soon"; exit 77; }
+	sleep 4
+	kill -CONT "$(server_pid)"
+	wait $pid
+	vm_prog vmfile stop long
+	same "bytes copied" $((1 << 29)) "$(cat /run/copy.out)"
+	[ "$(sent OFFLOAD_STATUS)" -gt "$before" ] || die "no OFFLOAD_STATUS"
+	cmp "$S/long" "$S/long.copy"
+	rm "$S/long" "$S/long.copy"
+}
 # The server is killed in the middle of a GiB, and comes back: the client copies again what it has not been told of.
 interrupted() {
 	local size pid begun=$SECONDS
@@ -200,6 +223,7 @@ if [ "$VERS" = 4.2 ]; then
 	[ -z "${FULL:-}" ] || t_run "copy within a file of 1 GiB" large_within
 	[ -z "${FULL:-}" ] || [ "$SERVER" = knfsd ] || has_reflink || t_run "a copy of 1 GiB, and a restart" interrupted
 	[ "$SERVER" = knfsd ] || has_reflink || t_run "cancelled by a signal" cancelled
+	[ "$SERVER" = knfsd ] || has_reflink || t_run "asked for" asked_for
 	t_run "set-uid bit" set_uid
 else
 	t_run "copy by the client" eval "f copy $D/src 0 0 $SIZE && cmp $D/src $D/dst && same COPY 0 \$(sent COPY)"
