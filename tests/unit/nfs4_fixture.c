@@ -11,6 +11,8 @@
 #include "tests/unit/nfs4_text.h"
 #include "tests/unit/nfs4_valid_errors.h"
 
+const char *fix4_verifier = "verifier";
+
 /* Ends the process, because the test would go on with wrong data. Criterion's assertions cannot be
  * used: fuzz targets share this fixture. */
 __attribute__((format(printf, 2, 3))) static void must(bool ok, const char *what, ...)
@@ -251,7 +253,7 @@ static uint32_t exchange_id(struct fixture *f, struct fix4_session *s, const cha
 
 	fix4_begin_bare(f, s->minor, "");
 	fix4_op(f, OP_EXCHANGE_ID);
-	xdr_put_fixed(&f->out, "verifier", NFS4_VERIFIER_SIZE);
+	xdr_put_fixed(&f->out, fix4_verifier, NFS4_VERIFIER_SIZE);
 	fix4_name(f, owner);
 	xdr_put_u32(&f->out, 0); /* flags */
 	xdr_put_u32(&f->out, 0); /* SP4_NONE */
@@ -326,7 +328,7 @@ uint32_t fix4_clientid_new(struct fixture *f, const char *owner, uint64_t *clien
 
 	fix4_begin(f, NULL);
 	fix4_op(f, OP_SETCLIENTID);
-	xdr_put_fixed(&f->out, "verifier", NFS4_VERIFIER_SIZE);
+	xdr_put_fixed(&f->out, fix4_verifier, NFS4_VERIFIER_SIZE);
 	fix4_name(f, owner);
 	xdr_put_u32(&f->out, 0x40000000); /* callback program */
 	fix4_name(f, "tcp");

@@ -55,6 +55,9 @@ void fix4_get_cinfo(struct fixture *f, bool *atomic, uint64_t *before, uint64_t 
 uint32_t fix4_handle(struct fixture *f, struct fix4_session *s, const struct vfs_fh *dir,
 		     const char *name, struct vfs_fh *fh);
 
+/* Verifier, of 8 characters, that the next two functions register with. */
+extern const char *fix4_verifier;
+
 /* Sends EXCHANGE_ID, CREATE_SESSION and, if reclaimed, RECLAIM_COMPLETE for an owner of that name.
  * Returns the first status that is not NFS4_OK, or NFS4_OK. */
 uint32_t fix4_session_new(struct fixture *f, struct fix4_session *s, uint32_t minor,
