@@ -271,6 +271,7 @@ class Client:
     # Minor version 0: program, netid, universal address, ident. Nobody can be called at this one.
     callback = (0x40000000, b"tcp", b"127.0.0.1.0.0", 0)
     source = None  # (address, port) that it calls from
+    tag = b""  # of its COMPOUNDs
 
     def __init__(self, port, owner, minor=1, verifier=b"verifier"):
         self.port, self.owner, self.minor, self.verifier = port, owner.encode(), minor, verifier
@@ -311,9 +312,10 @@ class Client:
     def bare(self, *ops):
         """The results of a COMPOUND as it stands."""
         body = b"".join(u32(op) + args for op, args in ops)
-        x = self.conn.call(r.NFS, 4, 1, opaque(b"") + u32(self.minor) + u32(len(ops)) + body, self.cred)
+        x = self.conn.call(r.NFS, 4, 1, opaque(self.tag) + u32(self.minor) + u32(len(ops)) + body, self.cred)
         status = x.u32()
-        x.opaque()
+        if x.opaque() != self.tag:
+            raise ValueError("the reply has another tag")
         results = []
         for _ in range(x.u32()):
             res = {"op": x.u32(), "status": x.u32()}

@@ -99,6 +99,8 @@ class Host:
         x.u32(), x.opaque(), x.u32(), x.opaque()
         x.args_at = x.at
         head = struct.pack(">IIIIII", xid, 1, 0, 0, 0, 0)
+        if is_binder and proc == 0:  # is the host there?
+            return head
         if is_binder:
             x.u32(), x.u32()
             asked = {b"tcp6": TCP, b"udp6": UDP}.get(x.opaque()) if self.ipv6 else x.u32()
