@@ -1,9 +1,10 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
 """VMware ESXi 6.5 to 8, as a datastore by NFSv3 and by NFSv4.1, two hosts. Sources: VMware's storage guide (NFSv3: lock files .lck-ID, no NLM;
-4.1: share reservations; root, or Kerberos), nfs-ganesha issues 108 and 177, Broadcom article 341164 (a server that changes its major id
-crashes the host), FreeBSD's commit 17a56f3fabdf and nfs_nfsdstate.c (a wrong csa_sequence must get SEQ_MISORDERED, RECLAIM_COMPLETE of one file
-system comes behind that of all and more than once). The size and content of lock files are made up."""
+4.1: share reservations; root, or Kerberos), nfs-ganesha issues 108 and 177, winnfsd issue 73 (handles of up to 56 bytes), govmomi issue 993 (a
+lock file's name and its 84 bytes), Broadcom article 341164 (a server that changes its major id crashes the host), FreeBSD's commit 17a56f3fabdf
+and nfs_nfsdstate.c (a wrong csa_sequence must get SEQ_MISORDERED; RECLAIM_COMPLETE of one file system comes behind that of all and more than
+once). The content of lock files is made up."""
 import signal
 import struct
 import time
@@ -52,6 +53,7 @@ def test_three(t, d):
     one, two = Datastore(t, d, ONE), Datastore(t, d, TWO)
     vm = one.call(r.MKDIR, r.mkdir_args(one.root, "vm"))["fh"]
     disk = one.call(r.CREATE, r.create_args(vm, "vm-flat.vmdk", r.GUARDED, r.sattr(mode=0o600, size=DISK)))["fh"]
+    t.check("handles of up to 56 bytes", max(map(len, (one.root, vm, disk))) <= 56, (one.root, vm, disk))
     t.equal("a thin disk", one.call(r.GETATTR, r.getattr_args(disk))["attr"]["used"] < DISK, True)
     lock, name = one.lock(vm, disk)
     t.equal("another host does not get the lock", two.lock(vm, disk)[0], None)

@@ -1,9 +1,11 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
 """macOS' client (10.15 and later), by NFSv3 with locks and by NFSv4.0. Source: apple/darwin-xnu, bsd/nfs/nfs4_subs.c, nfs4_vnops.c and
-nfs_vnops.c, and rpc.lockd; what macOS cannot bear is told by dCache/nfs4j issue 174. It calls from an unprivileged port, looks for the
-name behind "._" while a creation is under way, sets the time of birth after an exclusive creation (EBADRPC for the application if that
-fails), gives its uid as open-owner and, without callbacks, an empty netid; it tries OPENATTR; its lock manager asks by messages."""
+nfs_vnops.c, and rpc.lockd. dCache/nfs4j issues 43 and 174 and marmos91/dittofs issues 254 and 841 tell what macOS cannot bear: a file number
+of 0 makes the machine panic, and a listing that is refused as its folder has changed stops Finder's copies. It calls from an unprivileged
+port, looks for the name behind "._" while a creation is under way, sets the time of birth after an exclusive creation (EBADRPC for the
+application if that fails), gives its uid as open-owner and, without callbacks, an empty netid; it tries OPENATTR; its lock manager asks
+by messages."""
 import os
 import signal
 import struct
@@ -63,6 +65,10 @@ def test_three(t, d):
     t.equal("READDIRPLUS of 32 KiB", len([n for n in names if n.startswith(b"._")]), FILES + 1)
     for i in range(FILES):
         os.unlink(base.path(d, f"._{i:04}"))
+    first = c.call(r.READDIRPLUS, r.readdirplus_args(fh, 0, bytes(8), 512, 4096))
+    c.call(r.CREATE, r.create_args(fh, "._between", r.UNCHECKED, r.sattr(mode=0o644)))
+    rest = c.call(r.READDIRPLUS, r.readdirplus_args(fh, first["entries"][0]["cookie"], first["verf"], DIRECTORY, DIRECTORY))
+    t.check("a listing goes on by the verifier of its first reply though the folder has changed", rest["status"] == 0 and rest["eof"])
     c.call(r.RENAME, r.rename_args(fh, ".DS_Store", fh, ".nfs.20051234.0aF4"))
     c.call(r.REMOVE, r.remove_args(fh, ".nfs.20051234.0aF4"))
     c.unmount(d.exports["one"])
@@ -123,11 +129,14 @@ def mount(t, d, callback, mounted=0):
     t.equal("SETCLIENTID", c.register()["status"], 0)
     names = d.exports["one"].strip("/").split("/")
     c.tag = b"mount"
-    fh = c.last((n4.PUTROOTFH, b""), getattr_op(*STAT, FILEHANDLE))["attrs"][FILEHANDLE]
+    top = c.last((n4.PUTROOTFH, b""), getattr_op(*STAT, FILEHANDLE, MOUNTED_ON))["attrs"]
+    fh, numbers = top[FILEHANDLE], [top[FILEID], top[MOUNTED_ON]]
     for name in names:
-        results = c.compound(putfh(fh), n4.lookup(name), (n4.GETFH, b""), getattr_op(*STAT, FILEHANDLE))
+        results = c.compound(putfh(fh), n4.lookup(name), (n4.GETFH, b""), getattr_op(*STAT, FILEHANDLE, MOUNTED_ON))
         t.equal(f"LOOKUP of {name}", statuses(results), [0] * 4)
+        numbers += [results[3]["attrs"][FILEID], results[3]["attrs"][MOUNTED_ON]]
         parent, fh = fh, results[2]["fh"]
+    t.check("no file number is 0", bytes(8) not in numbers, numbers)
     t.check("SECINFO", c.last(putfh(parent), (n4.SECINFO, r.name(names[-1])))["flavors"])
     results = c.compound(putfh(fh), getattr_op(*STAT, SUPPORTED, NAMED_ATTR, LEASE), (base.OPENATTR, u32(0)))
     t.equal("there are no named attributes", (statuses(results), results[1]["attrs"][NAMED_ATTR]), ([0, 0, NOTSUPP], u32(0)))
@@ -159,6 +168,14 @@ def test_four(t, c, fh, supported, d):
               getattr_op(CHANGE))
     t.equal("RENAME", statuses(c.compound(*rename)), [0] * 7)
     t.equal("CLOSE behind GETATTR", statuses(c.compound(putfh(file), getattr_op(*STAT), (n4.CLOSE, c.next() + stateid))), [0] * 3)
+    _, _, stateid = c._open(fh, b"open", u32(0), u32(0) + r.name("quatre"))
+    known = u32(0) + locked["stateid"] + u32(2)  # of the open that was closed
+    res = c.last(putfh(file), (n4.LOCK, u32(n4.WRITE_LT) + u32(0) + u64(0) + u64(n4.ALL) + known))
+    t.equal("LOCK by the stateid of locks before CLOSE: recovery, as with Linux's server", res["status"], n4.BAD_STATEID)
+    locked = c.last(putfh(file), (n4.LOCK, u32(n4.WRITE_LT) + u32(0) + u64(0) + u64(n4.ALL) + c.locker(stateid)))
+    t.equal("LOCK by the same lock-owner, as a new one", locked["status"], 0)
+    c.last(putfh(file), (n4.LOCKU, u32(n4.WRITE_LT) + u32(1) + locked["stateid"] + u64(0) + u64(n4.ALL)))
+    t.equal("CLOSE again", c.last(putfh(file), (n4.CLOSE, c.next() + stateid))["status"], 0)
     t.equal("RELEASE_LOCKOWNER", c.last((base.RELEASE_LOCKOWNER, u64(c.clientid) + opaque(u32(0) + u32(4711) + u64(1756000000))))["status"], 0)
 
 
