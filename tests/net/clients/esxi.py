@@ -19,7 +19,7 @@ from rpcclient import opaque, u32, u64
 ROOT = r.auth_sys(0, 0, machine="esxi")
 ONE, TWO = "127.0.0.2", "127.0.0.3"
 SHARE_DENIED, SEQ_MISORDERED, COMPLETE_ALREADY = 10015, 10063, 10054
-LEASE_TIME, LOCK_SIZE = 5, 84
+LEASE_TIME, LOCK_SIZE = 30, 84
 DISK, BLOCK = 1 << 30, 65536
 DENY_BOTH, CLAIM_NULL = 3, u32(0)
 

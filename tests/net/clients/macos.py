@@ -24,7 +24,7 @@ from nfs4client import putfh
 from rpcclient import opaque, u32, u64
 
 USER = r.auth_sys(501, 20, (20, 12, 61, 79, 80, 81, 98, 702, 701, 33, 100, 204, 250, 395, 398, 399), machine="mac.local")
-FILES, LEASE_TIME, DIRECTORY = 400, 5, 32768
+FILES, LEASE_TIME, DIRECTORY = 400, 30, 32768
 NFD, NFC = "Cafe\u0301.txt", "Caf\u00e9.txt"
 NOTSUPP = 10004
 

@@ -19,7 +19,7 @@ from rpcclient import opaque, u32, u64
 
 USER = r.auth_sys(0, 1, (1, 2, 3), machine="solaris")
 GETXATTRDIR = 3
-FILES, LEASE_TIME = 150, 5
+FILES, LEASE_TIME = 150, 30
 
 
 class Solaris(n4.Client):
