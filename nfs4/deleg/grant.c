@@ -91,9 +91,15 @@ static int look(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
 	return why == MAY ? look_at_server(c, r) : why;
 }
 
+/* Bits that the client's record must have before it gets the delegation. */
+static unsigned bits_of(const struct nfs4_deleg_request *r)
+{
+	return NFS4_RECORD_DELEG | (type_of(r) == VFS_DELEG_WRITE ? NFS4_RECORD_DELEG_WRITE : 0u);
+}
+
 unsigned nfs4_deleg_record(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
 {
-	return look(c, r) == MAY ? NFS4_RECORD_DELEG : 0;
+	return look(c, r) == MAY ? bits_of(r) : 0;
 }
 
 bool nfs4_deleg_is_possible(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
@@ -242,7 +248,7 @@ static int try_to_give(struct nfs4_compound *c, const struct nfs4_deleg_request 
 	int rc;
 
 	/* Not on disk: the callback path has come up meanwhile, or records cannot be written. */
-	if (!nfs4_record_has(&c->client->record, NFS4_RECORD_DELEG))
+	if (!nfs4_record_has(&c->client->record, bits_of(r)))
 		return WND4_RESOURCE;
 	rc = check_rights(r);
 	if (rc == 0)

@@ -45,7 +45,7 @@ struct nfs4_deleg_offer {
 };
 
 /* Bits that the client's record must have on disk before it is given a delegation of the request:
- * NFS4_RECORD_DELEG, or 0 if it will get none. */
+ * NFS4_RECORD_DELEG and its like, or 0 if it will get none. */
 unsigned nfs4_deleg_record(struct nfs4_compound *c, const struct nfs4_deleg_request *r);
 /* Gives the calling client, c->client, a delegation if it may have one. Otherwise the
  * reason is in the offer, if the client has asked for a delegation (want is not 0). A prompt worker

@@ -105,12 +105,15 @@ static int want_recorded(struct nfs4_compound *c, int rc)
 static int record(struct nfs4_compound *c, struct want_args *a)
 {
 	struct nfs4_record *rec = &c->client->record;
+	const uint32_t want = a->want & OPEN4_SHARE_ACCESS_WANT_DELEG_MASK;
+	const unsigned writes =
+		want == OPEN4_SHARE_ACCESS_WANT_READ_DELEG ? 0 : NFS4_RECORD_DELEG_WRITE;
 	int status = NFS4ERR_DELAY;
 
 	nfs4_record_begin(rec);
 	a->recording = true;
 	if (nfs4_client_status(c->client) != NFS4_CLIENT_EXPIRED)
-		status = nfs4_record_for(c, rec, NFS4_RECORD_STATE | NFS4_RECORD_DELEG,
+		status = nfs4_record_for(c, rec, NFS4_RECORD_STATE | NFS4_RECORD_DELEG | writes,
 					 want_recorded);
 	if (status == NFS4ERR_DELAY)
 		end_recording(c, a);

@@ -82,6 +82,8 @@ int nfs4_expected_add(void *arg, const struct nfs4_db_row *row)
 	g->denying += (e->bits & NFS4_RECORD_DENY) != 0;
 	e->delegated = !e->lapsed && (e->bits & NFS4_RECORD_DELEG);
 	g->delegating += e->delegated;
+	e->writes = e->delegated && (e->bits & NFS4_RECORD_DELEG_WRITE);
+	g->writing += e->writes;
 	return 0;
 }
 

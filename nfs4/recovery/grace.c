@@ -70,7 +70,7 @@ bool nfs4_grace_ended(struct nfs4_recovery *r)
 	nfs4_expected_free(g);
 	if (g->delegating > 0)
 		vfs_deleg_reclaiming(r->srv->cfg.vfs, false);
-	g->delegating = 0;
+	g->delegating = g->writing = 0;
 	atomic_store(&g->phase, NFS4_GRACE_OVER);
 	return true;
 }
@@ -126,6 +126,7 @@ static void set_done(struct nfs4_recovery *r, struct nfs4_expected *e)
 	else
 		g->left--;
 	g->denying -= (e->bits & NFS4_RECORD_DENY) != 0;
+	g->writing -= e->writes;
 	if (e->delegated && --g->delegating == 0)
 		vfs_deleg_reclaiming(r->srv->cfg.vfs, false);
 	if (g->left + g->lapsed == 0 && atomic_load(&g->phase) == NFS4_GRACE_RUNNING)
@@ -377,12 +378,19 @@ static bool is_alone(struct nfs4_grace *g, const struct nfs4_record *rec)
 	       atomic_load(&g->phase) == NFS4_GRACE_RUNNING;
 }
 
+/* True if even an open to read could be in the way of a reclaim: of a share that denies it, or of a
+ * delegation to write. */
+static bool forbids_reading(const struct nfs4_grace *g)
+{
+	return g->denying > 0 || g->writing > 0;
+}
+
 static int ask(struct nfs4_recovery *r, const struct nfs4_record *rec, bool conflicts)
 {
 	struct nfs4_grace *g = &r->grace;
 
 	pthread_mutex_lock(&r->lock);
-	conflicts = conflicts || g->denying > 0;
+	conflicts = conflicts || forbids_reading(g);
 	conflicts = conflicts && atomic_load(&g->phase) != NFS4_GRACE_OVER && !is_alone(g, rec);
 	if (conflicts)
 		is_wanted(r);
@@ -452,7 +460,7 @@ bool nfs4_grace_blocks_io(struct nfs4_server *srv)
 	if (!nfs4_in_grace(srv))
 		return false;
 	pthread_mutex_lock(&r->lock);
-	blocks = r->grace.denying > 0;
+	blocks = forbids_reading(&r->grace);
 	if (blocks)
 		is_wanted(r);
 	pthread_mutex_unlock(&r->lock);

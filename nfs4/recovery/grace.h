@@ -67,8 +67,8 @@ bool nfs4_grace_takes_reclaim(struct nfs4_server *srv);
 /* True if a lock of another protocol must wait. */
 bool nfs4_grace_blocks_locks(struct nfs4_server *srv);
 
-/* True if I/O without an open must wait (NFS4ERR_GRACE): anonymous stateids, or SETATTR of the size
- * without a stateid. I/O with the stateid of an open never waits. */
+/* True if I/O without an open must wait (NFS4ERR_GRACE), since others may reclaim shares that deny it
+ * or delegations to write: anonymous stateids, or SETATTR of the size without a stateid. I/O with the stateid of an open never waits. */
 bool nfs4_grace_blocks_io(struct nfs4_server *srv);
 
 /* RECLAIM_COMPLETE for all file systems: NFS4_OK or NFS4ERR_COMPLETE_ALREADY. */

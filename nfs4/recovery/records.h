@@ -28,6 +28,7 @@ enum nfs4_record_bits {
 	NFS4_RECORD_DELEG = 8, /* the client has, or may have, delegations */
 	/* A delegation was revoked, so that the client may reclaim none after a restart. */
 	NFS4_RECORD_DELEG_LOST = 4,
+	NFS4_RECORD_DELEG_WRITE = 16, /* beside NFS4_RECORD_DELEG: some may be to write */
 };
 
 /* Caller that registered the client; nfs4/client/contest.c decides by it. */

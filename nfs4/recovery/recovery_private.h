@@ -51,6 +51,7 @@ struct nfs4_expected {
 	/* True if the client may believe that it still has delegations, so that nobody may change
 	 * files before it has come back. False if its lease had run out: it reclaims none. */
 	bool delegated;
+	bool writes;  /* delegated, and some may be to write: nobody may read those files either */
 	bool revoked; /* its state may be granted to others: it reclaims nothing of that */
 	unsigned bits;
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
@@ -74,6 +75,7 @@ struct nfs4_grace {
 	unsigned lapsed;     /* lapsed clients that may still come back */
 	unsigned denying;    /* clients counted in left and lapsed that denied access */
 	unsigned delegating; /* clients expected at the start, and not done, that had delegations */
+	unsigned writing;    /* clients of these that had some to write */
 	uint32_t nbuckets;   /* a power of two, or 0 */
 	uint8_t seed[16];    /* key of the hash: clients choose their ids */
 	struct nfs4_expected **bucket;
