@@ -48,11 +48,13 @@ static bool deleg_meets(unsigned deleg, unsigned modes)
 	       ((deleg & MACH_DELEG_R) && ((mach_access(modes) & 2) || (mach_deny(modes) & 1)));
 }
 
-/* Likewise for a delegation that may still be reclaimed. An open to read is not in the way of one to
- * write: see doc/design/proof.md. */
-static bool belief_meets(unsigned deleg, unsigned modes)
+/* Likewise for a delegation that may still be reclaimed. */
+static bool reclaim_meets(unsigned deleg, unsigned modes)
 {
-	return deleg_meets(deleg ? MACH_DELEG_R | (deleg & MACH_REVOKED) : 0, modes);
+	const bool writes = mach_access(modes) & 2;
+
+	return deleg_meets(deleg, modes) &&
+	       !is_faulty(writes ? MACH_GRACE_LETS_WRITE : MACH_GRACE_LETS_READ);
 }
 
 static bool delegs_conflict(unsigned a, unsigned b)
@@ -137,6 +139,8 @@ static void end_grace(struct mach_state *s)
 	for (int c = 0; c < MACH_CLIENTS; c++) {
 		if (may_reclaim(s, c))
 			s->flags[c] |= MACH_BARRED;
+		if (s->life[c] == MACH_LIVE)
+			s->flags[c] &= (uint8_t)~MACH_BARRED;
 	}
 }
 
@@ -172,7 +176,7 @@ static void note_given(struct mach_state *s, int c, int f)
 			h->given |= MACH_OPEN;
 		if (locks_conflict(b.lock, got.lock))
 			h->given |= MACH_LOCK;
-		if (belief_meets(b.deleg, got.modes) || delegs_conflict(b.deleg, got.deleg))
+		if (deleg_meets(b.deleg, got.modes) || delegs_conflict(b.deleg, got.deleg))
 			h->given |= MACH_DELEG;
 	}
 }
@@ -212,7 +216,7 @@ static struct in_way meet_open(const struct mach_state *s, int c, int f, unsigne
 		     i != c && waits);
 		w.reclaims |= i != c && may_reclaim(s, i) &&
 			      (shares_conflict(b.modes, mode) ||
-			       (!(s->flags[i] & MACH_LAPSED) && belief_meets(b.deleg, mode)));
+			       (!(s->flags[i] & MACH_LAPSED) && reclaim_meets(b.deleg, mode)));
 	}
 	return w;
 }
@@ -448,7 +452,8 @@ static void do_reclaim_open(struct doing *d)
 	const struct mach_hold *h = &s->hold[c][f];
 	const bool may = is_taken(s, c);
 	const bool dead = (h->deleg & MACH_REVOKED) && !is_faulty(MACH_REVOKED_IS_RECLAIMED);
-	const bool had = h->deleg && !dead && !(s->flags[c] & MACH_LAPSED);
+	const bool lapsed = (s->flags[c] & MACH_LAPSED) && !is_faulty(MACH_LAPSED_HAS_DELEG);
+	const bool had = h->deleg && !dead && !lapsed;
 	struct mach_state next = *s;
 
 	if (s->life[c] != MACH_BACK || !h->modes || (h->back & MACH_OPEN))
@@ -491,13 +496,22 @@ static void do_reclaim_lock(struct doing *d)
 		give_up(d, MACH_SAYS_NO_RECLAIM);
 }
 
+/* A client that has said that it is done, or that has booted, claims what it cannot have. */
 static void do_reclaim_late(struct doing *d)
 {
-	const struct mach_hold *h = &d->s->hold[d->e.c][d->e.f];
+	const int c = d->e.c;
+	const struct mach_hold *h = &d->s->hold[c][d->e.f];
+	const bool booted = d->s->flags[c] & MACH_BARRED;
+	struct mach_state next = *d->s;
 
-	if (d->s->life[d->e.c] != MACH_LIVE || h->modes || h->deleg ||
-	    (d->s->grace && !mach_has_sessions(d->e.c)))
+	if (d->s->life[c] != MACH_LIVE || h->modes || h->deleg ||
+	    (d->s->grace && !mach_has_sessions(c) && !booted))
 		return;
+	if (is_faulty(MACH_BOOTED_RECLAIMS) && d->s->grace && booted) {
+		next.hold[c][d->e.f].modes = 1u << MACH_R;
+		add(d, MACH_SAYS_OK, &next);
+		return;
+	}
 	add(d, MACH_SAYS_NO_RECLAIM, d->s);
 }
 
@@ -560,6 +574,8 @@ static void do_client(struct doing *d)
 			return;
 		next.life[c] = MACH_LIVE;
 		drop(&next, c);
+		if (next.grace)
+			next.flags[c] = MACH_BARRED;
 		break;
 	default:
 		if (next.life[c] != MACH_DOWN)
@@ -779,7 +795,8 @@ static bool is_event_of(struct mach_event e, int c, int f)
 const char *mach_step_violates(const struct mach_state *s, struct mach_event e,
 			       const struct mach_outcome *o)
 {
-	const bool reclaims = e.kind == MACH_RECLAIM_OPEN || e.kind == MACH_RECLAIM_LOCK;
+	const bool reclaims = e.kind == MACH_RECLAIM_OPEN || e.kind == MACH_RECLAIM_LOCK ||
+			      e.kind == MACH_RECLAIM_LATE;
 
 	for (int c = 0; c < MACH_CLIENTS; c++) {
 		if (s->life[c] == MACH_GONE && o->next.life[c] == MACH_LIVE)
@@ -794,6 +811,8 @@ const char *mach_step_violates(const struct mach_state *s, struct mach_event e,
 				return "a client holds more by what another does";
 			if (!is_more(now, was) || !reclaims)
 				continue;
+			if (now.deleg && !was.deleg && (s->flags[c] & MACH_LAPSED))
+				return "a client whose lease had run out reclaims a delegation";
 			if (is_more(now, *b) || (now.deleg && (b->deleg & MACH_REVOKED)))
 				return "a client reclaims more than it had";
 			if (s->flags[c] & MACH_BARRED)

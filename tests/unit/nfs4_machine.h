@@ -45,8 +45,9 @@ enum mach_life {
 
 enum {
 	MACH_LAPSED = 1, /* the lease had run out when the server stopped: nobody waits for it */
-	MACH_BARRED = 2, /* its state was dropped, or grace is over: it must not reclaim */
-	MACH_LOST = 4,	 /* a delegation was revoked: it may be refused all of them */
+	MACH_BARRED =
+		2, /* its state was dropped, it has booted, or grace is over: it must not reclaim */
+	MACH_LOST = 4, /* a delegation was revoked: it may be refused all of them */
 };
 
 struct mach_state {
@@ -73,7 +74,7 @@ enum mach_kind {
 	MACH_USE_DELEG,
 	MACH_RECLAIM_OPEN, /* and the delegation */
 	MACH_RECLAIM_LOCK,
-	MACH_RECLAIM_LATE, /* by a client that has said that it is done */
+	MACH_RECLAIM_LATE, /* by a client that has said that it is done, or has booted */
 	MACH_PER_FILE,	   /* the kinds from here on concern no file */
 	MACH_REGISTER = MACH_PER_FILE,
 	MACH_RENEW,
@@ -124,9 +125,13 @@ enum mach_fault {
 	MACH_REVOKES_SILENTLY,
 	MACH_GONE_COMES_BACK,
 	MACH_GRACE_ADMITS,
+	MACH_GRACE_LETS_READ,
+	MACH_GRACE_LETS_WRITE,
 	MACH_RECLAIM_AFTER_GRACE,
 	MACH_DROPPED_MAY_RECLAIM,
 	MACH_REVOKED_IS_RECLAIMED,
+	MACH_BOOTED_RECLAIMS,
+	MACH_LAPSED_HAS_DELEG,
 	MACH_DELEG_BESIDE_WRITER,
 	MACH_CLOSE_LEAVES_LOCK,
 	MACH_FAULTS

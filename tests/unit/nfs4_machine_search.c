@@ -16,9 +16,13 @@ const char *const mach_fault_name[MACH_FAULTS] = {
 	"a recall that timed out ends the delegation, and nobody tells its holder",
 	"a client whose state was dropped goes on when it renews",
 	"grace admits what others may reclaim",
+	"grace lets others read what may be delegated to write",
+	"grace lets others write what may be delegated",
 	"reclaims are taken after grace",
 	"the record of a client outlives the loss of its state",
 	"a delegation that was revoked is reclaimed",
+	"a client that has booted reclaims what it had before",
+	"a lease that had run out before the restart leaves the delegation",
 	"delegations are given whatever others hold",
 	"CLOSE leaves the locks",
 };
