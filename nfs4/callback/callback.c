@@ -18,11 +18,24 @@
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/session.h"
+#include "nfs4/compound.h"
 #include "nfs4/proto.h"
 #include "nfs4/server.h"
 
 /* Time for an answer, as a fraction of a lease, as nfsd has it. */
 #define LEASE_PART 10u
+
+struct nfs4_cb_referring nfs4_cb_refer(const struct nfs4_compound *c)
+{
+	struct nfs4_cb_referring r = { .seqid = 0 };
+
+	if (!c->session)
+		return r;
+	memcpy(r.session, c->session->id, NFS4_SESSIONID_SIZE);
+	r.seqid = c->slot->seqid;
+	r.slot = c->slot->id;
+	return r;
+}
 
 static void put_referring(const struct nfs4_cb_referring *r, struct xdr_out *x)
 {

@@ -23,6 +23,7 @@
 
 struct nfs4_cb;
 struct nfs4_client;
+struct nfs4_compound;
 struct nfs4_server;
 struct nfs4_session;
 
@@ -47,6 +48,9 @@ struct nfs4_cb_referring {
 	uint8_t session[NFS4_SESSIONID_SIZE];
 	uint32_t seqid, slot;
 };
+
+/* The request that c runs. All zero in minor version 0, where callbacks refer to none. */
+struct nfs4_cb_referring nfs4_cb_refer(const struct nfs4_compound *c);
 
 /* Embedded in what an operation needs to know. */
 struct nfs4_cb {

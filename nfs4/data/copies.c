@@ -136,9 +136,7 @@ static struct nfs4_copy *copy_new(const struct nfs4_compound *c,
 	copy->from_at = t->copy.from.offset;
 	copy->to_at = t->copy.offset;
 	copy->count = order->count;
-	memcpy(copy->referring.session, c->session->id, NFS4_SESSIONID_SIZE);
-	copy->referring.seqid = c->slot->seqid;
-	copy->referring.slot = c->slot->id;
+	copy->referring = nfs4_cb_refer(c);
 	copy->offload.committed = VFS_FILE_SYNC;
 	copy->offload.verifier = order->verifier;
 	return copy;

@@ -176,6 +176,7 @@ static int give(struct nfs4_compound *c, const struct nfs4_deleg_request *r, str
 	d = nfs4_deleg_new(c->client, f, r->place, type_of(r));
 	if (!d)
 		return -ENOMEM;
+	d->giver = nfs4_cb_refer(c);
 	if (r->news && r->news->kinds && !nfs4_news_new(d, r->news))
 		r->news->kinds = 0;
 	rc = vfs_deleg_give(&r->place->ctx, r->place->node, &d->vfs);

@@ -177,6 +177,7 @@ static void send_query(struct nfs4_query *q)
 	q->call.fh = d->fh;
 	q->call.fh_len = d->fh_len;
 	q->call.ended = ended;
+	q->call.cb.referring = &d->giver;
 	nfs4_cb_getattr(cl, &q->call);
 }
 

@@ -29,6 +29,8 @@ struct nfs4_deleg {
 	 * others are checked. */
 	uint64_t opener;
 	uint32_t export_id;
+	/* The request whose reply has given it; callbacks about it refer to that. Constant. */
+	struct nfs4_cb_referring giver;
 
 	/* Under the client's lock. */
 	bool given;	      /* vfs/ has given it, and it has not ended there */

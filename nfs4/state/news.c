@@ -317,6 +317,7 @@ static void pump(struct nfs4_deleg *d)
 	d->news->call.fh = d->fh;
 	d->news->call.fh_len = d->fh_len;
 	d->news->call.ended = ended;
+	d->news->call.cb.referring = &d->giver;
 	nfs4_notify_tell(cl, &d->news->call);
 }
 

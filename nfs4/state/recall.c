@@ -125,6 +125,7 @@ static void call(struct nfs4_deleg *d)
 	d->call.fh = d->fh;
 	d->call.fh_len = d->fh_len;
 	d->call.ended = ended;
+	d->call.cb.referring = &d->giver;
 	nfs4_recall(d->st.client, &d->call);
 }
 

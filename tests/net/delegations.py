@@ -206,9 +206,11 @@ def test_recalled(t, d):
     for i, (what, request) in enumerate(contenders(d)):
         name = f"recall{i}"
         root, fh, stateid, deleg = delegated(t, d, reader, name)
+        opened_at = reader.seqid
         other = Other(lambda: request(root, fh, name))
         told = reader.await_callback(n4.CB_RECALL, i + 1)
         t.equal(f"recalled by {what}", (told["stateid"], told["fh"], told["truncate"]), (deleg, fh, False))
+        t.equal(f"{what}: OPEN whose reply the client is to have read", told["referring"], [(reader.session, [(opened_at, 0)])])
         t.check(f"{what} waits", other.is_waiting(), other.result)
         t.equal("READ meanwhile", reader.last(n4.putfh(fh), n4.read(deleg, 0, 9)).get("data"), b"before")
         t.equal("CLOSE", reader.close_file(fh, stateid)["status"], n4.OK)

@@ -123,6 +123,7 @@ def test_told(t, d):
         t.equal(what, request(f"told{i}", h.fh, by)["status"], n4.OK)
         t.equal(f"{what} is told", h.names(), TOLD[what])
         t.equal("of this directory", h.calls(n4.CB_NOTIFY)[0]["fh"], h.fh)
+        t.equal("it refers to GET_DIR_DELEGATION", [session for session, _ in h.calls(n4.CB_NOTIFY)[0]["referring"]], [c.session])
         h.is_kept(f"{what} recalls nothing")
         h.give_back()
     c.close()

@@ -171,6 +171,7 @@ def test_attributes(t, d):
     got = Other(lambda: other.getattr(fh))
     told = asked(holder)
     t.equal("CB_GETATTR", (told["fh"], told["wants"]), (fh, [1 << n4.CHANGE | 1 << n4.SIZE]))
+    t.equal("it refers to the OPEN", [session for session, _ in told["referring"]], [holder.session])
     t.equal("GETATTR", got.end(), n4.OK)
     t.equal("an unchanged file", (got.result["change"], got.result["size"], got.asked), (change, 6, 1))
 

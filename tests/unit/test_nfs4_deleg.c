@@ -57,6 +57,9 @@ static void recall(void)
 	cr_assert(cbs_take(&c));
 	cr_expect_eq(c.op, OP_CB_RECALL);
 	cr_expect_arr_eq(c.session, holder.session.id, sizeof(c.session));
+	cr_expect_eq(c.nreferring, 1, "the holder may not have read the reply to its OPEN");
+	cr_expect_arr_eq(c.ref_session, holder.session.id, sizeof(c.ref_session));
+	cr_expect_eq(c.ref_slot, holder.session.slot);
 	cr_expect_eq(c.stateid.seqid, file.deleg.seqid);
 	cr_expect_arr_eq(c.stateid.other, file.deleg.other, NFS4_OTHER_SIZE);
 	cr_expect_eq(c.fh.len, file.fh.len);
