@@ -4,8 +4,8 @@
 # The spec is read, and builds packages from a release's tarball.
 
 rpms=$work/rpm
-# Macros of the package systemd-rpm-macros, which Debian has not.
-macros=(--define "_topdir $rpms" --define "systemd_post() :" --define "systemd_preun() :" --define "systemd_postun_with_restart() :")
+# Macros of the package systemd-rpm-macros, which Debian has not. From Fedora 42 on the server is in the folder of the tools.
+macros=(--define "_topdir $rpms" --define "_sbindir %{_bindir}" --define "systemd_post() :" --define "systemd_preun() :" --define "systemd_postun_with_restart() :")
 
 build_rpms() {
 	mkdir -p "$rpms"
@@ -26,7 +26,7 @@ has() { # PACKAGE PATH...
 
 judge "the spec can be read" rpmspec -P "${macros[@]}" "$source/packaging/ringnfs.spec"
 judge "packages are built from the tarball" build_rpms || return 0
-judge "ringnfs has the server, its unit, group and pages" has ringnfs /usr/sbin/ringnfsd /usr/lib/systemd/system/ringnfsd.service \
+judge "ringnfs has the server, its unit, group and pages" has ringnfs /usr/bin/ringnfsd /usr/lib/systemd/system/ringnfsd.service \
 	/usr/lib/sysusers.d/ringnfs.conf /usr/share/man/man8/ringnfsd.8 /usr/share/man/man5/ringnfs.conf.5
 judge "ringnfs-tools has the tools and their pages" has ringnfs-tools /usr/bin/ringnfsctl /usr/bin/rpcrdma-conform \
 	/usr/share/man/man8/ringnfsctl.8 /usr/share/man/man8/rpcrdma-conform.8
