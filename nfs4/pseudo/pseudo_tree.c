@@ -12,7 +12,7 @@
  * never changes. */
 static uint64_t kid_id(uint64_t parent, const char *name, uint32_t len)
 {
-	static const uint8_t key[crypto_shorthash_KEYBYTES] = "ringnfs pseudofs";
+	static const uint8_t key[crypto_shorthash_KEYBYTES + 1] = "ringnfs pseudofs";
 	uint8_t sum[crypto_shorthash_BYTES], both[2 * sizeof(uint64_t)];
 	uint64_t id;
 

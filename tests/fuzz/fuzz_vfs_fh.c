@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t secret[16] = "fuzzing's secret";
+	static const uint8_t secret[16 + 1] = "fuzzing's secret";
 	const uint8_t *key = size && data[0] & 1 ? secret : NULL;
 	struct vfs_fh fh = { 0 }, again;
 	struct vfs_handle h;

@@ -12,7 +12,7 @@
 #include "vfs/fs/handle.h"
 #include "vfs_fixture.h"
 
-static const uint8_t key[16] = "a secret of 16 b";
+static const uint8_t key[16 + 1] = "a secret of 16 b";
 
 static struct vfs_handle sample(uint32_t len)
 {
@@ -95,7 +95,7 @@ Test(vfs_handle, every_truncation_and_extension_is_seen)
 
 Test(vfs_handle, another_secret_is_refused)
 {
-	static const uint8_t other[16] = "A secret of 16 b";
+	static const uint8_t other[16 + 1] = "A secret of 16 b";
 	struct vfs_handle h = sample(8), back;
 	struct vfs_fh fh;
 

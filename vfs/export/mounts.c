@@ -32,7 +32,7 @@
 /* Names are hashed under a fixed key: the result must be the same for ever. */
 static uint64_t stable_hash(const void *data, size_t len)
 {
-	static const uint8_t key[crypto_shorthash_KEYBYTES] = "ringnfs submount";
+	static const uint8_t key[crypto_shorthash_KEYBYTES + 1] = "ringnfs submount";
 	uint64_t h;
 
 	crypto_shorthash((uint8_t *)&h, data, len, key);
