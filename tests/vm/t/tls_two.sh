@@ -15,7 +15,6 @@ if [ "$PEERS" != 2 ]; then
 fi
 
 start() {
-	tls_possible
 	rm -rf "$S"
 	mkdir -p "$S/any" "$S/tls"
 	tls_files
