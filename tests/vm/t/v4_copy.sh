@@ -120,20 +120,20 @@ asked_for() {
 	local before pid
 	case $KERNEL in 6.*) echo "the client waits for CB_OFFLOAD only"; exit 77 ;; esac
 	before=$(sent OFFLOAD_STATUS)
-	truncate -s 512M "$S/long"
+	truncate -s 256M "$S/long"
 	: >"$S/long.copy"
 	ls -l "$D/long" "$D/long.copy" >/dev/null
 	vm_prog vmfile start long "$D/long.copy" rw
-	vm_prog vmfile do long copy "$D/long" 0 0 $((1 << 29)) >/run/copy.out &
+	vm_prog vmfile do long copy "$D/long" 0 0 $((1 << 28)) >/run/copy.out &
 	pid=$!
 	wait_until 60 eval "[ \$(stat -c %s $S/long.copy) -gt 0 ]" || die "nothing is copied"
 	kill -STOP "$(server_pid)"
-	[ "$(stat -c %s "$S/long.copy")" -lt $((1 << 29)) ] || { kill -CONT "$(server_pid)"; echo "it was copied too soon"; exit 77; }
+	[ "$(stat -c %s "$S/long.copy")" -lt $((1 << 28)) ] || { kill -CONT "$(server_pid)"; echo "it was copied too soon"; exit 77; }
 	sleep 4
 	kill -CONT "$(server_pid)"
 	wait $pid
 	vm_prog vmfile stop long
-	same "bytes copied" $((1 << 29)) "$(cat /run/copy.out)"
+	same "bytes copied" $((1 << 28)) "$(cat /run/copy.out)"
 	[ "$(sent OFFLOAD_STATUS)" -gt "$before" ] || die "no OFFLOAD_STATUS"
 	cmp "$S/long" "$S/long.copy"
 	rm "$S/long" "$S/long.copy"
