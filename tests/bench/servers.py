@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The servers that are measured, on loopback, in the name spaces that host.alone() makes.
 
-Each is a context, and has .name, .pid, and .arguments: how nfsload finds it."""
+Each is a context, and has .name, .pid, and .arguments: how nfsload finds it.
+
+    servers.py TOP FOLDER    both, for clients of all hosts, with their files in TOP; prints "ready", and ends them with its input"""
+import contextlib
 import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
+import types
 
 import host
 
@@ -90,14 +95,15 @@ class Ringnfsd(Server):
     name, port, mount_port = "ringnfsd", 12049, 12049
     settings = {"rdma": {"enabled": "no"}}
     options = "rw,sync,no_root_squash,no_subtree_check,insecure"  # of the exports
+    hosts, listen = "127.0.0.0/8", "127.0.0.1"
     before = ()  # words of a command that becomes the server
 
     def start(self):
-        exports = self.write("exports", "".join(f"{f} 127.0.0.0/8({self.options})\n" for f in self.folders))
+        exports = self.write("exports", "".join(f"{f} {self.hosts}({self.options})\n" for f in self.folders))
         os.mkdir(os.path.join(self.top, "state"))
         keys = {"server": {"state_dir": self.top + "/state", "exports_file": exports, "exports_dir": self.top + "/none",
                            "rpcbind": "no", "control_socket": ""},
-                "tcp": {"port": self.port, "listen": "127.0.0.1", "mount_port": 0}, **self.settings}
+                "tcp": {"port": self.port, "listen": self.listen, "mount_port": 0}, **self.settings}
         config = self.write("ringnfs.conf", "".join(
             f"[{section}]\n" + "".join(f"{k} = {v}\n" for k, v in words.items()) for section, words in keys.items()))
         binary = os.environ.get("RINGNFSD") or host.program("ringnfsd")
@@ -147,3 +153,21 @@ LOG {{ Default_Log_Level = WARN; }}
         super().__exit__()
         self.mapper.terminate()
         self.mapper.wait()
+
+
+class RingnfsdForAll(Ringnfsd):
+    hosts, listen = "*", ""
+    options = os.environ.get("BENCH_OPTIONS", Ringnfsd.options)
+
+
+def main():
+    top, folder = sys.argv[1:]
+    with contextlib.ExitStack() as running:
+        for server in RingnfsdForAll, Ganesha:
+            running.enter_context(server(types.SimpleNamespace(top=top), [folder]))
+        print("ready", flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

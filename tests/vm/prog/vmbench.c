@@ -6,6 +6,7 @@
  *   vmbench seqread MIB FILE        1 MiB reads, MiB/s; the caller empties the cache before
  *   vmbench randread OPS FILE       4 KiB O_DIRECT reads by 4 processes, operations/s
  *   vmbench randwrite OPS FILE      4 KiB O_DIRECT writes by 4 processes, operations/s
+ *   vmbench fsync N FILE            4 KiB appended and synced, writes/s
  *   vmbench create N DIR            N files created with 1 KiB and closed, files/s
  *   vmbench read N DIR              the created files opened, read and closed, files/s
  *   vmbench stat N DIR              their attributes read from the server ten times, calls/s
@@ -71,6 +72,20 @@ static void sequential(bool writing, unsigned mib, const char *path)
 		err(1, "fsync");
 	close(fd);
 	printf("%.2f\n", mib / (now() - start));
+}
+
+static void synced(unsigned n, const char *path)
+{
+	unsigned char *buf = allocate(BLOCK);
+	int fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+	double start = now();
+
+	for (unsigned i = 0; i < n; i++) {
+		if (write(fd, buf, BLOCK) != BLOCK || fsync(fd) < 0)
+			err(1, "%s", path);
+	}
+	printf("%.2f\n", n / (now() - start));
+	close(fd);
 }
 
 static void random_part(bool writing, unsigned ops, const char *path, unsigned seed)
@@ -201,6 +216,8 @@ int main(int argc, char **argv)
 		sequential(cmd[3] == 'w', n, argv[3]);
 	else if (n && (strcmp(cmd, "randread") == 0 || strcmp(cmd, "randwrite") == 0))
 		random_io(cmd[4] == 'w', n, argv[3]);
+	else if (n && strcmp(cmd, "fsync") == 0)
+		synced(n, argv[3]);
 	else if (n && strcmp(cmd, "create") == 0)
 		small_files(create_one, 1, n, argv[3]);
 	else if (n && strcmp(cmd, "read") == 0)
