@@ -1,0 +1,551 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""NFSv3, NFSv4.0 to 4.2 and a local process behind one set of calls, so that what clients do is written once (acts.py).
+
+Each call returns a status first, "ok" or an error's name. Directories and shared files are named by keys of a table that all clients
+have: their handle, and their path. Calls that are told to come again do so here.
+"""
+import errno
+import os
+import ctypes
+import fcntl
+import struct
+import time
+
+import nfs4client as n4
+import rpcclient as r
+from linear import DIR, LNK, REG
+from rpcclient import opaque, u32, u64
+from wire import Lost, Restarted, Silent
+
+NAMES = {0: "ok", **{n: e[1:] for n, e in errno.errorcode.items()}, 66: "NOTEMPTY", 69: "DQUOT", 70: "STALE", 10001: "BADHANDLE", 10003: "BAD_COOKIE", 10006: "SERVERFAULT", 10008: "DELAY",
+         10010: "DENIED", 10011: "EXPIRED", 10012: "LOCKED", 10013: "GRACE", 10015: "SHARE_DENIED", 10022: "STALE_CLIENTID", 10023: "STALE_STATEID",
+         10024: "OLD_STATEID", 10025: "BAD_STATEID", 10027: "NOT_SAME", 10029: "SYMLINK", 10033: "NO_GRACE", 10034: "RECLAIM_BAD", 10038: "OPENMODE",
+         10047: "ADMIN_REVOKED", 10052: "BADSESSION", 10063: "SEQ_MISORDERED", 10076: "SEQ_FALSE_RETRY", 10078: "DEADSESSION", 10087: "DELEG_REVOKED"}
+AGAIN = (10008, 10013)
+GONE = ("BAD_STATEID", "STALE_STATEID", "EXPIRED", "ADMIN_REVOKED", "OLD_STATEID", "DELEG_REVOKED")  # the state behind a stateid is
+READDIR, COMMIT, READ_PLUS, DEALLOCATE, RELEASE_LOCKOWNER = 26, 5, 68, 62, 39
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def word(status):
+    """An error's name, without the E of errno's."""
+    return NAMES.get(status, str(status))
+
+
+def as_user(uid, act):
+    """act() of this thread as another user of the file system."""
+    libc.setfsgid(uid)
+    libc.setfsuid(uid)
+    try:
+        return act()
+    finally:
+        libc.setfsuid(0)
+        libc.setfsgid(0)
+
+
+class Client:
+    """where: {key: (handle, path)}. back: it has a back channel, so it gets delegations. minor is None below NFSv4."""
+
+    minor, back, wire = None, False, None
+
+    def register(self):
+        pass
+
+    def end(self):
+        if self.wire:
+            self.wire.end()
+
+
+class Local(Client):
+    """A process of the server's machine."""
+
+    def __init__(self, where):
+        self.where = where
+
+    def path(self, key, name=""):
+        return self.where[key][1] + ("/" + name if name else "")
+
+    def try_(self, act):
+        try:
+            return "ok", act()
+        except OSError as e:
+            return errno.errorcode.get(e.errno, "E?")[1:] if e.errno != errno.ELOOP else "SYMLINK", None
+
+    def with_file(self, key, flags, act):
+        def run():
+            fd = os.open(self.path(key), flags)
+            try:
+                return act(fd)
+            finally:
+                os.close(fd)
+        return self.try_(run)
+
+    def read(self, key, offset, size):
+        return (*self.with_file(key, os.O_RDONLY, lambda fd: os.pread(fd, size, offset)), None)
+
+    def write(self, key, offset, data, how):
+        return self.with_file(key, os.O_WRONLY, lambda fd: os.pwrite(fd, data, offset))[0], None
+
+    def truncate(self, key):
+        return self.with_file(key, os.O_WRONLY, lambda fd: os.ftruncate(fd, 0))[0]
+
+    def create(self, d, name, kind, mode, uid, verifier):
+        def make():
+            path = self.path(d, name)
+            if kind == DIR:
+                os.mkdir(path, 0o777)
+            elif kind == LNK:
+                os.symlink("x", path)
+            else:
+                fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | (0 if mode == "unchecked" else os.O_EXCL), 0o666)
+                try:
+                    return os.fstat(fd).st_uid
+                finally:
+                    os.close(fd)
+            return uid
+        status, owner = self.try_(lambda: as_user(uid, make))
+        return status, owner, None, None
+
+    def remove(self, d, name, kind):
+        return self.try_(lambda: (os.rmdir if kind == "dir" else os.unlink)(self.path(d, name)))[0], None
+
+    def rename(self, d, name, e, other):
+        return self.try_(lambda: os.rename(self.path(d, name), self.path(e, other)))[0], None
+
+    def lookup(self, d, name):
+        status, owner = self.try_(lambda: os.lstat(self.path(d, name)).st_uid)
+        return status, owner, None
+
+    def list(self, d, rng=None):
+        status, names = self.try_(lambda: os.listdir(self.path(d)))
+        return status, [(name, -1) for name in names or ()], None
+
+    def lock(self, key, kind, offset, size):
+        """(status, descriptor): a lock of the open file description."""
+        fd = os.open(self.path(key), os.O_RDWR)
+        try:
+            fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK if kind == n4.WRITE_LT else fcntl.F_RDLCK, 0, offset, size, 0))
+            return "ok", fd
+        except OSError:
+            os.close(fd)
+            return "DENIED", None
+
+
+class V3(Client):
+    def __init__(self, name, wire, where):
+        self.name, self.wire, self.where = name, wire, where
+
+    def fh(self, key):
+        return self.where[key][0]
+
+    def call(self, proc, args, cred=r.ROOT):
+        while True:
+            xid = r.next_xid()
+            res = r.decode(proc, r.reply_body(self.wire.call(r.call_message(r.NFS, 3, proc, args, cred, xid), xid), xid))
+            if res["status"] != r.JUKEBOX:
+                return word(res["status"]), res
+            self.wire.check_over()
+            time.sleep(0.02)
+
+    @staticmethod
+    def validator(a):
+        return a and (a["size"], a["mtime"], a["ctime"])
+
+    def change(self, wcc):
+        """A directory's validators before and after a change, if nobody else can have been between."""
+        return (wcc["before"], self.validator(wcc["after"])) if wcc["before"] and wcc["after"] else None
+
+    def read(self, key, offset, size):
+        status, x = self.call(r.READ, r.read_args(self.fh(key), offset, size))
+        return status, x.get("data"), self.validator(x["attr"])
+
+    def write(self, key, offset, data, how):
+        status, x = self.call(r.WRITE, r.write_args(self.fh(key), offset, data, how))
+        return status, (x["verf"], x["stable"]) if status == "ok" else None
+
+    def commit(self, key):
+        status, x = self.call(r.COMMIT, r.commit_args(self.fh(key)))
+        return status, x.get("verf")
+
+    def truncate(self, key):
+        return self.call(r.SETATTR, r.setattr_args(self.fh(key), r.sattr(size=0)))[0]
+
+    def getattr(self, fh):
+        status, x = self.call(r.GETATTR, opaque(fh))
+        return status, {**x["attr"], "change": None} if status == "ok" else None
+
+    def create(self, d, name, kind, mode, uid, verifier):
+        fh, cred = self.fh(d), r.auth_sys(uid, uid)
+        if kind == REG:
+            how = {"unchecked": r.UNCHECKED, "guarded": r.GUARDED, "exclusive": r.EXCLUSIVE}[mode]
+            status, x = self.call(r.CREATE, r.create_args(fh, name, how, r.sattr(mode=0o666), verifier), cred)
+        elif kind == DIR:
+            status, x = self.call(r.MKDIR, r.mkdir_args(fh, name, r.sattr(mode=0o777)), cred)
+        else:
+            status, x = self.call(r.SYMLINK, r.symlink_args(fh, name, "x"), cred)
+        a = x.get("attr")
+        if status == "ok" and a is None and x["fh"]:
+            a = self.getattr(x["fh"])[1]
+        return status, a and a["uid"], x.get("fh"), self.change(x["wcc"])
+
+    def remove(self, d, name, kind):
+        status, x = self.call(r.RMDIR if kind == "dir" else r.REMOVE, r.diropargs(self.fh(d), name))
+        return status, self.change(x["wcc"])
+
+    def rename(self, d, name, e, other):
+        return self.call(r.RENAME, r.rename_args(self.fh(d), name, self.fh(e), other))[0], None
+
+    def link(self, fh, d, name):
+        status, x = self.call(r.LINK, r.link_args(fh, self.fh(d), name))
+        return status, self.change(x["wcc"])
+
+    def lookup(self, d, name):
+        status, x = self.call(r.LOOKUP, r.diropargs(self.fh(d), name))
+        return status, (x["attr"]["uid"] if x["attr"] else -1) if status == "ok" else None, x.get("fh")
+
+    def list(self, d, rng=None):
+        """In one piece, or in pieces of sizes by rng. The third result is the directory's validator, if it was the same around."""
+        before, fh = None if rng else self.getattr(self.fh(d))[1], self.fh(d)
+        out, cookie, verf = [], 0, bytes(8)
+        while True:
+            size = rng.choice((512, 700, 1500, 4096, 20000)) if rng else 32768
+            plus = not rng or rng.random() < 0.5
+            if plus:
+                call = r.READDIRPLUS, r.readdirplus_args(fh, cookie, verf, size, max(size, 1024))
+            else:
+                call = r.READDIR, r.readdir_args(fh, cookie, verf, size)
+            try:
+                status, x = self.call(*call)
+            except Restarted:
+                continue  # a listing goes on after a restart
+            if status != "ok":
+                return status, [], None
+            out += [(e["name"].decode(), e["attr"]["uid"] if plus and e["attr"] else -1) for e in x["entries"]]
+            if x["eof"]:
+                break
+            cookie, verf = x["entries"][-1]["cookie"], x["verf"]
+        after = self.validator(before and self.getattr(fh)[1])
+        return "ok", [e for e in out if e[0] not in (".", "..")], after if after == self.validator(before) else None
+
+    def nlm(self, proc, key, kind, offset, size):
+        """A lock or its end by NLM version 4: its status."""
+        lock = opaque(self.name.encode()) + opaque(self.fh(key)) + opaque(b"7@" + self.name.encode()) + u32(7) + u64(offset) + u64(size)
+        args = opaque(b"cookie") + (u32(0) + u32(int(kind == n4.WRITE_LT)) + lock + u32(0) + u32(3) if proc == 22 else lock)
+        while True:
+            xid = r.next_xid()
+            x = r.reply_body(self.wire.call(r.call_message(100021, 4, proc, args, xid=xid), xid), xid)
+            x.opaque()
+            status = x.u32()
+            if status != 4:  # the grace period
+                return status
+            self.wire.check_over()
+            time.sleep(0.05)
+
+
+ATTRS = {3: ("change", lambda v: v.u64()), 4: ("size", lambda v: v.u64()), 11: ("error", lambda v: v.u32()), 20: ("fileid", lambda v: v.u64()),
+         35: ("nlink", lambda v: v.u32()), 36: ("uid", lambda v: int(v.opaque())), 52: ("ctime", lambda v: (v.u64(), v.u32())),
+         53: ("mtime", lambda v: (v.u64(), v.u32()))}
+GET = n4.GETATTR, n4.bitmap(*(b for b in ATTRS if b != 11))
+
+
+def _attrs(x, res):
+    words, v = n4._bitmap(x), r.In(x.opaque())
+    for bit in (32 * w + b for w, bits in enumerate(words) for b in range(32) if bits >> b & 1):
+        name, get = ATTRS[bit]
+        res[name] = get(v)
+    v.end()
+
+
+def _entries(x, res):
+    res["verf"], res["entries"] = x.take(8), []
+    while x.flag():
+        e = {"cookie": x.u64(), "name": x.opaque().decode()}
+        _attrs(x, e)
+        res["entries"].append(e)
+    res["eof"] = x.flag()
+
+
+def _read_plus(x, res):
+    res["eof"], res["data"] = x.flag(), b""
+    for _ in range(x.u32()):
+        kind, _ = x.u32(), x.u64()
+        res["data"] += x.opaque() if kind == 0 else bytes(x.u64())
+
+
+RESULTS = {**n4.RESULTS, n4.GETATTR: _attrs, READDIR: _entries, READ_PLUS: _read_plus, COMMIT: lambda x, res: res.update(verf=x.take(8))}
+
+
+def results(data, xid):
+    """The results of a COMPOUND's reply."""
+    x = r.reply_body(data, xid)
+    status, _ = x.u32(), x.opaque()
+    out = []
+    for _ in range(x.u32()):
+        res = {"op": x.u32(), "status": x.u32()}
+        if res["op"] == n4.SETATTR:
+            n4._bitmap(x)
+        elif res["status"] == 0:
+            RESULTS.get(res["op"], lambda *_: None)(x, res)
+        elif (res["op"], res["status"]) == (n4.LOCK, n4.DENIED):
+            n4._denied(x, res)
+        out.append(res)
+    x.end()
+    return out or [{"op": 0, "status": status}]
+
+
+class V4(Client):
+    """Opens and locks have an owner each, so the sequence numbers of 4.0 are simple. A stateid travels with its owner: [stateid, owner, seqid]."""
+
+    def __init__(self, name, wire, where, minor, back=False):
+        self.name, self.wire, self.where, self.minor, self.back = name, wire, where, minor, back
+        self.verifier, self.session, self.clientid, self.run, self.flags = os.urandom(8), None, 0, None, 0
+        self.seqid = self.owners = 0
+        self.called, self.binding = [], False
+        if back:
+            wire.on_call = self.on_call
+
+    fh = V3.fh
+
+    @staticmethod
+    def validator(a):
+        return a and a["change"]
+
+    def on_call(self, data):
+        c = n4.get_callback(data)
+        self.called.append(c)
+        return n4.put_callback_reply(c)
+
+    def recalled(self):
+        return any(c["op"] == n4.CB_RECALL for c in self.called)
+
+    def bare(self, ops, cred=r.ROOT):
+        xid = r.next_xid()
+        body = opaque(b"") + u32(self.minor) + u32(len(ops)) + b"".join(u32(op) + args for op, args in ops)
+        return results(self.wire.call(r.call_message(r.NFS, 4, 1, body, cred, xid), xid), xid)
+
+    def again(self, status):
+        """True if the call is to be sent once more, after a pause."""
+        if status in AGAIN:
+            self.wire.check_over()
+            time.sleep(0.02)
+        return status in AGAIN
+
+    def once(self, *ops, cred=r.ROOT):
+        """The results behind SEQUENCE's."""
+        if self.minor == 0:
+            return self.bare(ops, cred)
+        if self.session is None:
+            raise Lost("no session")
+        while True:
+            res = self.bare(((n4.SEQUENCE, self.session + u32(self.seqid + 1) + u32(0) + u32(0) + u32(1)), *ops), cred)
+            if res[0]["status"] == 0:
+                break
+            if not self.again(res[0]["status"]):
+                raise Lost(word(res[0]["status"]))
+        self.seqid += 1
+        self.flags = res[0]["flags"]
+        if self.flags & 8 and res[-1]["status"]:  # all its state is revoked
+            self.verifier = os.urandom(8)
+            raise Lost("EXPIRED_ALL_STATE_REVOKED")
+        if self.back and self.flags & (n4.CB_PATH_DOWN | n4.CB_PATH_DOWN_SESSION) and not self.binding:
+            self.binding = True
+            try:
+                self.bare([(n4.BIND_CONN_TO_SESSION, self.session + u32(3) + u32(0))])
+            finally:
+                self.binding = False
+        return res[1:] or res
+
+    def compound(self, *ops, cred=r.ROOT):
+        while self.again((res := self.once(*ops, cred=cred))[-1]["status"]):
+            pass
+        return res
+
+    def on(self, fh, *ops, cred=r.ROOT):
+        """(status, last result) of operations on a handle."""
+        x = self.compound(n4.putfh(fh), *ops, cred=cred)[-1]
+        return word(x["status"]), x
+
+    def settle(self, *op, good=(0,)):
+        """A result of an operation that founds the client, which comes again until it is there."""
+        while (x := self.bare([op])[0])["status"] not in good:
+            if x["status"] not in (10008, 10022, 10063):
+                raise Silent(f"operation {op[0]}: {word(x['status'])}")
+            self.again(x["status"])
+        return x
+
+    def register(self):
+        while True:
+            if self.minor == 0:
+                callback = u32(0x40000000) + opaque(b"tcp") + opaque(b"127.0.0.1.0.0") + u32(0)
+                x = self.settle(n4.SETCLIENTID, self.verifier + opaque(self.name.encode()) + callback)
+                second = n4.SETCLIENTID_CONFIRM, u64(x["clientid"]) + x["confirm"]
+            else:
+                x = self.settle(n4.EXCHANGE_ID, self.verifier + opaque(self.name.encode()) + u32(0) * 3)
+                channel = struct.pack(">6I", 0, 1 << 20, 1 << 20, 8192, 16, 8) + u32(0)
+                second = n4.CREATE_SESSION, (u64(x["clientid"]) + u32(x["sequenceid"]) + u32(2 if self.back else 0) + channel * 2 +
+                                             u32(0x40000000) + u32(1) + u32(0))
+            y = self.settle(*second, good=(0, 10022, 10063))
+            if y["status"] == 0:
+                break
+        self.clientid, self.session, self.seqid = x["clientid"], y.get("session"), 0
+        self.run, self.prefix = self.wire.run, os.urandom(4).hex().encode()
+
+    def reclaim_complete(self):
+        if self.minor:
+            self.compound((n4.RECLAIM_COMPLETE, u32(0)))
+
+    def renew(self):
+        if self.minor:
+            self.once()
+        elif (status := self.bare([(n4.RENEW, u64(self.clientid))])[0]["status"]) not in (0, n4.ERR_CB_PATH_DOWN):
+            raise Lost(word(status))
+
+    def owner(self):
+        self.owners += 1
+        return self.prefix + u32(self.owners)
+
+    def open(self, d, name, access, deny=0, how=u32(0), want=n4.WANT_NO_DELEG, cred=r.ROOT):
+        """(status, result, handle, attributes, state)"""
+        return self._open(self.fh(d), u32(n4.CLAIM_NULL) + r.name(name), access, deny, how, want, cred)
+
+    def reclaim(self, fh, access, deny=0, delegation=0, want=n4.WANT_NO_DELEG):
+        """What open() returns. The grace period is no reason to wait here."""
+        return self._open(fh, u32(n4.CLAIM_PREVIOUS) + u32(delegation), access, deny, u32(0), want, r.ROOT, again=(10008,))
+
+    def _open(self, fh, claim, access, deny, how, want, cred, again=AGAIN):
+        while True:
+            owner, bits = self.owner(), access | (want if self.minor else 0)
+            res = self.once(n4.putfh(fh), (n4.OPEN, u32(1) + u32(bits) + u32(deny) + u64(self.clientid) + opaque(owner) + how + claim),
+                            (n4.GETFH, b""), GET, cred=cred)
+            if res[-1]["status"] not in again or not self.again(res[-1]["status"]):
+                break
+        op = next((x for x in res if x["op"] == n4.OPEN), res[-1])
+        if op["op"] == n4.OPEN and op["status"] in (10011, 10022):
+            raise Lost(word(op["status"]))
+        if op["status"]:
+            return word(op["status"]), op, None, None, None
+        state = [op["stateid"], owner, 1]
+        handle = next((x["fh"] for x in res if x["op"] == n4.GETFH and x["status"] == 0), None)
+        if handle and op["rflags"] & 2 and self.minor == 0:
+            state[2] = 2
+            x = self.once(n4.putfh(handle), (n4.OPEN_CONFIRM, op["stateid"] + u32(2)), cred=cred)[-1]
+            if x["status"]:
+                raise Lost("OPEN_CONFIRM " + word(x["status"]))
+            state[0] = x["stateid"]
+        attrs = res[-1] if res[-1]["op"] == n4.GETATTR and res[-1]["status"] == 0 else None
+        return "ok", op, handle, attrs, state
+
+    def close(self, fh, state, cred=r.ROOT):
+        state[2] += 1
+        return self.on(fh, (n4.CLOSE, u32(state[2]) + state[0]), cred=cred)[0]
+
+    def lock(self, fh, state, kind, offset, size, reclaim=False):
+        """(status, result, state of the lock)"""
+        again = (10008,) if reclaim else AGAIN
+        while True:
+            owner = self.owner()
+            state[2] += 1
+            locker = u32(1) + u32(state[2]) + state[0] + u32(1) + u64(self.clientid) + opaque(owner)
+            x = self.once(n4.putfh(fh), (n4.LOCK, u32(kind) + u32(reclaim) + u64(offset) + u64(size) + locker))[-1]
+            if x["status"] not in again or not self.again(x["status"]):
+                return word(x["status"]), x, [x.get("stateid"), owner, 1]
+
+    def unlock(self, fh, state, kind, offset, size):
+        state[2] += 1
+        status, x = self.on(fh, (n4.LOCKU, u32(kind) + u32(state[2]) + state[0] + u64(offset) + u64(size)))
+        if status == "ok":
+            self.compound((n4.FREE_STATEID, x["stateid"]) if self.minor else (RELEASE_LOCKOWNER, u64(self.clientid) + opaque(state[1])))
+        return status
+
+    def read(self, key, offset, size, stateid=n4.ANONYMOUS, plus=False):
+        op, args = n4.read(stateid, offset, size)
+        res = self.compound(n4.putfh(self.fh(key)), (READ_PLUS if plus else op, args), GET)
+        return word(res[-1]["status"]), res[1].get("data") if len(res) > 1 else None, self.validator(res[-1] if len(res) > 2 and not res[-1]["status"] else None)
+
+    def write(self, key, offset, data, how, stateid=n4.ANONYMOUS):
+        status, x = self.on(self.fh(key), n4.write(stateid, offset, data, how))
+        return status, (x["verf"], x["committed"]) if status == "ok" else None
+
+    def deallocate(self, key, offset, size):
+        return self.on(self.fh(key), (DEALLOCATE, n4.ANONYMOUS + u64(offset) + u64(size)))[0], None
+
+    def commit(self, key):
+        status, x = self.on(self.fh(key), (COMMIT, u64(0) + u32(0)))
+        return status, x.get("verf")
+
+    def truncate(self, key):
+        return self.on(self.fh(key), (n4.SETATTR, n4.ANONYMOUS + n4.bitmap(n4.SIZE) + opaque(u64(0))))[0]
+
+    def getattr(self, fh):
+        status, x = self.on(fh, GET)
+        return status, x if status == "ok" else None
+
+    def change(self, info):
+        atomic, before, after = struct.unpack(">IQQ", info)
+        return (before, after) if atomic else None
+
+    def create(self, d, name, kind, mode, uid, verifier):
+        cred = r.auth_sys(uid, uid)
+        if kind != REG:
+            args = (u32(2) if kind == DIR else u32(5) + r.name("x")) + r.name(name) + u32(0) + opaque(b"")
+            res = self.compound(n4.putfh(self.fh(d)), (n4.CREATE, args), (n4.GETFH, b""), GET, cred=cred)
+            if res[-1]["status"]:
+                return word(res[-1]["status"]) if res[-1]["op"] == n4.CREATE else "ok", None, None, None
+            return "ok", res[-1]["uid"], res[-2]["fh"], self.change(res[1]["cinfo"])
+        attrs = n4.bitmap(33) + opaque(u32(0o666))
+        how = {"unchecked": u32(0) + attrs, "guarded": u32(1) + attrs, "exclusive": u32(3) + verifier + attrs if self.minor else u32(2) + verifier}[mode]
+        status, op, fh, a, state = self.open(d, name, access=2, how=u32(1) + how, cred=cred)
+        if status == "ok" and fh:
+            self.close(fh, state, cred)
+        return status, a and a["uid"], fh, self.change(op["cinfo"]) if status == "ok" else None
+
+    def remove(self, d, name, kind):
+        status, x = self.on(self.fh(d), (n4.REMOVE, r.name(name)))
+        return status, self.change(x["cinfo"]) if status == "ok" else None
+
+    def rename(self, d, name, e, other):
+        """Both directories' changes."""
+        status, x = self.on(self.fh(d), (n4.SAVEFH, b""), n4.putfh(self.fh(e)), (n4.RENAME, r.name(name) + r.name(other)))
+        return status, (self.change(x["cinfo"][:20]), self.change(x["cinfo"][20:])) if status == "ok" else None
+
+    def link(self, fh, d, name):
+        status, x = self.on(fh, (n4.SAVEFH, b""), n4.putfh(self.fh(d)), (n4.LINK, r.name(name)))
+        return status, self.change(x["cinfo"]) if status == "ok" else None
+
+    def lookup(self, d, name):
+        res = self.compound(n4.putfh(self.fh(d)), n4.lookup(name), (n4.GETFH, b""), GET)
+        if res[-1]["op"] == n4.GETATTR and res[-1]["status"] in (2, 70):  # gone between LOOKUP and GETATTR
+            return "ok", -1, None
+        return word(res[-1]["status"]), res[-1].get("uid"), res[-2].get("fh")
+
+    def list(self, d, rng=None):
+        """As V3's."""
+        out, cookie, verf, validator = [], 0, bytes(8), None
+        while True:
+            size = rng.choice((600, 900, 1500, 4096, 7000)) if rng else 7000  # replies are kept
+            args = u64(cookie) + verf + u32(size // 2) + u32(size) + n4.bitmap(11, 20, 36)
+            try:
+                res = self.compound(n4.putfh(self.fh(d)), GET, (READDIR, args), GET)
+            except Restarted:
+                if not rng:
+                    raise
+                self.register()
+                self.reclaim_complete()
+                continue
+            if res[-1]["status"]:
+                return word(res[-1]["status"]), [], None
+            x = res[2]
+            out += [(e["name"], e.get("uid", -1)) for e in x["entries"]]
+            if x["eof"]:
+                break
+            cookie, verf = x["entries"][-1]["cookie"], x["verf"]
+        if res[1]["change"] == res[3]["change"] and cookie == 0:
+            validator = res[1]["change"]
+        return "ok", out, validator
+
+    def dir_delegation(self, d):
+        status, x = self.on(self.fh(d), (n4.GET_DIR_DELEGATION, u32(0) * 2 + (u64(0) + u32(0)) * 2 + u32(0) * 2))
+        return x["deleg"] if status == "ok" and not x["gdd"] else None
+
+    def delegreturn(self, fh, stateid):
+        return self.on(fh, (n4.DELEGRETURN, stateid))[0]

@@ -1,0 +1,280 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-2-Clause
+"""Clients of every version and a nemesis write histories; a judge looks for an order of all operations that explains all answers.
+
+    histories.py                      one history of each profile and one drawn, and the controls; what ./check runs
+    histories.py many MINUTES [SEED]  histories of all profiles, from a seed on
+    histories.py one SEED PROFILE     one of them; --seconds, --fs, --clients, --nemesis, --options change it
+    histories.py judge FILE           judges a kept history again, and tells the story of each anomaly
+
+A history that fails is kept in $HISTORIES (default: ./histories), with the server's log. See doc/design/proof.md.
+"""
+import argparse
+import collections
+import os
+import random
+import shutil
+import sys
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[1:1] = [os.path.join(HERE, "..", "net"), os.path.join(HERE, "..", "..", "softverbs")]
+import acts
+import clients
+import harness
+import judge
+import rpcclient as r
+import server
+from acts_state import DIRS, FILES, RANGE, RANGES, StateWorker
+from record import History, now
+from wire import RdmaWire, Wire
+
+KEPT = os.environ.get("HISTORIES", "histories")
+SECONDS = 5
+PATIENCE = 60
+REGISTERS = {"write": 4, "read": 4, "cached_read": 4, "block": 1.5, "truncate": .4, "commit": .6}
+NAMES = {"create": 4, "remove": 3, "rename": 3, "link": 2, "lookup": 4, "nlink": 2, "list": 1, "cached_list": 3, "cached_lookup": 3}
+ANY = ("v3", "v3", "v3r", "v40", "v41", "v42", "v42r", "v41r", "local")
+BACK = tuple({"v41": "v41b", "v42": "v42b"}.get(k, k) for k in ANY if k != "local")  # clients with a back channel get delegations
+KILLS = ("kill", "freezekill")
+# For each profile: acts and their weights; clients; those that are there in any case; what the nemesis may do.
+PROFILES = {
+    "registers": dict(acts=REGISTERS, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "fill")),
+    "names": dict(acts=NAMES, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "fill")),
+    "listings": dict(acts={"once": 8, "list_big": 2}, clients=ANY, nemesis=("kill", "none", "reload", "fill")),
+    "locks": dict(acts={"critical": 5, "nap": .1}, clients=ANY, nemesis=("kill", "none", "stop", "reload")),
+    "shares": dict(acts={"share_open": 5}, clients=ANY, first=("v41", "v40"), nemesis=("none", "stop", "reload"), pace=0.006),
+    "delegations": dict(acts={"delegation": 4}, clients=BACK, first=("v41b", "v42b"), nemesis=("kill", "none", "reload", "longstop")),
+    "directories": dict(acts={"dir_delegation": 5}, clients=BACK, first=("v41b", "v42b"), nemesis=("none", "kill", "reload", "stop")),
+    "mixed": dict(acts={**REGISTERS, **NAMES, "once": 2, "list_big": .4, "critical": 4, "share_open": 2, "delegation": 2}, clients=ANY,
+                  nemesis=("kill", "freezekill", "none", "stop", "freeze", "reload", "fill")),
+    "crashes": dict(acts={**REGISTERS, **NAMES, "critical": 5, "share_open": 2, "crash": .15}, clients=ANY, nemesis=("none", "kill")),
+    "grace": dict(acts={"critical": 5, "share_open": 5}, clients=ANY, first=("v41", "v40"), nemesis=("kill",), grace=True, pace=0.01, seconds=9),
+    "leases": dict(acts={"critical": 6, "share_open": 1, "read": 1, "write": 1, "longnap": .05}, clients=ANY, nemesis=("none", "longstop", "kill"), sleepy=0.02,
+                   seconds=14),
+}
+FAULTS = ("on send 20 times 1000 chance 80 : drop-connection", "on completion 20 times 1000 chance 150 : drop-connection", "on request 20 times 1000 chance 60 : drop-connection",
+          "on send 20 times 1000 chance 60 : delay 20ms", "on completion 20 times 1000 chance 60 : reorder", "on request 20 times 1000 chance 200 : rnr")
+# Each must be found wrong, or the judge is blind: nothing can recognise a retransmission from another port; a local process changes what
+# the option says that only NFS clients change.
+CONTROLS = {
+    "retransmissions from other ports": dict(profile="names", clients=["v3"] * 4, nemesis=["none"], cuts=0.1, fs="host", options="", settings={}, fresh_port=True),
+    "nfs_only with a local writer": dict(profile="delegations", clients=["v41b", "v42b", "v42b", "local", "local", "local"], nemesis=["none"], cuts=0, fs="host", options=",nfs_only",
+                                         settings={}),
+}
+CONTROL_TRIES = 5
+
+
+def plan(seed, profile, **fixed):
+    """All that is drawn for a history."""
+    rng, p = random.Random(f"{seed} {profile}"), PROFILES[profile]
+    first = p.get("first", ())
+    kinds = [*first, *(rng.choice(p["clients"]) for _ in range(rng.randint(3, 7) - len(first)))]
+    nemesis = fixed.get("nemesis") or rng.sample(p["nemesis"], min(len(p["nemesis"]), rng.choice((1, 1, 2))))
+    options = rng.choice(("", "", "", ",async")) + (rng.choice(("", "", ",nfs_only")) if "local" not in kinds else "")
+    settings = rng.choice(({}, {}, {"server.threads": rng.choice((1, 2, 8))}, {"vfs.io_mode": "direct"}))
+    faults = "; ".join(f"in server {f}".replace(" :", f" seed {seed + 1} :") for f in rng.sample(FAULTS, 3)) if rng.random() < .5 else None
+    drawn = dict(seed=seed, profile=profile, fs=rng.choice(("ext4", "ext4", "xfs", "btrfs", "host")), clients=kinds, nemesis=nemesis,
+                 cuts=rng.choice((0, 0.01, 0.03, 0.1)), options=options, settings=settings, faults=faults, files=rng.choice((1, 2, 3)), fresh_port=False,
+                 seconds=max(p.get("seconds", SECONDS), 12 if "longstop" in nemesis else 0))
+    return {**drawn, **{k: v for k, v in fixed.items() if v is not None}}
+
+
+def behaviour(head):
+    """The profile, with what follows from the history's clients and nemesis."""
+    kills, p = any(k in KILLS for k in head["nemesis"]), PROFILES[head["profile"]]
+    # Locks of NFSv3 and of local processes are not claimed back after a restart here. A local process may change a file meanwhile.
+    return {"local_locks": not kills, "files": head["files"], "stops": "longstop" in head["nemesis"], "reclaim": kills and "local" not in head["clients"], **p}
+
+
+class Run:
+    """One history, from an empty file system to the look behind the server's back."""
+
+    def __init__(self, head):
+        self.h, self.head, self.rng = History(**head), head, random.Random(f"{head['seed']} run")
+        self.profile = behaviour(head)
+        rdma = any(k.endswith("r") for k in head["clients"])
+        self.server = server.Server(head["fs"], "rw,no_root_squash,insecure,sync".replace("sync", "async" if "async" in head["options"] else "sync") +
+                                    head["options"].replace(",async", ""), head["settings"], rdma, head["faults"] if rdma else None)
+        self.h.head["fs"] = head["fs"] = self.server.fs
+
+    def prepare(self):
+        """The shared files and directories: {key: (handle, path)}."""
+        d, top = self.server, self.server.export
+        folders = ["A", "B", "big", *(f"dd{i}" for i in range(DIRS if "dir_delegation" in self.profile["acts"] else 0))]
+        files = ["f0", "f1", "f2", "lock", "share", *(f"dg{i}" for i in range(FILES if "delegation" in self.profile["acts"] else 0))]
+        for name in folders:
+            os.mkdir(f"{top}/{name}")
+            os.chmod(f"{top}/{name}", 0o777)
+        for name in files:
+            with open(f"{top}/{name}", "w") as f:
+                os.fchmod(f.fileno(), 0o666)
+                f.write("\0" * acts.BLOCK if name in ("lock", "share") else "")
+        if "list_big" in self.profile["acts"]:
+            stable = [f"s{i:05d}" + "x" * self.rng.choice((0, 0, 30, 100)) for i in range(self.rng.choice((30, 300, 1500)))]
+            for name in stable:
+                os.symlink("x", f"{top}/big/{name}")
+            self.h.add("stable", names=stable)
+        d.start()
+        with d.connect() as c:
+            root = d.root(c, "x")
+            handles = {name: c.nfs(r.LOOKUP, r.diropargs(root, name))["fh"] for name in folders + files}
+        return {"root": (root, top), **{name: (fh, f"{top}/{name}") for name, fh in handles.items()}}
+
+    def client(self, i, kind, where):
+        if kind == "local":
+            return clients.Local(where)
+        rng, back = random.Random(f"{self.head['seed']} wire {i}"), kind.endswith("b")
+        faults = 0 if back and rng.random() < 0.7 else self.head["cuts"]
+        v3, v40 = kind.startswith("v3"), kind.startswith("v40")
+        wire = (RdmaWire if kind.endswith("r") else Wire)(self.server, rng, f"127.{self.head['seed'] % 250 + 1}.7.{i + 1}", faults, v3 or v40, self.h.count)
+        wire.fresh_port = self.head["fresh_port"]
+        name = f"{i}{kind}"
+        return clients.V3(name, wire, where) if v3 else clients.V4(f"{name} {self.head['seed']}", wire, where, int(kind[2]), back)
+
+    def work(self, where):
+        end = time.monotonic() + self.head["seconds"]
+        world = acts.World(where, self.h, self.profile, self.head["options"])
+        workers = [StateWorker(world, self.client(i, kind, where), random.Random(f"{self.head['seed']} client {i}"), end, f"{i}{kind}")
+                   for i, kind in enumerate(self.head["clients"])]
+        slow = self.head["profile"] in ("grace", "leases", "locks")
+        nemesis = server.Nemesis(self.server, self.head["nemesis"], self.rng, end, 3 if slow else 1,
+                                 lambda inv, ret, what: (self.h.count("nemesis " + what), self.h.add("nemesis", inv=inv, ret=ret, what=what)))
+        for t in (*workers, nemesis):
+            t.start()
+        for t in (*workers, nemesis):
+            t.join(max(1, end + PATIENCE - time.monotonic()))
+            if t.is_alive():
+                self.h.trouble("a client hangs", who=getattr(t, "who", "nemesis"))
+        if nemesis.failed:
+            self.h.trouble("the nemesis failed", text=nemesis.failed)
+        self.server.over = True
+        for w in workers:
+            w.c.end()
+
+    def look(self):
+        """What is there, behind the server's back."""
+        top, t = self.server.export, now()
+        for f in (f for f in os.listdir(top) if f[0] == "f" and f[1:].isdigit() or f.startswith("dg")):
+            with open(f"{top}/{f}", "rb") as x:
+                data = x.read()
+            for s, v in enumerate(acts.values(data)):
+                self.h.op(acts.reg(f, s), t, t + 1, ("read", v), "end")
+        for i, (d, name) in enumerate(acts.NAMES):
+            path = f"{top}/{d}/{name}"
+            self.h.op("ns", t, t + 1, ("lookup", i, os.lstat(path).st_uid if os.path.lexists(path) else 0), "end")
+        with open(f"{top}/lock", "rb") as x:
+            data = x.read().ljust(RANGE * RANGES, b"\0")
+        self.h.add("end", big=os.listdir(f"{top}/big"), counters=[int.from_bytes(data[RANGE * k:RANGE * k + 8], "big") for k in range(RANGES)])
+
+    def run(self):
+        with self.server as d:
+            try:
+                self.work(self.prepare())
+                self.look()
+                if not d.alive():
+                    self.h.trouble("the server has ended", status=d.process.returncode)
+                elif (status := d.stop()[0]) != 0:
+                    self.h.trouble("the server's exit status", status=status)
+            except (Exception, SystemExit) as e:
+                self.h.trouble("the history failed", text=repr(e), trace=traceback.format_exc()[-1500:])
+            self.h.count("starts", d.run + 1)
+            os.makedirs(KEPT, exist_ok=True)
+            shutil.copy(d.top + "/log", self.path(".log"))
+        return self.h
+
+    def path(self, suffix):
+        return f"{KEPT}/{self.head['profile']}-{self.head['seed']}{suffix}"
+
+
+def judged(h, path=None):
+    """The judge of a history, which has printed what it found; the history is kept at path if it fails."""
+    j = judge.Judge(h)
+    j.run()
+    if j.anomalies and path:
+        h.save(path)
+        print(f"kept: {path}")
+    return j
+
+
+class Totals:
+    def __init__(self):
+        self.count, self.sums, self.permitted, self.undecided, self.profiles = harness.Count(), collections.Counter(), collections.Counter(), 0, collections.Counter()
+
+    def one(self, seed, profile, **fixed):
+        head = plan(seed, profile, **fixed)
+        run = Run(head)
+        h = run.run()
+        j = judged(h, run.path(".jsonl"))
+        what = f"{profile} {seed} ({h.head['fs']}{head['options']}; {' '.join(head['clients'])}; {' '.join(head['nemesis'])}; cuts {head['cuts']})"
+        ops = len(h.of("op"))
+        self.sums.update(h.counts)
+        self.sums.update(operations=ops, facts=len(h.facts))
+        self.permitted.update(j.permitted)
+        self.undecided += j.undecided
+        self.profiles[profile] += 1
+        if self.count.check(what, not j.anomalies, f"{len(j.anomalies)} anomalies"):
+            os.unlink(run.path(".log"))
+            print(f"{what}: {ops} operations, {len(h.facts)} facts", flush=True)
+        for what, details in j.anomalies[:3]:
+            print("\n".join(line[:1000] for line in judge.tell(h, what, details)), flush=True)
+
+    def control(self, name):
+        """Fails if the judge finds nothing wrong."""
+        for seed in range(CONTROL_TRIES):
+            run = Run(plan(seed, **{"seconds": 4, **CONTROLS[name]}))
+            if judged(run.run()).anomalies:
+                os.unlink(run.path(".log"))
+                break
+        else:
+            return self.count.check(f"the control fails: {name}", False, "the judge finds nothing wrong")
+        return self.count.check(f"the control fails: {name}", True)
+
+    def show(self):
+        print(f"{sum(self.profiles.values())} histories: " + ", ".join(f"{k} {v}" for k, v in sorted(self.profiles.items())))
+        print("; ".join(f"{k}: {v}" for k, v in sorted(self.sums.items())))
+        print(f"permitted anomalies: {dict(self.permitted)}; undecided objects: {self.undecided}")
+        harness.result(self.count)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("what", nargs="?", default="check", choices=("check", "many", "one", "judge", "controls"))
+    p.add_argument("args", nargs="*")
+    p.add_argument("--seconds", type=float)
+    p.add_argument("--fs")
+    p.add_argument("--clients", type=lambda s: s.split(","))
+    p.add_argument("--nemesis", type=lambda s: s.split(","))
+    p.add_argument("--options")
+    a = p.parse_args()
+    fixed = {k: getattr(a, k) for k in ("seconds", "fs", "clients", "nemesis", "options")}
+    os.umask(0)
+    sys.setswitchinterval(0.0003)
+    if a.what == "judge":
+        h = History.load(a.args[0])
+        j = judged(h)
+        for what, details in j.anomalies:
+            print("\n".join(judge.tell(h, what, details)))
+        print(f"{len(j.anomalies)} anomalies; permitted: {j.permitted}; undecided objects: {j.undecided}")
+        return
+    totals, drawn = Totals(), int.from_bytes(os.urandom(3), "big")
+    if a.what == "one":
+        totals.one(int(a.args[0]), a.args[1], **fixed)
+    if a.what in ("check", "controls", "many"):
+        for name in CONTROLS:
+            totals.control(name)
+    if a.what == "check":
+        for seed, profile in enumerate(PROFILES):
+            totals.one(seed, profile)
+        totals.one(drawn, random.Random(drawn).choice(list(PROFILES)))
+    minutes = float(a.args[0]) if a.what == "many" else float(os.environ.get("HISTORIES_MINUTES") or 0) if a.what == "check" else 0
+    end, seed = time.monotonic() + 60 * minutes, int(a.args[1]) if a.what == "many" and len(a.args) > 1 else drawn
+    while time.monotonic() < end:
+        totals.one(seed, list(PROFILES)[seed % len(PROFILES)], **fixed)
+        seed += 1
+    totals.show()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Judges a history: whatever no single file system could have answered is an anomaly. PERMITTED lists those that are known and explained.
+
+The judge reads the facts alone, so a kept history can be judged again, cut down to the shortest one that still fails, and told as a story.
+"""
+import bisect
+import itertools
+
+import linear
+from acts import EMPTY, NAMES, SLOTS, reg
+from linear import Undecided, check
+from record import NEVER
+
+
+REACH = 10**9  # nanoseconds before the last quiet moment in which the cause of a failure is looked for
+
+
+def overlap(a, b):
+    return a["inv"] < b["ret"] and b["inv"] < a["ret"]
+
+
+def fetched_amid_write(op, ops):
+    """The client fetched the data, or believed in them, while a write was under way."""
+    return "fetch" in op and op["op"][0] == "read" and any(
+        w["op"][0] == "write" and (overlap(w, {"inv": op["fetch"][0], "ret": op["fetch"][1]}) or overlap(w, op)) for w in ops)
+
+
+def counted_amid_change(op, ops):
+    return op["op"][0] == "nlink" and any(not linear.reads_only(o["op"]) and overlap(o, op) for o in ops)
+
+
+def missed_amid_rename(op, ops):
+    return op["op"][0] == "lookup" and op["op"][2] == 0 and op["who"].endswith(" list") and any(
+        o["op"][0] == "rename" and o["op"][2] == op["op"][1] and overlap(o, op) for o in ops)
+
+
+def made_amid_removal(op, ops):
+    return op["op"][0] == "create" and op["op"][-1] in ("ok", "EXIST") and "again" not in op and any(
+        o["op"][0] in ("remove", "rename") and op["op"][1] in o["op"][1:3] and o["op"][-1] in ("ok", linear.MAYBE) and overlap(o, op) for o in ops)
+
+
+def left_out(op):
+    return []
+
+
+def twice(op):
+    what, i, tag, *more, _ = op["op"]
+    return [{**op, "again": True}, {**op, "op": (what, i, tag + .5, *more, linear.MAYBE), "must": False}]
+
+
+# Anomaly: (which operation it is, what stands for it, file systems, kernels, reason). Where a history fails, an operation of such a shape
+# before the failure is left out or may happen twice, and is counted.
+PERMITTED = {
+    "validator newer than the data": (fetched_amid_write, left_out, "all", "all", "Linux changes a file's times before its data (file_update_time, then the pages; "
+                                      "truncation the other way round), so a reader between sees the new times and the old data, or the reverse."),
+    "link counted before its name": (counted_amid_change, left_out, "all", "all", "link() and unlink() change the link count and the directory in two steps; stat() of the "
+                                     "object does not wait for the directory's lock."),
+    "listing misses a name being replaced": (missed_amid_rename, left_out, "btrfs", "all", "rename() over an existing name removes the entry before it enters the new one, and readdir "
+                                             "does not wait; local processes see it, too."),
+    "made again": (made_amid_removal, twice, "all", "all", "no system call makes a directory or a link and tells which: what loses its name before the server has "
+                   "looked at it is made again, or EXIST if the name is another's by then (vfs/names/create_other.c, create.c)."),
+}
+
+
+class Judge:
+    """Facts that are judged (beside "op", see linear.py): "attr" of an object; "change", acknowledged; "lock", "denied"; "share", "share denied", "io" of
+    files that deny; "delegation", "open" to write; "name" of the large directory and "listing" of it; "verifier" of unstable writes; "added"
+    to a counter; "end", what was found behind the server's back; "trouble", wrong by itself."""
+
+    def __init__(self, history):
+        self.h, self.anomalies, self.permitted, self.undecided = history, [], {}, 0
+
+    def run(self):
+        """[(what, details)]. The details of an order that is missing have "failure"."""
+        for f in self.h.of("trouble"):
+            self.wrong(f["what"], **{k: v for k, v in f.items() if k not in ("k", "what")})
+        for part in (self.orders, self.attributes, self.locks, self.shares, self.delegations, self.listings, self.verifiers, self.counters):
+            part()
+        return self.anomalies
+
+    def wrong(self, what, **details):
+        self.anomalies.append((what, details))
+
+    # --- operations ---
+
+    def objects(self):
+        ops = {}
+        for f in self.h.of("op"):
+            ops.setdefault(f["obj"], []).append(f)
+        return ops
+
+    def model(self, obj):
+        if obj == "ns":
+            return (0,) * len(NAMES), linear.names
+        return ((0,) * 3, linear.names) if obj.startswith("dd") else (EMPTY, linear.register)
+
+    def orders(self):
+        ops = self.objects()
+        for obj in sorted(ops):
+            try:
+                self.order(obj, ops[obj], ops)
+            except Undecided:
+                self.undecided += 1
+
+    def order(self, obj, ops, by_object):
+        """Leaves out what permitted anomalies explain, until there is an order or nothing more to leave out."""
+        initial, model = self.model(obj)
+        file = obj.split(".")[0]
+        context = [o for s in range(SLOTS) for o in by_object.get(reg(file, s), ())] if "." in obj else ops
+        while failure := check(ops, [initial], model):
+            near = [o for o in context if o["ret"] >= failure.start - 2 * REACH and o["inv"] <= failure.op["ret"] + REACH]
+            suspects = [failure.op] + [o for o in ops if o["ret"] >= failure.start - REACH and o["inv"] <= failure.op["ret"] and o is not failure.op]
+            rows = [(row, [o for o in suspects if self.is_permitted(row, o, near)]) for row in PERMITTED]
+            row, out = next((r for r in rows if r[1] and r[1][0] is failure.op), None) or next((r for r in rows if r[1]), (None, None))
+            if not out:
+                return self.wrong("no order explains the answers", obj=obj, failure=failure, ops=ops, model=model, inv=failure.op["inv"])
+            if out[0] is failure.op:
+                out = out[:1]
+            self.permitted[row] = self.permitted.get(row, 0) + 1
+            ops = [o for o in ops if not any(o is x for x in out)] + [o for x in out for o in PERMITTED[row][1](x)]
+        return None
+
+    def is_permitted(self, row, op, near):
+        shape, _, systems, _, _ = PERMITTED[row]
+        return (systems == "all" or self.h.head["fs"] in systems.split(", ")) and shape(op, near)
+
+    # --- attributes ---
+
+    def attributes(self):
+        seen, changes = {}, {}
+        for f in self.h.of("attr"):
+            seen.setdefault(f["obj"], []).append(f)
+        for f in self.h.of("change"):
+            changes.setdefault(f["obj"], []).append((f["inv"], f["ret"]))
+        for obj, facts in seen.items():
+            for what in ("change", "ctime", "mtime"):
+                self.forward(obj, what, [f for f in facts if f[what] is not None])
+            for what in ("change", "ctime"):
+                self.distinct(obj, what, [f for f in facts if f[what] is not None], sorted(changes.get(obj, ())))
+
+    def forward(self, obj, what, facts):
+        answered, i, best = sorted(facts, key=lambda f: f["ret"]), 0, None
+        for f in sorted(facts, key=lambda f: f["inv"]):
+            while i < len(answered) and answered[i]["ret"] < f["inv"]:
+                best = max(best or answered[i][what], answered[i][what])
+                i += 1
+            if best is not None and f[what] < best:
+                return self.wrong(what + " goes back", obj=obj, was=best, is_now=f[what], inv=f["inv"], who=obj)
+        return None
+
+    def distinct(self, obj, what, facts, changes):
+        first, last, invs = {}, {}, [c[0] for c in changes]
+        for f in facts:
+            first[f[what]] = min(first.get(f[what], NEVER), f["ret"])
+            last[f[what]] = max(last.get(f[what], 0), f["inv"])
+        for v in first:
+            for c in itertools.takewhile(lambda c: c[0] <= last[v], changes[bisect.bisect_right(invs, first[v]):]):
+                if c[1] < last[v]:
+                    return self.wrong(what + " is the same before and after a change", obj=obj, value=v, change=c, seen=(first[v], last[v]), inv=c[0])
+        return None
+
+    # --- state ---
+
+    def locks(self):
+        locks = sorted(self.h.of("lock"), key=lambda f: f["start"])
+
+        def meet(a, b):
+            return a["who"] != b["who"] and a["offset"] < b["offset"] + b["size"] and b["offset"] < a["offset"] + a["size"] and 2 in (a["kind"], b["kind"])
+        for i, a in enumerate(locks):
+            for b in itertools.takewhile(lambda b: b["start"] < a["end"], locks[i + 1:]):
+                if meet(a, b) and b["end"] > b["start"]:
+                    self.wrong("a lock is held by two", a=a, b=b, inv=b["inv"])
+        for d in self.h.of("denied"):
+            if not any(meet(d, f) and f["inv"] < d["ret"] and f["rel"] > d["inv"] for f in locks):
+                self.wrong("a lock is denied though nobody holds it", denied=d, inv=d["inv"])
+
+    def shares(self):
+        shares = self.h.of("share")
+
+        def meet(a, b):
+            return a["who"] != b["who"] and (a["access"] & b["deny"] or b["access"] & a["deny"])
+        for a, b in itertools.combinations(shares, 2):
+            if meet(a, b) and max(a["start"], b["start"]) < min(a["end"], b["end"]):
+                self.wrong("two opens deny each other", a=a, b=b, inv=b["inv"])
+        for d in self.h.of("share denied"):
+            if not any(meet(d, f) and f["inv"] < d["ret"] and f["rel"] > d["inv"] for f in shares):
+                self.wrong("an open is denied though nobody denies it", denied=d, inv=d["inv"])
+        for io in self.h.of("io"):
+            denying = [f for f in shares if f["deny"] & io["access"]]
+            if io["status"] == "ok" and any(f["start"] < io["inv"] and f["end"] > io["ret"] for f in denying):
+                self.wrong("I/O passes an open that denies it", io=io, inv=io["inv"])
+            if io["status"] != "ok" and not any(f["inv"] < io["ret"] and f["rel"] > io["inv"] for f in denying):
+                self.wrong("I/O is denied though nobody denies it", io=io, inv=io["inv"])
+
+    def delegations(self):
+        opens, ops = self.h.of("open"), self.objects()
+        for d in self.h.of("delegation"):
+            def within(o):
+                return o["who"].split()[0] != d["who"] and d["start"] < o["inv"] and o["ret"] < d["end"]
+            # A reader in the grace period may pass a write delegation: the holder has been promised no space, so it has no data either.
+            exclusive = d["kind"] == 2 and not d["restarted"]
+            used = [o for s in range(SLOTS) for o in ops.get(reg(d["f"], s), ()) if within(o) and o["must"] and (exclusive or o["op"][0] == "write")]
+            used += [o for o in opens if o["f"] == d["f"] and within(o)]
+            if used:
+                self.wrong("a file is used against another's delegation", delegation=d, used=used[0], inv=used[0]["inv"])
+
+    # --- names of the large directory ---
+
+    def listings(self):
+        names = {f["name"]: {k: NEVER if v is None else v for k, v in f.items()} for f in self.h.of("name")}
+        stable = {n for f in self.h.of("stable") for n in f["names"]}
+        for listing in self.h.of("listing"):
+            seen = set(listing["names"])
+
+            def bad(what, some):
+                if some:
+                    self.wrong("a listing has " + what, who=listing["who"], names=sorted(some)[:5], inv=listing["inv"], ret=listing["ret"])
+            bad("names twice", seen if len(seen) != len(listing["names"]) else ())
+            bad("not all names", [n for n in stable - seen] + [n for n, f in names.items() if n not in seen and f["ret"] < listing["inv"] and f["gone_inv"] > listing["ret"]])
+            bad("names of nobody", seen - stable - set(names))
+            bad("names of another time", [n for n in seen & set(names) if names[n]["inv"] > listing["ret"] or names[n]["gone_ret"] < listing["inv"]])
+        for end in self.h.of("end"):
+            left = set(end["big"])
+            for n, f in names.items():
+                if f["ret"] < NEVER and f["gone_inv"] == NEVER and n not in left:
+                    self.wrong("an acknowledged name is lost", name=n, inv=f["inv"])
+                if f["gone_inv"] < NEVER and f["gone_ret"] < NEVER and n in left:
+                    self.wrong("a removed name is there", name=n, inv=f["gone_inv"])
+
+    def verifiers(self):
+        run_of, of_run = {}, {}
+        for f in self.h.of("verifier"):
+            if run_of.setdefault(f["verifier"], f["run"]) != f["run"] or of_run.setdefault(f["run"], f["verifier"]) != f["verifier"]:
+                return self.wrong("a write verifier of two runs, or two of one", inv=f.get("inv", 0), fact=f)
+        return None
+
+    def counters(self):
+        for end in self.h.of("end"):
+            for k, v in enumerate(end["counters"]):
+                steps = [f["sure"] for f in self.h.of("added") if f["counter"] == k]
+                if not sum(steps) <= v <= len(steps):
+                    self.wrong("a counter under locks is wrong", counter=k, value=v, acknowledged=sum(steps), unknown=len(steps) - sum(steps), inv=0)
+
+
+# --- the shortest history that fails, and its story ---
+
+def shrink(ops, failure, model):
+    """From the last quiet moment on, without the reads that the failure does not need. Only answers are left out, so what is left cannot be
+    explained either."""
+    ops = [o for o in ops if o["ret"] >= failure.start and o["inv"] <= failure.op["ret"]]
+    size = len(ops)
+    while size:
+        at = 0
+        while at < len(ops):
+            fewer = ops[:at] + [o for o in ops[at:at + size] if not linear.reads_only(o["op"])] + ops[at + size:]
+            if len(fewer) < len(ops) and check(fewer, failure.states, model):
+                ops = fewer
+            else:
+                at += size
+        size //= 2
+    return ops
+
+
+def when(t, zero):
+    return f"{(t - zero) / 1e6:10.3f}" if t < NEVER else "     never"
+
+
+def tell(h, what, details):
+    """The lines of one anomaly: times in milliseconds, called and answered."""
+    if "failure" not in details:
+        return [f"{what}: " + ", ".join(f"{k} {v}" for k, v in details.items())]
+    failure, ops = details["failure"], shrink(details["ops"], details["failure"], details["model"])
+    zero = min((o["inv"] for o in ops), default=0)
+    lines = [f"{what}: {details['obj']}, which was {' or '.join(map(repr, failure.states[:4]))} before"]
+    rows = [(o["inv"], f"{when(o['inv'], zero)} {when(o['ret'], zero)}  {o['who']:16} {' '.join(map(str, o['op']))}"
+             f"{'' if o['must'] else '  (no answer)'}{'  <-- cannot be' if o['op'] == failure.op['op'] and o['inv'] == failure.op['inv'] else ''}") for o in ops]
+    rows += [(f["inv"], f"{when(f['inv'], zero)} {when(f['ret'], zero)}  nemesis: {f['what']}") for f in h.of("nemesis")
+             if f["ret"] >= zero - 10**9 and f["inv"] <= failure.op["ret"]]
+    return lines + [text for _, text in sorted(rows)]

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Connections that break by seed, over TCP and over the software fabric. A call is sent again, from the same port, until it is answered.
+
+A cut comes after half a call, before the reply is read, or after the server may have sent it; some calls are sent twice. A caller
+whose server was killed while it had the call hears Restarted: nobody knows then whether the call took effect.
+"""
+import select
+import socket
+import struct
+import time
+
+import rdmaclient
+import rpcclient as r
+
+PATIENCE = 90  # seconds without an answer that are a failure
+
+
+class Restarted(Exception):
+    """The server that had the call is gone. bound: when the next one was there."""
+
+    def __init__(self, bound):
+        super().__init__()
+        self.bound = bound
+
+
+class Stop(Exception):
+    """The history is over."""
+
+
+class Lost(Exception):
+    """The client's session or lease is gone, so it comes anew."""
+
+
+class Silent(Exception):
+    """The server does not answer."""
+
+
+class Wire:
+    """server: see server.py. faults: chance of a call to meet one. twice: calls may be sent twice, for the server has a reply cache."""
+
+    kinds = ("half", "unread", "late", "late")
+    fresh_port = False  # sends again from another port, so nothing can recognise the retransmission
+    on_call = None  # takes the server's calls, as in rpcclient
+
+    def __init__(self, server, rng, source, faults, twice, count):
+        self.server, self.rng, self.source, self.faults, self.count = server, rng, source, faults, count
+        self.twice, self.conn, self.run, self.port = twice, None, None, 0
+
+    def connect(self):
+        while True:
+            while not self.server.up.wait(0.5):
+                self.check_over()
+            self.check_over()
+            run = self.server.run
+            try:
+                self._connect()
+            except (r.Closed, OSError, ValueError, IndexError):
+                time.sleep(0.01)
+                continue
+            if self.server.up.is_set() and self.server.run == run:
+                self.run = run
+                return
+
+    def check_over(self):
+        if self.server.over:
+            raise Stop()
+
+    def _connect(self):
+        self.cut()
+        self.conn = r.Conn(self.server.port, timeout=PATIENCE, source=(self.source, 0 if self.fresh_port else self.port))
+        self.port, self.conn.on_call = self.conn.s.getsockname()[1], self.on_call
+
+    def cut(self):
+        if self.conn:
+            self.conn.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.conn.close()
+            self.conn = None
+
+    def forget(self):
+        """The client's machine crashes: its next connection comes from another port."""
+        self.cut()
+        self.port = 0
+
+    def end(self):
+        self.cut()
+
+    def call(self, message, xid):
+        if not self.conn:
+            self.connect()
+        run, tries = self.run, 0
+        while True:
+            if self.run != run:
+                raise Restarted(self.server.ready[self.run])
+            fault = None
+            if tries < 3 and self.rng.random() < self.faults:
+                fault = self.rng.choice(self.kinds + (("twice",) if self.twice else ()))
+                self.count("cut " + fault)
+            tries += 1
+            try:
+                return self.attempt(message, xid, fault)
+            except socket.timeout:
+                raise Silent(f"no answer in {PATIENCE} s") from None
+            except (r.Closed, OSError):
+                self.check_over()
+                self.cut()
+                self.connect()
+
+    def attempt(self, message, xid, fault):
+        record = r.u32(len(message) | 0x80000000) + message
+        if fault == "half":
+            record = record[:self.rng.randrange(1, len(record))]
+        self.conn.send_raw(record * (2 if fault == "twice" else 1))
+        if fault == "late":
+            select.select([self.conn.s], [], [], self.rng.choice((0.0005, 0.003, 0.05)))
+        if fault in ("half", "unread", "late"):
+            raise r.Closed()
+        while True:
+            was_call, data = self.conn.take_call()
+            if not was_call and data[:4] == r.u32(xid):
+                return data
+
+    def poll_call(self, seconds):
+        """Takes a call of the server's if one comes in time."""
+        if not self.conn:
+            raise r.Closed()
+        if select.select([self.conn.s], [], [], seconds)[0]:
+            self.conn.take_call()
+
+
+class RdmaWire(Wire):
+    """Calls are inline; long replies come by a Reply chunk. The fabric's own faults cut the server's side."""
+
+    kinds = ("unread", "late")
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.twice, self.peer = False, None
+
+    def _connect(self):
+        fabric = self.server.fabric
+        if not self.peer or not self.peer.alive():
+            self.peer = rdmaclient.Peer(env=fabric.environment(), timeout=PATIENCE, before=fabric.command("client"))
+        else:
+            self.cut()
+        self.peer.connect("127.0.0.1", self.server.rdma_port)
+        self.conn = self.peer
+
+    def cut(self):
+        self.conn = None
+        if self.peer and self.peer.alive():
+            try:
+                self.peer.drop()
+            except r.Closed:
+                pass
+
+    def attempt(self, message, xid, fault):
+        p = self.peer
+        reply = r.u32(1) + r.u32(1) + p.segment(rdmaclient.REPLY_AT, rdmaclient.REPLY_SIZE)
+        p.send(struct.pack(">IIII", xid, 1, rdmaclient.CREDITS, rdmaclient.MSG) + r.u32(0) * 2 + reply + message)
+        if fault == "late":
+            p.receive(self.rng.choice((0.001, 0.003, 0.05)))
+        if fault:
+            raise r.Closed()
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            raw = p.receive(1)
+            self.check_over()
+            if raw is None and not self.server.up.is_set():
+                raise r.Closed()
+            if raw is None or raw[:4] != r.u32(xid):
+                continue
+            x = r.In(raw)
+            _, _, _, kind = x.u32(), x.u32(), x.u32(), x.u32()
+            if kind == rdmaclient.ERROR:
+                raise Silent(f"RDMA_ERROR {raw[16:].hex()}")
+            if x.u32() or x.u32():
+                raise ValueError("a chunk in the reply that was not offered")
+            size = sum(struct.unpack(">IIQ", x.take(16))[1] for _ in range(x.u32())) if x.u32() else 0
+            return p.get(size, rdmaclient.REPLY_AT) if kind == rdmaclient.NOMSG else raw[x.at:]
+        raise Silent(f"no answer in {PATIENCE} s (RDMA)")
+
+    def end(self):
+        if self.peer:
+            self.peer.kill()
