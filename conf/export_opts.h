@@ -31,6 +31,7 @@ enum exp_flag {
 	EXP_NO_TLS = 1u << 16,	 /* sessions in which the client has proved no identity */
 	EXP_NO_MTLS = 1u << 17,	 /* those in which it has, by a certificate */
 	EXP_SIGN_FH = 1u << 18,	 /* handles must be signed */
+	EXP_REFER = 1u << 19,	 /* what is exported is at other places: see locations */
 	EXP_NFS_ONLY = 1u << 14, /* nobody but this server's clients changes what is exported */
 };
 
@@ -42,6 +43,7 @@ enum exp_given {
 	EXP_GIVEN_SEC = 1u << 27,
 	EXP_GIVEN_MOUNTPOINT = 1u << 28,
 	EXP_GIVEN_XPRTSEC = 1u << 29,
+	EXP_GIVEN_LOCATIONS = 1u << 30,
 };
 
 enum { EXP_XPRTSEC = EXP_NO_PLAIN | EXP_NO_TLS | EXP_NO_MTLS };
@@ -73,6 +75,9 @@ struct exp_opts {
 	/* NULL, or the path that must be a mount point for the export to be served (mountpoint=).
 	 */
 	const char *mountpoint;
+	/* NULL, or the list of refer= (EXP_REFER) or replicas=, without errors:
+	 * conf/exports_locations.h reads it. */
+	const char *locations;
 };
 
 /* Name of a flavour in the option sec=: "sys", "none", "krb5" and so on. */

@@ -227,6 +227,8 @@ static void settle_client(struct exp_client *client, struct exp_draft *draft,
 	draft->client.spec = NULL;
 	draft->client.name = NULL;
 	draft->options.mp_path = NULL;
+	client->opts.locations = draft->options.locations;
+	draft->options.locations = NULL;
 }
 
 static int settle_export(struct exp_table *table, struct group *group,

@@ -130,14 +130,15 @@ static int copy_client(struct changing *c, const struct exp_export *e,
 
 	d.client.file = file;
 	d.at = (struct cfg_place){ .file = file ? file : c->title, .line = client->line };
-	d.options.opts.mountpoint = NULL;
+	d.options.opts.mountpoint = d.options.opts.locations = NULL;
 	d.options.mp = !mp ? EXP_MP_NONE : strcmp(mp, e->path) == 0 ? EXP_MP_SELF : EXP_MP_PATH;
 	const bool spec = copy_text(client->spec, &d.client.spec);
 	const bool name = copy_text(client->name, &d.client.name);
 	const bool path = copy_text(e->path, &d.path);
 	const bool mounted = copy_text(d.options.mp == EXP_MP_PATH ? mp : NULL, &d.options.mp_path);
+	const bool located = copy_text(client->opts.locations, &d.options.locations);
 
-	if (spec && name && path && mounted)
+	if (spec && name && path && mounted && located)
 		return exp_builder_add(&c->builder, &d);
 	exp_draft_free(&d);
 	return -ENOMEM;

@@ -62,6 +62,11 @@ static void put_values(const struct sink *to, const struct exp_opts *opts)
 		snprintf(text, sizeof(text), "mountpoint=%s", opts->mountpoint);
 		to->each(to->ctx, EXP_GIVEN_MOUNTPOINT, text);
 	}
+	if (opts->locations) {
+		snprintf(text, sizeof(text), "%s=%s",
+			 opts->flags & EXP_REFER ? "refer" : "replicas", opts->locations);
+		to->each(to->ctx, EXP_GIVEN_LOCATIONS, text);
+	}
 	if (opts->has_fsid) {
 		snprintf(text, sizeof(text), "fsid=%" PRIu32, opts->fsid);
 		to->each(to->ctx, EXP_GIVEN_FSID, text);

@@ -10,8 +10,8 @@
 
 #include "conf/exports.h"
 
-/* Longest text of one option: a mount point. */
-enum { EXP_OPTION_TEXT = 4200 };
+/* Longest text of one option: a mount point or locations. */
+enum { EXP_OPTION_TEXT = 8300 };
 
 /* Calls each for every option in force. bit: of enum exp_flag or enum exp_given, to be looked for in
  * exp_client.own and exp_client.inherited. */

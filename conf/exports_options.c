@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/exports_locations.h"
 #include "conf/suggest.h"
-
-enum { OPTION_MAX = 4200 };
 
 enum option_value { VALUE_NONE, VALUE_NEEDED, VALUE_MAY };
 
@@ -243,13 +242,33 @@ static int apply_xprtsec(struct option_ctx *ctx, char *value)
 	return 0;
 }
 
-static int apply_referral(struct option_ctx *ctx, char *value)
+static int set_locations(struct option_ctx *ctx, const char *value, uint32_t flag)
 {
-	(void)value;
-	cfg_diag_add(ctx->diags, ctx->at, CFG_ERROR,
-		     "refer= and replicas= are not supported: clients are not sent to other "
-		     "servers; remove the option");
-	return -EINVAL;
+	struct exp_options *options = ctx->options;
+	size_t at;
+	const char *error = exp_locations_error(value, &at);
+
+	if (error) {
+		cfg_diag_add(ctx->diags, exp_word_place(ctx->src, ctx->word, ctx->value_from + at),
+			     CFG_ERROR, "%s", error);
+		return -EINVAL;
+	}
+	free(options->locations);
+	options->locations = strdup(value);
+	if (!options->locations)
+		return -ENOMEM;
+	options->opts.flags = (options->opts.flags & ~(uint32_t)EXP_REFER) | flag;
+	return 0;
+}
+
+static int apply_refer(struct option_ctx *ctx, char *value)
+{
+	return set_locations(ctx, value, EXP_REFER);
+}
+
+static int apply_replicas(struct option_ctx *ctx, char *value)
+{
+	return set_locations(ctx, value, 0);
 }
 
 static int apply_reexport(struct option_ctx *ctx, char *value)
@@ -324,8 +343,9 @@ static const struct option_row option_rows[] = {
 	{ "mountpoint", VALUE_MAY, 0, 0, apply_mountpoint, NULL, EXP_GIVEN_MOUNTPOINT },
 	{ "mp", VALUE_MAY, 0, 0, apply_mountpoint, NULL, EXP_GIVEN_MOUNTPOINT },
 	{ "xprtsec", VALUE_NEEDED, 0, 0, apply_xprtsec, "xprtsec=tls:mtls", EXP_GIVEN_XPRTSEC },
-	{ "refer", VALUE_MAY, 0, 0, apply_referral, NULL, 0 },
-	{ "replicas", VALUE_MAY, 0, 0, apply_referral, NULL, 0 },
+	{ "refer", VALUE_NEEDED, 0, 0, apply_refer, "refer=/PATH@HOST", EXP_GIVEN_LOCATIONS },
+	{ "replicas", VALUE_NEEDED, 0, 0, apply_replicas, "replicas=/PATH@HOST",
+	  EXP_GIVEN_LOCATIONS },
 	{ "reexport", VALUE_MAY, 0, 0, apply_reexport, NULL, 0 },
 	{ "squash_uids", VALUE_MAY, 0, 0, apply_squash_ids, NULL, 0 },
 	{ "squash_gids", VALUE_MAY, 0, 0, apply_squash_ids, NULL, 0 },
@@ -402,16 +422,12 @@ static int apply_option(struct option_ctx *ctx, char *text)
 /* Octets [from, to) are one option; an empty one is nothing, as in exportfs(8). */
 static int parse_option(struct option_ctx *ctx, size_t from, size_t to)
 {
-	char text[OPTION_MAX];
+	char text[EXP_WORD_MAX + 1];
 
 	if (from == to)
 		return 0;
 	ctx->at = exp_word_place(ctx->src, ctx->word, from);
 	ctx->value_from = from;
-	if (to - from >= sizeof(text)) {
-		cfg_diag_add(ctx->diags, ctx->at, CFG_ERROR, "the option is too long");
-		return -EINVAL;
-	}
 	memcpy(text, ctx->word->text + from, to - from);
 	text[to - from] = '\0';
 	return apply_option(ctx, text);
@@ -456,17 +472,19 @@ void exp_options_free(struct exp_options *options)
 {
 	free(options->mp_path);
 	options->mp_path = NULL;
+	free(options->locations);
+	options->locations = NULL;
 }
 
 int exp_options_copy(struct exp_options *to, const struct exp_options *from)
 {
 	*to = *from;
-	if (from->mp_path) {
-		to->mp_path = strdup(from->mp_path);
-		if (!to->mp_path)
-			return -ENOMEM;
-	}
-	return 0;
+	to->mp_path = from->mp_path ? strdup(from->mp_path) : NULL;
+	to->locations = from->locations ? strdup(from->locations) : NULL;
+	if ((to->mp_path || !from->mp_path) && (to->locations || !from->locations))
+		return 0;
+	exp_options_free(to);
+	return -ENOMEM;
 }
 
 void exp_options_finish(struct exp_options *options)

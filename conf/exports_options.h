@@ -18,8 +18,9 @@ struct exp_options {
 	struct exp_opts opts;
 	uint32_t active; /* bits of opts.flavors: the flavours of the last sec= in the list */
 	enum exp_mountpoint_kind mp;
-	char *mp_path;	/* EXP_MP_PATH; owned */
-	uint32_t given; /* options that were parsed: bits of enum exp_flag and enum exp_given */
+	char *mp_path;	 /* EXP_MP_PATH; owned */
+	char *locations; /* opts.locations, once they are in a table; owned */
+	uint32_t given;	 /* options that were parsed: bits of enum exp_flag and enum exp_given */
 };
 
 /* ro,sync,secure,root_squash,wdelay,... with sec=sys. */

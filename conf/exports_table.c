@@ -53,6 +53,7 @@ static void export_free(struct exp_export *export)
 
 		if (client->opts.mountpoint != export->path)
 			free((char *)client->opts.mountpoint);
+		free((char *)client->opts.locations);
 		exp_client_free(client);
 	}
 	free(export->clients);

@@ -28,15 +28,21 @@ static const struct exp_export *what_is_left(const struct loss *l, const struct 
 	return export_place_same(&l->old->place[was->index], &l->now->place[is->index]) ? is : NULL;
 }
 
-/* True if both have the same client lines, whatever their options. A netgroup may have changed, so
- * a line with one never compares equal. */
+static bool is_absent(const struct exp_opts *opts)
+{
+	return opts->flags & EXP_REFER;
+}
+
+/* True if both have the same client lines, and none is now sent to other servers. Other options may differ. A netgroup may
+ * have changed, so a line with one never compares equal. */
 static bool same_clients(const struct exp_export *a, const struct exp_export *b)
 {
 	if (a->n_clients != b->n_clients)
 		return false;
 	for (unsigned i = 0; i < a->n_clients; i++)
 		if (a->clients[i].kind == EXP_CLIENT_NETGROUP ||
-		    strcmp(a->clients[i].spec, b->clients[i].spec) != 0)
+		    strcmp(a->clients[i].spec, b->clients[i].spec) != 0 ||
+		    is_absent(&a->clients[i].opts) != is_absent(&b->clients[i].opts))
 			return false;
 	return true;
 }
@@ -46,14 +52,17 @@ static bool is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
 	const struct loss *l = ctx;
 	const struct exp_export *was = exp_table_by_id(l->old->table, id), *is;
 	const struct exp_opts *opts;
+	int rc;
 
 	if (!was || !l->old->place[was->index].exp)
 		return false;
 	is = what_is_left(l, was);
 	if (!is)
 		return true;
-	return exp_match_wait(l->old->matcher, was, peer, &opts) == 0 &&
-	       exp_match_wait(l->now->matcher, is, peer, &opts) == -EACCES;
+	if (exp_match_wait(l->old->matcher, was, peer, &opts) != 0)
+		return false;
+	rc = exp_match_wait(l->now->matcher, is, peer, &opts);
+	return rc == -EACCES || (rc == 0 && is_absent(opts));
 }
 
 /* Collects the exports that some client may have lost; returns their number. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/exports_locations.h"
 #include "conf/exports_match.h"
 #include "daemon/export_set_private.h"
 #include "daemon/lanes.h"
@@ -46,7 +47,7 @@ void exports_access(const struct exp_opts *opts, bool mount_read_only, struct vf
 		    (opts->flags & EXP_NO_RDIRPLUS ? VFS_NO_READDIRPLUS : 0) |
 		    (opts->flags & EXP_NO_ACL ? VFS_NO_ACL : 0) |
 		    (f & EXP_NO_PLAIN ? VFS_NO_PLAIN : 0) | (f & EXP_NO_TLS ? VFS_NO_TLS : 0) |
-		    (f & EXP_NO_MTLS ? VFS_NO_MTLS : 0);
+		    (f & EXP_NO_MTLS ? VFS_NO_MTLS : 0) | (f & EXP_REFER ? VFS_ABSENT : 0);
 }
 
 /* Access of peer to export e of set; takes a reference on success. -EALREADY: the export waits for
@@ -195,6 +196,24 @@ static void view_why(void *ctx, const char *path, const struct sockaddr *peer, c
 	export_set_view_put(view);
 }
 
+static void view_locations(void *ctx, uint32_t id, const struct sockaddr *peer,
+			   void (*each)(void *arg, const struct vfs_location *l), void *arg)
+{
+	struct set_view *view = export_set_view_get(ctx);
+	const struct exp_export *e = exp_table_by_id(view->set->table, id);
+	const struct exp_opts *opts;
+	struct exp_location l;
+
+	if (e && exp_match(view->set->matcher, e, peer, &opts) == 0 && opts->locations) {
+		const char *list = opts->locations;
+
+		while (exp_location_next(&list, &l))
+			each(arg,
+			     &(struct vfs_location){ l.path, l.path_len, l.hosts, l.hosts_len });
+	}
+	export_set_view_put(view);
+}
+
 struct list_call {
 	struct export_set *set;
 	bool (*each)(void *arg, const char *path, const char *const *groups, unsigned ngroups);
@@ -246,6 +265,7 @@ struct vfs_exports exports_view(struct exports *ex)
 				     .why = view_why,
 				     .nested = view_nested,
 				     .governs = view_governs,
+				     .locations = view_locations,
 				     .list = view_list,
 				     .each = view_each,
 				     .ctx = ex };

@@ -121,6 +121,9 @@ static int check_op(struct nfs4_compound *c)
 		return NFS4ERR_NOFILEHANDLE;
 	if ((op->needs & NFS4_NEEDS_SAVED_FH) && c->saved.kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;
+	if ((op->needs & NFS4_NEEDS_FH) && !(op->flags & NFS4_OP_AT_ABSENT) &&
+	    nfs4_place_is_absent(&c->current))
+		return NFS4ERR_MOVED;
 	if (op->flags & NFS4_OP_CHANGES)
 		return nfs4_reserve_reply(c, op->reply_max);
 	return nfs4_grow_reply(c, op->reply_max);

@@ -54,6 +54,9 @@ enum nfs4_op_flags {
 	NFS4_OP_MACHINE_TOO = 2048,
 	/* May come between PUTFH and such an operation. */
 	NFS4_OP_MACHINE_PASSES = 4096,
+	/* Allowed where the current filehandle's file system is at other servers only (nfs4_place_is_absent); other operations
+	 * that need a filehandle answer NFS4ERR_MOVED. */
+	NFS4_OP_AT_ABSENT = 8192,
 };
 
 /* The operation that answers NFS4ERR_WRONGSEC after PUTFH, PUTROOTFH or RESTOREFH, if the export of

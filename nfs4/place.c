@@ -152,6 +152,11 @@ int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct
 	return rc < 0 ? nfs4_status(c->minor, rc) : open_in_export(c, id, fh, p);
 }
 
+bool nfs4_place_is_absent(const struct nfs4_place *p)
+{
+	return p->kind == NFS4_FILE && (p->ctx.access.flags & VFS_ABSENT);
+}
+
 int nfs4_place_usable(const struct nfs4_place *p)
 {
 	if (p->kind == NFS4_FOREIGN)

@@ -57,6 +57,9 @@ int nfs4_place_of_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place
  * NFS4ERR_BADHANDLE, STALE and others; p is then unchanged. */
 int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct vfs_fh *fh);
 
+/* True for an object of an export whose files are, for this caller, at other servers (RFC 8881 section 11.4). */
+bool nfs4_place_is_absent(const struct nfs4_place *p);
+
 /* NFS4_OK; NFS4ERR_WRONGSEC if it is weak; NFS4ERR_ACCESS if it is refused. */
 int nfs4_place_usable(const struct nfs4_place *p);
 

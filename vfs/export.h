@@ -27,6 +27,7 @@ enum vfs_access_flags {
 	VFS_ALL_SQUASH = 4,
 	VFS_ASYNC = 8,		  /* acknowledge before it is stable */
 	VFS_SECURE = 16,	  /* the client's port must be below 1024 */
+	VFS_ABSENT = 32,	  /* NFSv4: the files are at other servers only (refer=) */
 	VFS_CROSSMNT = 128,	  /* mounts below the export are shown */
 	VFS_NO_READDIRPLUS = 512, /* NFSv3's READDIRPLUS is not supported (nordirplus) */
 	VFS_NO_AUTH_NLM = 1024, /* NLM's locks take neither a flavour nor permission for the file */
@@ -146,6 +147,14 @@ struct vfs_nested {
 	bool refused;		/* nobody may enter, as its line is in error; it has no id */
 };
 
+/* Where else an export's files are. */
+struct vfs_location {
+	const char *path; /* absolute */
+	size_t path_len;
+	const char *hosts; /* names and addresses with '+' between, an IPv6 address in brackets */
+	size_t hosts_len;
+};
+
 struct vfs_exports {
 	/*
 	 * The export with that id, if the client may use it: 0 and a reference in *exp; -ESTALE: no
@@ -170,6 +179,10 @@ struct vfs_exports {
 	 * Empty: not known. NULL: there is no such function. */
 	void (*why)(void *ctx, const char *path, const struct sockaddr *peer, char *text,
 		    size_t size);
+	/* Calls each for the other locations of an export that the peer may use, in the
+	 * administrator's order; the location is valid during the call. NULL: none has any. */
+	void (*locations)(void *ctx, uint32_t id, const struct sockaddr *peer,
+			  void (*each)(void *arg, const struct vfs_location *l), void *arg);
 	/* Calls each(arg, path, groups, ngroups) for every export; false stops. */
 	void (*list)(void *ctx,
 		     bool (*each)(void *arg, const char *path, const char *const *groups,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of attributes. Left out because POSIX file systems have no such data: mimetype,
- * time_backup, retention, layouts, locations, notification delays. Neither statx(2) nor
+ * time_backup, retention, layouts, notification delays. Neither statx(2) nor
  * FS_IOC_GETFLAGS tells of archive, hidden and system. sacl needs auditing. dacl has automatic
  * inheritance (RFC 8881 section 6.4.3.2), which POSIX ACLs cannot store.
  */
@@ -49,6 +49,7 @@ static const struct nfs4_attr_row rows[] = {
 	GET(FILES_AVAIL, files_avail, 0, NFS4_ATTR_FS, 8, nfs4_value_files_avail),
 	GET(FILES_FREE, files_free, 0, NFS4_ATTR_FS, 8, nfs4_value_files_free),
 	GET(FILES_TOTAL, files_total, 0, NFS4_ATTR_FS, 8, nfs4_value_files_total),
+	GET(FS_LOCATIONS, fs_locations, 0, 0, 0, nfs4_value_fs_locations),
 	GET(HOMOGENEOUS, homogeneous, 0, 0, 4, nfs4_value_true),
 	GET(MAXFILESIZE, maxfilesize, 0, NFS4_ATTR_FS, 8, nfs4_value_maxfilesize),
 	GET(MAXLINK, maxlink, 0, NFS4_ATTR_FS, 4, nfs4_value_maxlink),

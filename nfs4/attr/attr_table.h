@@ -30,7 +30,8 @@ struct nfs4_attr_row {
 	const char *name; /* NULL: attribute not supported */
 	uint8_t level;	  /* the lowest that has it */
 	uint16_t needs;
-	uint16_t size; /* largest XDR size in bytes, without ACLs, labels and owners' names */
+	uint16_t
+		size; /* largest XDR size in bytes, without ACLs, labels, locations and owners' names */
 	void (*get)(struct xdr_out *x, const struct nfs4_attr_source *src); /* NULL: set-only */
 	void (*set)(struct xdr_in *x, struct nfs4_sattr *sa);		    /* NULL: get-only */
 };

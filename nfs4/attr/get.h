@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Encoders of attribute values, for the table: get_object.c and get_fs.c. */
+/* Encoders of attribute values, for the table: get_object.c, get_fs.c and get_locations.c. */
 #ifndef RN_NFS4_ATTR_GET_H
 #define RN_NFS4_ATTR_GET_H
 
@@ -47,6 +47,7 @@ NFS4_ATTR_GETTER(true);
 NFS4_ATTR_GETTER(links);
 NFS4_ATTR_GETTER(case_insensitive);
 NFS4_ATTR_GETTER(lease_time);
+NFS4_ATTR_GETTER(fs_locations);
 NFS4_ATTR_GETTER(files_avail);
 NFS4_ATTR_GETTER(files_free);
 NFS4_ATTR_GETTER(files_total);

@@ -174,6 +174,7 @@ static bool put_file(struct nfs4_listing *l, const struct entry *e)
 		nfs4_place_clear(&other);
 		return ok;
 	}
+	src.place = &c->current;
 	status = get_node(l, e, &want, &src);
 	if (status != NFS4_OK)
 		return put_failed(l, e, status);

@@ -31,10 +31,11 @@ static void decode_verify(struct nfs4_compound *c, void *args)
 	a->values = xdr_get_opaque(c->in, UINT32_MAX, &a->len);
 }
 
-/* The draft lets nobody compare them. */
-static bool is_posix_acl(unsigned number)
+/* The draft lets nobody compare POSIX ACLs. Locations are to be read, and change with a reload. */
+static bool is_not_compared(unsigned number)
 {
-	return number == FATTR4_POSIX_DEFAULT_ACL || number == FATTR4_POSIX_ACCESS_ACL;
+	return number == FATTR4_RDATTR_ERROR || number == FATTR4_FS_LOCATIONS ||
+	       number == FATTR4_POSIX_DEFAULT_ACL || number == FATTR4_POSIX_ACCESS_ACL;
 }
 
 static int check_given(const struct verify_args *a, uint32_t level)
@@ -50,7 +51,7 @@ static int check_given(const struct verify_args *a, uint32_t level)
 			continue;
 		if (!row)
 			return NFS4ERR_ATTRNOTSUPP;
-		if (!row->get || i == FATTR4_RDATTR_ERROR || is_posix_acl(i))
+		if (!row->get || is_not_compared(i))
 			status = NFS4ERR_INVAL;
 	}
 	return status;

@@ -2,6 +2,7 @@
 #include "nfs4/attr/source.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/util.h"
@@ -96,6 +97,7 @@ void nfs4_attr_source_init(struct nfs4_compound *c, struct nfs4_attr_source *src
 	src->c = c;
 	src->server = c->server;
 	src->minor = c->minor;
+	src->place = NULL;
 	src->rdattr_error = NFS4_OK;
 	src->has_acl = src->has_quota = src->has_xattrs = src->has_label = false;
 	src->label_len = 0;
@@ -185,14 +187,41 @@ void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
 		nfs4_group_name(c, src->attr.gid, &src->group);
 }
 
+/* The attributes of a file system that is absent. A request for others is an error, unless it is for rdattr_error or
+ * fs_locations, too (RFC 8881 section 11.4.1). */
+static int limit_to_absent(struct nfs4_bitmap *want, struct nfs4_attr_source *src)
+{
+	static const unsigned known[] = { FATTR4_FSID, FATTR4_RDATTR_ERROR, FATTR4_FS_LOCATIONS,
+					  FATTR4_MOUNTED_ON_FILEID };
+	const struct nfs4_bitmap all = *want;
+
+	*want = (struct nfs4_bitmap){ 0 };
+	for (unsigned i = 0; i < rn_array_size(known); i++) {
+		if (nfs4_bitmap_has(&all, known[i]))
+			nfs4_bitmap_add(want, known[i]);
+	}
+	if (memcmp(want, &all, sizeof(all)) == 0)
+		return NFS4_OK;
+	src->rdattr_error = NFS4ERR_MOVED;
+	return nfs4_bitmap_has(want, FATTR4_RDATTR_ERROR) ||
+			       nfs4_bitmap_has(want, FATTR4_FS_LOCATIONS)
+		       ? NFS4_OK
+		       : NFS4ERR_MOVED;
+}
+
 int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_bitmap *want,
 			struct nfs4_attr_source *src)
 {
-	const unsigned needs = nfs4_attr_needs(want);
-	int status;
+	unsigned needs;
+	int status = NFS4_OK;
 
 	nfs4_attr_source_init(c, src);
-	status = get_attr(c, p, src);
+	src->place = p;
+	if (nfs4_place_is_absent(p))
+		status = limit_to_absent(want, src);
+	needs = nfs4_attr_needs(want);
+	if (status == NFS4_OK)
+		status = get_attr(c, p, src);
 	if (status == NFS4_OK && p->kind == NFS4_FILE && wants_held(want))
 		status = nfs4_held_attrs(c, p, &src->attr);
 	if (status == NFS4_OK && (needs & NFS4_ATTR_FS))
@@ -221,6 +250,8 @@ uint32_t nfs4_fattr_size(const struct nfs4_bitmap *b, const struct nfs4_attr_sou
 		size += src->owner.len + rn_xdr_pad(src->owner.len);
 	if (nfs4_bitmap_has(b, FATTR4_OWNER_GROUP))
 		size += src->group.len + rn_xdr_pad(src->group.len);
+	if (nfs4_bitmap_has(b, FATTR4_FS_LOCATIONS))
+		size += nfs4_locations_size(src);
 	if (nfs4_bitmap_has(b, FATTR4_SEC_LABEL))
 		size += src->label_len + rn_xdr_pad(src->label_len);
 	if (nfs4_bitmap_has(b, FATTR4_ACL))

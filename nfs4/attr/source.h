@@ -12,6 +12,7 @@ struct nfs4_attr_source {
 	struct nfs4_compound *c; /* the call that asks */
 	const struct nfs4_server *server;
 	uint32_t minor;
+	const struct nfs4_place *place; /* an object of its file system; NULL: not known */
 	struct vfs_fh fh;
 	struct vfs_attr attr;
 	uint64_t mounted_on;		     /* mounted_on_fileid */
@@ -52,6 +53,9 @@ void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
 	 NFS4_ATTR_FREED)
 int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_bitmap *want,
 			  struct nfs4_attr_source *src);
+
+/* Bytes of XDR of fs_locations (get_locations.c). */
+uint32_t nfs4_locations_size(const struct nfs4_attr_source *src);
 
 /* Bytes of XDR that nfs4_put_fattr takes at most. */
 uint32_t nfs4_fattr_size(const struct nfs4_bitmap *b, const struct nfs4_attr_source *src);

@@ -5,6 +5,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -231,6 +232,18 @@ int nfs4_pseudo_above_export(struct nfs4_compound *c, uint32_t export_id, struct
 		status = resolve(c, set, set->dir[d].parent, out);
 	nfs4_pseudo_set_put(set);
 	return status;
+}
+
+void nfs4_pseudo_path_of(struct nfs4_compound *c, uint32_t export_id, char *path, size_t size)
+{
+	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
+
+	*path = '\0';
+	for (uint32_t i = 0; i < set->nexports; i++) {
+		if (set->export[i].id == export_id)
+			snprintf(path, size, "%s", set->export[i].path);
+	}
+	nfs4_pseudo_set_put(set);
 }
 
 static void fill_attr(const struct nfs4_pseudo_set *set, uint32_t dir, struct vfs_attr *out)

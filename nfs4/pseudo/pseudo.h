@@ -38,6 +38,9 @@ int nfs4_pseudo_parent(struct nfs4_compound *c, const struct nfs4_place *dir,
 /* The directory that holds the export: the result of LOOKUPP from its root. */
 int nfs4_pseudo_above_export(struct nfs4_compound *c, uint32_t export_id, struct nfs4_place *out);
 
+/* Writes the path of an export in NFSv4's name space, "/" for the root. Empty: it is not shown there. */
+void nfs4_pseudo_path_of(struct nfs4_compound *c, uint32_t export_id, char *path, size_t size);
+
 /* Attributes of a pseudo directory. Its fsid differs from that of every export; its change
  * attribute grows with every reload. NFS4ERR_STALE: it has gone. */
 int nfs4_pseudo_attr(struct nfs4_compound *c, const struct nfs4_place *dir, struct vfs_attr *out);

@@ -206,6 +206,21 @@ static bool get_bools(struct xdr_in *r, struct fix4_attrs *a, unsigned n)
 	return true;
 }
 
+static void skip_texts(struct xdr_in *r)
+{
+	for (uint32_t n = xdr_get_u32(r); n > 0 && !r->err; n--)
+		xdr_skip_opaque(r, UINT32_MAX);
+}
+
+static void skip_locations(struct xdr_in *r)
+{
+	skip_texts(r);
+	for (uint32_t n = xdr_get_u32(r); n > 0 && !r->err; n--) {
+		skip_texts(r);
+		skip_texts(r);
+	}
+}
+
 static bool get_others(struct xdr_in *r, struct fix4_attrs *a, unsigned n)
 {
 	switch (n) {
@@ -224,6 +239,9 @@ static bool get_others(struct xdr_in *r, struct fix4_attrs *a, unsigned n)
 		return true;
 	case FATTR4_FILEHANDLE:
 		fix_get_fh(r, &a->fh);
+		return true;
+	case FATTR4_FS_LOCATIONS:
+		skip_locations(r);
 		return true;
 	case FATTR4_OWNER:
 		get_text(r, a->owner, sizeof(a->owner));

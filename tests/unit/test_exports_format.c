@@ -38,6 +38,11 @@ static const struct {
 	  "sync,wdelay,hide,no_subtree_check,secure,mountpoint=/"
 	  "m,fsid=0,anonuid=7,anongid=4294967294,"
 	  "sec=sys,ro," SQUASH },
+	{ "replicas=/x@y,refer=/d@[::1]+h",
+	  "sync,wdelay,hide,no_subtree_check,secure,refer=/d@[::1]+h," REST "sec=sys,ro," SQUASH },
+	{ "refer=/x@y,replicas=/d@h:/e@i",
+	  "sync,wdelay,hide,no_subtree_check,secure,replicas=/d@h:/e@i," REST
+	  "sec=sys,ro," SQUASH },
 	{ "fsid=00112233-4455-6677-8899-aabbccddeeff",
 	  "sync,wdelay,hide,no_subtree_check,secure,fsid=00112233-4455-6677-8899-aabbccddeeff," REST
 	  "sec=sys,ro," SQUASH },

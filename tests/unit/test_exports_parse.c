@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conf/exports.h"
+#include "conf/exports_locations.h"
 
 static const struct exp_load_opts no_checks;
 
@@ -236,10 +237,53 @@ static const struct message_case messages[] = {
 	  { "f:1:11: error: \"12345-xyz\" is no fsid: give a number below 4294967296, \"root\", or "
 	    "a UUID of 32 hexadecimal digits",
 	    "f:1:1: note: /a is not exported, because of the error" } },
-	{ "/a b(refer=/x@y)",
+	{ "/a b(refer=x@y)",
 	  "",
-	  { "f:1:6: error: refer= and replicas= are not supported: clients are not sent to other "
-	    "servers; remove the option",
+	  { "f:1:12: error: a location begins with an absolute path: write /PATH@HOST, with \":\" "
+	    "between locations, \"+\" between hosts and an IPv6 address in brackets",
+	    "f:1:1: note: /a is not exported, because of the error" } },
+	{ "/a b(refer=/x)",
+	  "",
+	  { "f:1:12: error: a location has no host: write /PATH@HOST",
+	    "f:1:1: note: /a is not exported, because of the error" } },
+	{ "/a b(refer=/x@y:2049)",
+	  "",
+	  { "f:1:17: error: a location has no port, as Linux's client asks port 2049 in any case: "
+	    "write /PATH@HOST",
+	    "f:1:1: note: /a is not exported, because of the error" } },
+	{ "/a b(replicas=/x@y+z:/w@)",
+	  "",
+	  { "f:1:25: error: this is neither a name nor an address: write /PATH@HOST, with \"+\" "
+	    "between hosts and an IPv6 address in brackets",
+	    "f:1:1: note: /a is not exported, because of the error" } },
+	{ "/a b(refer=/x@y+)",
+	  "",
+	  { "f:1:17: error: this is neither a name nor an address: write /PATH@HOST, with \"+\" "
+	    "between hosts and an IPv6 address in brackets",
+	    "f:1:1: note: /a is not exported, because of the error" } },
+	{ "/a b(refer=/x@fe80::1)",
+	  "",
+	  { "f:1:20: error: a location begins with an absolute path: write /PATH@HOST, with \":\" "
+	    "between locations, \"+\" between hosts and an IPv6 address in brackets",
+	    "f:1:1: note: /a is not exported, because of the error" } },
+	{ "/a b(refer=/x@[fe80::1%eth0])",
+	  "",
+	  { "f:1:15: error: this is neither a name nor an address: write /PATH@HOST, with \"+\" "
+	    "between hosts and an IPv6 address in brackets",
+	    "f:1:1: note: /a is not exported, because of the error" } },
+	{ "/a b(refer=/x@y:)",
+	  "",
+	  { "f:1:16: error: a location begins with an absolute path: write /PATH@HOST, with \":\" "
+	    "between locations, \"+\" between hosts and an IPv6 address in brackets",
+	    "f:1:1: note: /a is not exported, because of the error" } },
+	{ "/a b(refer=/x@[::1]:/w@a/b)",
+	  "",
+	  { "f:1:24: error: this is neither a name nor an address: write /PATH@HOST, with \"+\" "
+	    "between hosts and an IPv6 address in brackets",
+	    "f:1:1: note: /a is not exported, because of the error" } },
+	{ "/a b(refer)",
+	  "",
+	  { "f:1:6: error: option \"refer\" needs a value: write refer=/PATH@HOST",
 	    "f:1:1: note: /a is not exported, because of the error" } },
 	{ "/a b(xprtsec=tls:ssl)",
 	  "",
@@ -420,6 +464,43 @@ Test(exports_parse, options)
 		exp_table_unref(table);
 		cfg_diags_free(&diags);
 	}
+}
+
+/* The locations of a client, as "path@hosts path@hosts ". */
+static const char *locations(const struct exp_client *c)
+{
+	static char text[256];
+	const char *list = c->opts.locations ? c->opts.locations : "";
+	struct exp_location l;
+
+	text[0] = '\0';
+	while (exp_location_next(&list, &l))
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%.*s@%.*s ",
+			 (int)l.path_len, l.path, (int)l.hosts_len, l.hosts);
+	return text;
+}
+
+Test(exports_parse, locations)
+{
+	struct cfg_diags diags;
+	struct exp_table *table;
+	const struct exp_client *c;
+
+	parse("/a -refer=/x@y v w(replicas=/x@h-1.example+192.0.2.1+[2001:db8::1]:/@192.0.2.2.8.1) "
+	      "x(refer=/x@[::1]:/y/z@[::2])\n/b v",
+	      &diags, &table);
+	cr_assert_eq(diags.errors, 0);
+	c = table->exports[0].clients;
+	cr_expect_str_eq(locations(&c[0]), "/x@y ");
+	cr_expect_str_eq(locations(&c[1]),
+			 "/x@h-1.example+192.0.2.1+[2001:db8::1] /@192.0.2.2.8.1 ");
+	cr_expect_str_eq(locations(&c[2]), "/x@[::1] /y/z@[::2] ");
+	cr_expect(c[0].opts.flags & EXP_REFER);
+	cr_expect_not(c[1].opts.flags & EXP_REFER);
+	cr_expect(c[2].opts.flags & EXP_REFER);
+	cr_expect(table->exports[1].clients[0].opts.locations == NULL);
+	exp_table_unref(table);
+	cfg_diags_free(&diags);
 }
 
 Test(exports_parse, defaults_hold_for_the_clients_after_them)
