@@ -31,7 +31,11 @@ forget() { peer sh -c 'sync; echo 3 >/proc/sys/vm/drop_caches'; }
 measure_one() {
 	local dir=$2 here=$TOP/${2##*/}
 	case $1 in
-	mount) per_second "$MOUNTS" "for i in \$(seq $MOUNTS); do mount -t nfs -o vers=$4,proto=tcp,$(options_of "$3" "$4") $ADDR:$TOP /mnt/more && umount /mnt/more || exit; done" ;;
+	mount)
+		per_second "$MOUNTS" "for i in \$(seq $MOUNTS); do
+			mount -t nfs -o vers=$4,proto=tcp,$(options_of "$3" "$4") $ADDR:$TOP /mnt/more && umount /mnt/more || exit
+		done"
+		;;
 	seqwrite | seqread) forget; peer vm_prog vmbench "$1" "$MIB" "$dir/file" ;;
 	rand*) peer vm_prog vmbench "$1" "$IOS" "$dir/file" ;;
 	fsync) peer vm_prog vmbench fsync "$IOS" "$dir/synced" ;;
