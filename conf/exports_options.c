@@ -275,8 +275,9 @@ static int apply_reexport(struct option_ctx *ctx, char *value)
 {
 	(void)value;
 	cfg_diag_add(ctx->diags, ctx->at, CFG_ERROR,
-		     "reexport= is not supported: NFS mounts cannot be exported again; remove the "
-		     "option, and give fsid= to what is no NFS mount");
+		     "reexport= is not supported: signed file handles of NFS mounts would be too "
+		     "long; send clients to the server itself by refer=, and give fsid= to what is "
+		     "no NFS mount");
 	return -EINVAL;
 }
 

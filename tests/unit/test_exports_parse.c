@@ -330,8 +330,10 @@ static const struct message_case messages[] = {
 	{ "/a b(sign_fh)", "/a:b;", { NULL } },
 	{ "/a b(reexport=auto-fsidnum)",
 	  "",
-	  { "f:1:6: error: reexport= is not supported: NFS mounts cannot be exported again; "
-	    "remove the option, and give fsid= to what is no NFS mount",
+	  { "f:1:6: error: reexport= is not supported: signed file handles of NFS mounts would be "
+	    "too "
+	    "long; send clients to the server itself by refer=, and give fsid= to what is no NFS "
+	    "mount",
 	    "f:1:1: note: /a is not exported, because of the error" } },
 	{ "/a b(pnfs)", "/a:b;", { "f:1:6: note: pnfs is accepted and changes nothing" } },
 	{ "/a",

@@ -17,7 +17,9 @@ static const struct {
 	{ OVERLAYFS_SUPER_MAGIC,
 	  "overlayfs has file handles only when mounted with nfs_export=on,index=on" },
 	{ FUSE_MAGIC, "this FUSE file system gives no lasting file handles" },
-	{ NFS_SUPER_MAGIC, "NFS mounts cannot be exported again: their file handles are too long" },
+	{ NFS_SUPER_MAGIC,
+	  "NFS mounts cannot be exported again: their file handles are too long; refer= sends "
+	  "clients to the server itself" },
 	{ CIFS_SUPER_MAGIC, "SMB mounts have no file handles" },
 	{ SMB2_SUPER_MAGIC, "SMB mounts have no file handles" },
 	{ PROC_SUPER_MAGIC, "/proc has no file handles" },
