@@ -136,7 +136,29 @@ def test_boundary(t, top):
                             c.nfs(r.GETATTR, r.opaque(made))["status"], want)
 
 
+def test_new_names(t, d):
+    """A READDIR that goes on where another ended has the names that were made meanwhile."""
+    path = d.exports["e"] + "/growing"
+    os.mkdir(path)
+    for i in range(40):
+        with open(f"{path}/old{i}", "w"):
+            pass
+    with d.connect() as c:
+        fh = lookup(c, d.root(c, "e"), b"growing")
+        missed = []
+        for size in range(300, 1500, 10):  # some end where the server has read to
+            first = c.nfs(r.READDIR, r.readdir_args(fh, 0, bytes(8), size))
+            new = f"new{size}"
+            with open(f"{path}/{new}", "w"):
+                pass
+            rest = c.nfs(r.READDIR, r.readdir_args(fh, first["entries"][-1]["cookie"], first["verf"], 8192))
+            if new.encode() not in [e["name"] for e in rest["entries"]]:
+                missed.append(size)
+        t.equal("sizes at which a name made between two READDIRs is missed", missed, [])
+
+
 def test(t, d):
+    test_new_names(t, d)
     ids = test_identities(t, d)
     test_readdir(t, d, ids)
     test_between(t, d)

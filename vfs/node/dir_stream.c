@@ -59,9 +59,9 @@ int vfs_dir_stream_get(struct vfs_node *n, uint64_t cookie, struct vfs_dir_strea
 		if (rc != 0)
 			return rc;
 	}
-	/* The start is always sought: a stream there may hold what the directory was when it was
-	 * opened. */
-	if ((cookie == 0 || s->pos != cookie) && lseek(s->fd, (off_t)cookie, SEEK_SET) < 0) {
+	/* A stream may hold what the directory was when it was opened. btrfs ends it where the directory
+	 * ended then, until it is sought, if only to where it stands. */
+	if (lseek(s->fd, (off_t)cookie, SEEK_SET) < 0) {
 		rc = -errno;
 		stream_close(n, s);
 		return rc;
