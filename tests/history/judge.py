@@ -109,9 +109,12 @@ class Judge:
         context = [o for s in range(SLOTS) for o in by_object.get(reg(file, s), ())] if "." in obj else ops
         while failure := check(ops, [initial], model):
             near = [o for o in context if o["ret"] >= failure.start - 2 * REACH and o["inv"] <= failure.op["ret"] + REACH]
-            suspects = [failure.op] + [o for o in ops if o["ret"] >= failure.start - REACH and o["inv"] <= failure.op["ret"] and o is not failure.op]
-            rows = [(row, [o for o in suspects if self.is_permitted(row, o, near)]) for row in PERMITTED]
-            row, out = next((r for r in rows if r[1] and r[1][0] is failure.op), None) or next((r for r in rows if r[1]), (None, None))
+            for reach in (0, REACH):
+                suspects = [failure.op] + [o for o in ops if o["ret"] >= failure.start - reach and o["inv"] <= failure.op["ret"] and o is not failure.op]
+                rows = [(row, [o for o in suspects if self.is_permitted(row, o, near)]) for row in PERMITTED]
+                row, out = next((r for r in rows if r[1] and r[1][0] is failure.op), None) or next((r for r in rows if r[1]), (None, None))
+                if out:
+                    break
             if not out:
                 return self.wrong("no order explains the answers", obj=obj, failure=failure, ops=ops, model=model, inv=failure.op["inv"])
             if out[0] is failure.op:
