@@ -12,7 +12,7 @@
 
 #define TEXT                                                                                       \
 	"/dev -sync host1(rw) 10.0.0.0/8(ro) *.example.org(fsid=7)\n"                              \
-	"/etc @lab(mp=/mnt) 192.0.2.1(mp,rw)\n"                                                    \
+	"/etc @lab(mp=/mnt) 192.0.2.1(mp,rw,refer=/x@y)\n"                                         \
 	"/gone *(ro)\n"
 
 static struct exp_table *parse_with(const char *text, unsigned errors)
@@ -47,10 +47,12 @@ static char *show(const struct exp_table *t)
 		if (e->id < 1000)
 			fprintf(out, "#%u", e->id);
 		for (unsigned j = 0; j < e->n_clients; j++)
-			fprintf(out, " %s(%s%s%s)%s:%u", e->clients[j].spec,
+			fprintf(out, " %s(%s%s%s%s%s)%s:%u", e->clients[j].spec,
 				e->clients[j].opts.flags & EXP_RW ? "rw" : "ro",
 				e->clients[j].opts.mountpoint ? ",mp=" : "",
 				e->clients[j].opts.mountpoint ? e->clients[j].opts.mountpoint : "",
+				e->clients[j].opts.locations ? ",at=" : "",
+				e->clients[j].opts.locations ? e->clients[j].opts.locations : "",
 				e->clients[j].file ? e->clients[j].file : "", e->clients[j].line);
 		fprintf(out, "; ");
 	}
@@ -103,7 +105,7 @@ static void expect(bool add, struct exp_change what, const char *table, const ch
 }
 
 #define A "/dev#7 host1(rw)f:1 10.0.0.0/8(ro)f:1 *.example.org(ro)f:1"
-#define B "; /etc @lab(ro,mp=/mnt)f:2 192.0.2.1(rw,mp=/etc)f:2"
+#define B "; /etc @lab(ro,mp=/mnt)f:2 192.0.2.1(rw,mp=/etc,at=/x@y)f:2"
 #define GONE "; /gone *(ro)f:3; "
 
 Test(exports_change, add)
