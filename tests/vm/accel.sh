@@ -28,7 +28,10 @@ kvm_usable() {
 
 # accels [KERNEL]: what to try, one after the other.
 accels() {
-	case ${1:-} in uml | native) echo uml uml; return ;; esac
+	case ${1:-} in
+	uml | native) echo uml uml; return ;;
+	arm64 | s390x) echo foreign; return ;;
+	esac
 	case ${RINGNFS_VM_ACCEL:-auto} in
 	kvm) echo kvm kvm ;;
 	tcg) echo tcg tcg ;;
