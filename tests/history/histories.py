@@ -178,6 +178,8 @@ class Run:
                 elif (status := d.stop()[0]) != 0:
                     self.h.trouble("the server's exit status", status=status)
             except (Exception, SystemExit) as e:
+                if isinstance(e, SystemExit) and e.code == 1:  # this process was told to end
+                    raise
                 self.h.trouble("the history failed", text=repr(e), trace=traceback.format_exc()[-1500:])
             self.h.count("starts", d.run + 1)
             os.makedirs(KEPT, exist_ok=True)
