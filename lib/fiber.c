@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Fibers on Boost.Context, whose two functions are assembly with C linkage. */
+#include "lib/fiber.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include "lib/budget.h"
+#include "lib/util.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define HAS_TSAN 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define HAS_TSAN 1
+#endif
+
+#ifdef HAS_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef HAS_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+#if defined(HAS_ASAN) || defined(HAS_TSAN)
+#define STACK_SIZE (1u << 20) /* sanitizers put more on the stack */
+#else
+#define STACK_SIZE (256u << 10) /* address space: memory is what a call touches */
+#endif
+/* Bytes of a stack that are touched, as a rule: what it counts in the budget. */
+#define STACK_CHARGE (16u << 10)
+#define STACKS_KEPT 64u /* free ones; further ones are unmapped */
+
+/* Of Boost.Context, which has no header for C. */
+struct transfer {
+	void *context;
+	void *data;
+};
+struct transfer jump_fcontext(void *to, void *data);
+void *make_fcontext(void *top, size_t size, void (*fn)(struct transfer t));
+
+struct rn_stack {
+	struct rn_fiber fiber;
+	struct rn_stacks *stacks;
+	SLIST_ENTRY(rn_stack) link; /* while it is free */
+	char *memory;
+	bool charged;
+	void *context; /* where it goes on, while it is at rest */
+	void *thread;  /* where its thread goes on, while it runs */
+	void (*main)(struct rn_fiber *f, void *arg);
+	void *arg;
+	bool ended;
+	void (*after)(void *arg); /* of the wait that begins */
+	void *after_arg;
+#ifdef HAS_ASAN
+	void *fake, *thread_fake; /* saved by each side when it leaves */
+	const void *thread_bottom;
+	size_t thread_size;
+#endif
+#ifdef HAS_TSAN
+	void *tsan, *thread_tsan;
+#endif
+};
+
+struct rn_stacks {
+	pthread_mutex_t lock;
+	struct rn_budget *budget;
+	unsigned least;
+	SLIST_HEAD(, rn_stack) free;
+	unsigned nfree, n; /* free ones, and all */
+};
+
+static _Thread_local struct rn_fiber *current;
+
+/* A compiler that sees into it could keep the variable's address over a wait. */
+__attribute__((noinline)) struct rn_fiber *rn_fiber_current(void)
+{
+	__asm__ volatile("");
+	return current;
+}
+
+/* What sanitizers have to know around a switch. */
+static void leave_thread(struct rn_stack *k, size_t guard)
+{
+	(void)k;
+	(void)guard;
+#ifdef HAS_ASAN
+	__sanitizer_start_switch_fiber(&k->thread_fake, k->memory + guard, STACK_SIZE);
+#endif
+#ifdef HAS_TSAN
+	k->thread_tsan = __tsan_get_current_fiber();
+	__tsan_switch_to_fiber(k->tsan, 0);
+#endif
+}
+
+static void back_on_thread(struct rn_stack *k)
+{
+	(void)k;
+#ifdef HAS_ASAN
+	__sanitizer_finish_switch_fiber(k->thread_fake, NULL, NULL);
+#endif
+}
+
+static void leave_fiber(struct rn_stack *k)
+{
+	(void)k;
+#ifdef HAS_ASAN
+	__sanitizer_start_switch_fiber(&k->fake, k->thread_bottom, k->thread_size);
+#endif
+#ifdef HAS_TSAN
+	__tsan_switch_to_fiber(k->thread_tsan, 0);
+#endif
+}
+
+static void back_in_fiber(struct rn_stack *k)
+{
+	(void)k;
+#ifdef HAS_ASAN
+	__sanitizer_finish_switch_fiber(k->fake, &k->thread_bottom, &k->thread_size);
+#endif
+}
+
+static size_t guard_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Fiber: gives its thread back. */
+static void switch_back(struct rn_stack *k)
+{
+	leave_fiber(k);
+	const struct transfer t = jump_fcontext(k->thread, NULL);
+
+	back_in_fiber(k);
+	k->thread = t.context;
+}
+
+/* The bottom of the stack: what the fiber does, one main() after the other. */
+static void fiber_body(struct transfer t)
+{
+	struct rn_stack *k = t.data;
+
+	back_in_fiber(k);
+	k->thread = t.context;
+	for (;;) {
+		k->main(&k->fiber, k->arg);
+		k->ended = true;
+		switch_back(k);
+	}
+}
+
+/* Thread: runs the fiber until it waits or has ended. True: it has ended. */
+static bool switch_to(struct rn_stack *k)
+{
+	current = &k->fiber;
+	leave_thread(k, guard_size());
+	const struct transfer t = jump_fcontext(k->context, k);
+
+	back_on_thread(k);
+	current = NULL;
+	k->context = t.context;
+	if (k->ended)
+		return true;
+	k->after(k->after_arg); /* k may be another thread's from here on */
+	return false;
+}
+
+bool rn_fiber_begin(struct rn_fiber *f, void (*main)(struct rn_fiber *f, void *arg), void *arg)
+{
+	struct rn_stack *k = f->stack;
+
+	k->main = main;
+	k->arg = arg;
+	k->ended = false;
+	return switch_to(k);
+}
+
+void rn_fiber_resume(struct rn_fiber *f)
+{
+	if (switch_to(f->stack))
+		rn_fiber_put(f);
+}
+
+void rn_fiber_wait(struct rn_fiber *f, void (*after)(void *arg), void *arg)
+{
+	struct rn_stack *k = f->stack;
+
+	k->after = after;
+	k->after_arg = arg;
+	switch_back(k);
+}
+
+static void move_away(void *arg)
+{
+	struct rn_fiber *f = arg;
+
+	f->move(f);
+}
+
+void rn_fiber_move(struct rn_fiber *f)
+{
+	if (f->move && f->stack)
+		rn_fiber_wait(f, move_away, f);
+	else if (f->move)
+		f->move(f);
+}
+
+void rn_fiber_of_thread(struct rn_fiber *f, void *worker)
+{
+	*f = (struct rn_fiber){ .worker = worker };
+}
+
+struct rn_stacks *rn_stacks_new(struct rn_budget *budget, unsigned least)
+{
+	struct rn_stacks *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	pthread_mutex_init(&s->lock, NULL);
+	s->budget = budget;
+	s->least = least;
+	SLIST_INIT(&s->free);
+	return s;
+}
+
+static void stack_free(struct rn_stack *k)
+{
+#ifdef HAS_TSAN
+	__tsan_destroy_fiber(k->tsan);
+#endif
+	if (k->charged)
+		rn_budget_give(k->stacks->budget, STACK_CHARGE);
+	munmap(k->memory, guard_size() + STACK_SIZE);
+	free(k);
+}
+
+void rn_stacks_free(struct rn_stacks *s)
+{
+	struct rn_stack *k;
+
+	if (!s)
+		return;
+	while ((k = SLIST_FIRST(&s->free)) != NULL) {
+		SLIST_REMOVE_HEAD(&s->free, link);
+		stack_free(k);
+	}
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+unsigned rn_stacks_used(struct rn_stacks *s)
+{
+	pthread_mutex_lock(&s->lock);
+	const unsigned n = s->n - s->nfree;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+/* False: no memory. */
+static bool map(struct rn_stack *k)
+{
+	const size_t guard = guard_size();
+	char *m = mmap(NULL, guard + STACK_SIZE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+
+	if (m == MAP_FAILED)
+		return false;
+	if (mprotect(m, guard, PROT_NONE) != 0) {
+		munmap(m, guard + STACK_SIZE);
+		return false;
+	}
+	k->memory = m;
+	k->context = make_fcontext(m + guard + STACK_SIZE, STACK_SIZE, fiber_body);
+	return true;
+}
+
+static struct rn_stack *stack_new(struct rn_stacks *s, bool charged)
+{
+	struct rn_stack *k;
+
+	if (charged && !rn_budget_take(s->budget, STACK_CHARGE))
+		return NULL;
+	k = calloc(1, sizeof(*k));
+	if (!k || !map(k)) {
+		free(k);
+		if (charged)
+			rn_budget_give(s->budget, STACK_CHARGE);
+		return NULL;
+	}
+	k->stacks = s;
+	k->charged = charged;
+	k->fiber.stack = k;
+#ifdef HAS_TSAN
+	k->tsan = __tsan_create_fiber(0);
+#endif
+	return k;
+}
+
+/* A free one, or NULL and the number of all with the one to be made. */
+static struct rn_stack *take_free(struct rn_stacks *s, unsigned *n)
+{
+	struct rn_stack *k;
+
+	pthread_mutex_lock(&s->lock);
+	k = SLIST_FIRST(&s->free);
+	if (k) {
+		SLIST_REMOVE_HEAD(&s->free, link);
+		s->nfree--;
+	} else {
+		*n = ++s->n;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return k;
+}
+
+struct rn_fiber *rn_fiber_get(struct rn_stacks *s)
+{
+	unsigned n = 0;
+	struct rn_stack *k = take_free(s, &n);
+
+	if (k)
+		return &k->fiber;
+	k = stack_new(s, n > s->least);
+	if (k)
+		return &k->fiber;
+	pthread_mutex_lock(&s->lock);
+	s->n--;
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+void rn_fiber_put(struct rn_fiber *f)
+{
+	struct rn_stack *k = f ? f->stack : NULL;
+	struct rn_stacks *s;
+	bool keep;
+
+	if (!k)
+		return;
+	s = k->stacks;
+	f->move = NULL;
+	pthread_mutex_lock(&s->lock);
+	keep = s->nfree < STACKS_KEPT || !k->charged;
+	if (keep) {
+		SLIST_INSERT_HEAD(&s->free, k, link);
+		s->nfree++;
+	} else {
+		s->n--;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (!keep)
+		stack_free(k);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fibers: code that waits where it has to and goes on from there, without holding its thread meanwhile. A fiber
+ * has a stack of its own. When it waits, its thread gets back to what it did before and runs others; whoever
+ * wakes the fiber goes on with it, on the same thread or another.
+ *
+ * Two rules for code that runs in a fiber. No lock is held, and no identity borrowed, over a wait. After a wait,
+ * what was looked at may have changed, and the thread may be another one, with other thread-local variables, whose
+ * addresses a compiler keeps within one function: no function reads one on both sides of a wait.
+ *
+ * A fiber may also stand for a whole thread (rn_fiber_of_thread). It has no stack of its own, and waits by
+ * blocking the thread.
+ */
+#ifndef RN_LIB_FIBER_H
+#define RN_LIB_FIBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct rn_budget;
+struct rn_stack;
+struct rn_stacks;
+
+struct rn_fiber {
+	/* Of the thread that runs it just now; set by whoever runs it. */
+	void *worker;
+	/* Not NULL while that thread must not block: hands the fiber, which is at rest, to one that may. */
+	void (*move)(struct rn_fiber *f);
+	/* Any thread: has the fiber, which is at rest, go on. */
+	void (*wake)(struct rn_fiber *f);
+	void *owner;		/* for move() and wake() */
+	struct rn_stack *stack; /* NULL: that of a whole thread */
+};
+
+/* Stacks for fibers that come and go. Thread-safe. Each is taken out of the budget, but for the first `least`,
+ * which are always there. NULL: no memory. */
+struct rn_stacks *rn_stacks_new(struct rn_budget *budget, unsigned least);
+/* No fiber may be left. */
+void rn_stacks_free(struct rn_stacks *s);
+unsigned rn_stacks_used(struct rn_stacks *s); /* fibers that were got and not put */
+
+/* A fiber that can begin. NULL: no memory, or no more out of the budget. */
+struct rn_fiber *rn_fiber_get(struct rn_stacks *s);
+/* Gives back a fiber that has not begun, or has ended. NULL is allowed. */
+void rn_fiber_put(struct rn_fiber *f);
+
+/* Calls main(f, arg) in the fiber. True: it has ended, and can begin again. False: it waits, and whoever wakes it
+ * calls rn_fiber_resume. It must not be touched: it may have ended by now. */
+bool rn_fiber_begin(struct rn_fiber *f, void (*main)(struct rn_fiber *f, void *arg), void *arg);
+/* Goes on with a fiber that waits. It puts itself at its end. */
+void rn_fiber_resume(struct rn_fiber *f);
+
+/* The fiber that runs on this thread, or NULL. */
+struct rn_fiber *rn_fiber_current(void);
+
+/* In the fiber: waits until it is resumed. after(arg) is called when the fiber is at rest, on the thread that it
+ * had: what lets others find and resume it belongs there. Not for one that stands for a thread. */
+void rn_fiber_wait(struct rn_fiber *f, void (*after)(void *arg), void *arg);
+/* In the fiber: makes sure that it runs on a thread that may block. */
+void rn_fiber_move(struct rn_fiber *f);
+
+/* Makes f stand for the calling thread. */
+void rn_fiber_of_thread(struct rn_fiber *f, void *worker);
+
+#endif
