@@ -8,6 +8,7 @@
 
 #include "daemon/worker_pool.h"
 #include "lib/clock.h"
+#include "lib/fiber.h"
 #include "lib/util.h"
 #include "transport/event_loop.h"
 #include "vfs/worker.h"
@@ -24,9 +25,10 @@ struct prompt_worker {
 	struct reactor *reactor;
 	struct prompt_worker *next;
 	_Atomic bool ended;
-	_Atomic uint64_t beat;	/* odd while it runs a call */
-	_Atomic unsigned lane;	/* of that call */
-	uint64_t careful_until; /* rn_now_ns: note_slow */
+	_Atomic uint64_t beat;	 /* odd while it runs a call */
+	_Atomic unsigned lane;	 /* of that call */
+	struct rpc_request *now; /* that call */
+	uint64_t careful_until;	 /* rn_now_ns: note_slow */
 
 	/* Used by the watch only. */
 	uint64_t seen; /* beat at the last look */
@@ -70,6 +72,7 @@ static struct prompt_worker *add(struct reactor *r)
 	if (!w)
 		return NULL;
 	w->reactor = r;
+	w->rpc.stacks = r->ws->stacks;
 	w->rpc.move = move_to_pool;
 	w->next = atomic_load(&r->threads);
 	while (!atomic_compare_exchange_weak(&r->threads, &w->next, w))
@@ -154,8 +157,8 @@ static void run_call(struct prompt_worker *w, struct rpc_request *req)
 	atomic_fetch_add(&w->beat, 1);
 	atomic_store_explicit(&w->rpc.ended_ns, 0, memory_order_relaxed);
 	req->run_ns = start;
-	req->work(req); /* may have ended */
-	vfs_worker_settle(w->rpc.vfs);
+	w->now = req;
+	rpc_run(req); /* may have ended */
 	atomic_fetch_add(&w->beat, 1);
 	if (end_of_call(w) - start >= SLOW_NS)
 		note_slow(w, lane, careful && count_sleeps() != sleeps);
@@ -168,7 +171,7 @@ static void run(void *ctx, void *state, void *piece)
 	struct rpc_request *req = piece;
 
 	/* The thread before may have left calls to one that could not get its own state. */
-	if (!w || !w->rpc.vfs) {
+	if (!w || !w->rpc.vfs || !rpc_is_ready(&w->rpc)) {
 		worker_hand_over(r->ws, req);
 		return;
 	}
@@ -199,12 +202,12 @@ bool reactor_take(struct rpc_request *req)
 	return true;
 }
 
-bool reactor_may_enter(unsigned lane)
+void reactor_enter(unsigned lane)
 {
-	if (!self || (lane > 0 && lane == atomic_load_explicit(&self->lane, memory_order_relaxed)))
-		return true;
-	vfs_worker_decline(self->rpc.vfs);
-	return false;
+	const struct prompt_worker *w = self;
+
+	if (w && (lane == 0 || lane != atomic_load_explicit(&w->lane, memory_order_relaxed)))
+		rpc_move(w->now);
 }
 
 /* True if the thread is in the same call as at the last look, for so long that it is stuck. */
@@ -278,6 +281,7 @@ void reactor_free(struct reactor *r)
 
 	while ((w = atomic_load(&r->threads)) != NULL) {
 		atomic_store(&r->threads, w->next);
+		rn_fiber_put(w->rpc.spare);
 		free(w);
 	}
 	free(r);

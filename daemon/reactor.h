@@ -28,9 +28,9 @@ void reactor_free(struct reactor *r);
 
 /* On an event thread: keeps the call, to run it there. False: it is for the pool. */
 bool reactor_take(struct rpc_request *req);
-/* False: this thread is an event thread whose call must not use a file system of that lane; it is
- * declined. */
-bool reactor_may_enter(unsigned lane);
+/* In a call that is about to use a file system of that lane: moves it, if this is an event thread that began it for another
+ * one. */
+void reactor_enter(unsigned lane);
 
 /* For the watch, every look_ms. Adds lanes with stuck calls to *lanes. True: it was busy. */
 bool reactor_look(struct reactor *r, unsigned look_ms, struct stuck_lanes *lanes);

@@ -228,6 +228,7 @@ static int start_workers(struct server *s)
 		.ring_entries = (unsigned)s->settings->vfs.ring_entries,
 		.vfs = s->vfs,
 		.server = &s->rpc,
+		.budget = &s->budget,
 		.log = s->log,
 	};
 

@@ -34,7 +34,8 @@
 /* most operations in a worker's ring while other calls wait for their turn */
 #define IN_FLIGHT_MAX 32u
 #define PICK_TRIES 3u
-#define TAKE_MAX 8u /* calls that a worker begins before it polls its ring again */
+#define NO_STACK_MS 10 /* until a worker without a stack for a call looks for one again */
+#define TAKE_MAX 8u    /* calls that a worker begins before it polls its ring again */
 
 static _Thread_local struct worker *self; /* NULL on other threads */
 
@@ -56,10 +57,17 @@ static void run(struct worker *w, struct rpc_request *req)
 	req->given = false;
 	atomic_store_explicit(&w->touching, 0, memory_order_relaxed);
 	atomic_fetch_add(&w->beat, 1);
-	req->work(req); /* may have ended */
+	rpc_run(req); /* may have ended */
 	atomic_fetch_add(&w->beat, 1);
 	if (given)
 		atomic_fetch_sub(&w->waiting, 1); /* in order with call_queue_waiting() */
+}
+
+/* A function of its own, as the call may have moved to this thread just now. */
+static __attribute__((noinline)) void touch(unsigned lane)
+{
+	if (self)
+		atomic_store_explicit(&self->touching, lane, memory_order_relaxed);
 }
 
 int worker_enters(struct lanes *lanes, uint32_t export_id)
@@ -68,10 +76,8 @@ int worker_enters(struct lanes *lanes, uint32_t export_id)
 
 	if (lanes_blocked(lanes, lane))
 		return -ETIMEDOUT;
-	if (!reactor_may_enter(lane))
-		return -EAGAIN;
-	if (self)
-		atomic_store_explicit(&self->touching, lane, memory_order_relaxed);
+	reactor_enter(lane);
+	touch(lane);
 	return 0;
 }
 
@@ -113,6 +119,16 @@ void workers_ended(void *ctx, struct rpc_request *req)
 		let_go(rn_container_of(req->worker, struct worker, rpc));
 }
 
+/* Puts a call that there is no stack for back into the queue. */
+static void put_back(struct worker *w, struct rpc_request *req)
+{
+	if (req->given)
+		atomic_fetch_sub(&w->waiting, 1);
+	req->given = false;
+	let_go(w);
+	call_queue_push(&w->pool->calls, req);
+}
+
 static void drain(struct worker *w)
 {
 	struct rn_inbox_node *node = rn_inbox_take(&w->rpc.inbox);
@@ -121,7 +137,10 @@ static void drain(struct worker *w)
 		struct rn_inbox_node *next = node->next;
 		struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
 
-		run(w, req);
+		if (req->waits || rpc_is_ready(&w->rpc))
+			run(w, req);
+		else
+			put_back(w, req);
 		node = next;
 	}
 }
@@ -167,7 +186,8 @@ static bool take_turns(struct worker *w)
 	unsigned lane;
 
 	for (unsigned n = 0;; n++) {
-		const bool ring_full = vfs_worker_in_flight(w->rpc.vfs) >= IN_FLIGHT_MAX;
+		const bool ring_full =
+			vfs_worker_in_flight(w->rpc.vfs) >= IN_FLIGHT_MAX || !rpc_is_ready(&w->rpc);
 
 		atomic_store(&w->ring_full, ring_full);
 		if (ring_full || !next_lane(w, &lane))
@@ -221,7 +241,8 @@ static void *worker_main(void *arg)
 	while (!rc && (!atomic_load(&w->stop) || vfs_worker_in_flight(w->rpc.vfs))) {
 		const bool more = take_turns(w);
 
-		rc = more ? vfs_worker_poll(w->rpc.vfs) : vfs_worker_wait(w->rpc.vfs, -1);
+		rc = more ? vfs_worker_poll(w->rpc.vfs)
+			  : vfs_worker_wait(w->rpc.vfs, w->rpc.spare ? -1 : NO_STACK_MS);
 		if (rc == -ETIME || rc == -EINTR || rc == -EAGAIN)
 			rc = 0;
 		if (rc)
@@ -242,6 +263,7 @@ int worker_start(struct workers *ws)
 		return -EAGAIN;
 	w->pool = ws;
 	w->rpc.index = i;
+	w->rpc.stacks = ws->stacks;
 	int rc = rn_inbox_init(&w->rpc.inbox);
 	if (rc)
 		return rc;

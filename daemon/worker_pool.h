@@ -61,9 +61,11 @@ struct worker_watch {
 };
 
 struct reactor;
+struct rn_stacks;
 
 struct workers {
 	struct workers_config cfg;
+	struct rn_stacks *stacks;
 	struct reactor *reactor[RPC_LOOPS_MAX];
 	_Atomic unsigned nreactors; /* at most RPC_LOOPS_MAX */
 	pthread_mutex_t lock;	    /* guards started */

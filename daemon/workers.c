@@ -10,8 +10,12 @@
 #include "daemon/reactor.h"
 #include "daemon/worker_pool.h"
 #include "daemon/worker_watch.h"
+#include "lib/fiber.h"
 #include "lib/util.h"
 #include "vfs/worker.h"
+
+#define STACKS_LEAST                                                                               \
+	128u /* stacks for calls that there are without memory: more than threads that run calls */
 
 static int wait_started(struct workers *ws)
 {
@@ -37,6 +41,11 @@ int workers_start(const struct workers_config *cfg, struct workers **out)
 		return rc;
 	ws->cfg = *cfg;
 	ws->most = most;
+	ws->stacks = rn_stacks_new(cfg->budget, STACKS_LEAST);
+	if (!ws->stacks) {
+		free(ws);
+		return -ENOMEM;
+	}
 	pthread_mutex_init(&ws->lock, NULL);
 	pthread_cond_init(&ws->changed, NULL);
 	call_queue_init(&ws->calls);
@@ -62,10 +71,12 @@ void workers_stop(struct workers *ws)
 		atomic_store(&w->stop, true);
 		eventfd_write(w->rpc.inbox.fd, 1);
 		pthread_join(w->thread, NULL);
+		rn_fiber_put(w->rpc.spare);
 		rn_inbox_fini(&w->rpc.inbox);
 	}
 	for (unsigned i = 0; i < ws->nreactors; i++)
 		reactor_free(ws->reactor[i]);
+	rn_stacks_free(ws->stacks);
 	call_queue_fini(&ws->calls);
 	pthread_cond_destroy(&ws->changed);
 	pthread_mutex_destroy(&ws->lock);
@@ -107,17 +118,12 @@ static unsigned lane_of(const struct workers *ws, const struct rpc_request *req)
 	return first_handle_export(req, &id) ? lane_of_export(ws, id) : 0;
 }
 
-static void begin(struct rpc_request *req)
-{
-	rpc_dispatch(req->server, req);
-}
-
 static void submit(void *ctx, struct rpc_request *req)
 {
 	struct workers *ws = ctx;
 
 	req->server = ws->cfg.server;
-	req->work = begin;
+	req->work = rpc_dispatch;
 	req->given = false;
 	req->lane = lane_of(ws, req);
 	if (!reactor_take(req))

@@ -13,6 +13,7 @@
 
 struct ev_loop;
 struct lanes;
+struct rn_budget;
 struct vfs;
 struct workers;
 
@@ -24,6 +25,7 @@ struct workers_config {
 	unsigned ring_entries;
 	struct vfs *vfs;
 	struct rpc_server *server;
+	struct rn_budget *budget; /* for the stacks of calls */
 	const struct rn_logger *log;
 };
 

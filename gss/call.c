@@ -25,7 +25,7 @@ void gss_release_call(struct rpc_request *req)
 }
 
 /* RPC_SECURE_CALL if it is. An event thread does not wait for other threads' calls of the library. */
-static enum rpc_secure_verdict check_verifier(struct gss_context *x, const struct rpc_request *req)
+static enum rpc_secure_verdict check_verifier(struct gss_context *x, struct rpc_request *req)
 {
 	const struct rpc_call *call = &req->call;
 	uint8_t header[SIGNED_MOST];
@@ -38,9 +38,11 @@ static enum rpc_secure_verdict check_verifier(struct gss_context *x, const struc
 		return RPC_SECURE_REFUSE;
 	xdr_in_init(&in, req->seg, req->nseg, NULL);
 	xdr_get_fixed(&in, header, (uint32_t)call->signed_len);
-	mech = rpc_is_prompt(req) ? gss_copies_try(&x->copies) : gss_copies_take(&x->copies);
-	if (!mech)
-		return RPC_SECURE_MOVE;
+	mech = rpc_is_prompt(req) ? gss_copies_try(&x->copies) : NULL;
+	if (!mech) {
+		rpc_move(req);
+		mech = gss_copies_take(&x->copies);
+	}
 	right = !in.err && gss_mech_verify(mech, &piece, 1, call->verf, call->verf_len);
 	gss_copies_give(&x->copies, mech);
 	return right ? RPC_SECURE_CALL : RPC_SECURE_REFUSE;
@@ -391,8 +393,8 @@ enum rpc_secure_verdict gss_accept_call(void *ctx, struct rpc_request *req,
 							      : RPC_SECURE_REFUSE;
 	if (req->call.verf_flavor != RPC_RPCSEC_GSS)
 		return RPC_SECURE_REFUSE;
-	if (rpc_is_prompt(req) && cred.service != GSS_NONE && req->in.left > RPC_SECURE_PROMPT_MOST)
-		return RPC_SECURE_MOVE;
+	if (cred.service != GSS_NONE && req->in.left > RPC_SECURE_PROMPT_MOST)
+		rpc_move(req);
 	x = gss_contexts_find(g->contexts, cred.handle, cred.handle_len);
 	if (!x || !x->established) {
 		gss_context_put(x);

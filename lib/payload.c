@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "lib/fiber.h"
 #include "lib/util.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -481,6 +482,48 @@ static bool serve_one(struct rn_payload_pool *pool)
 	unpoison(p->data, p->size);
 	w->ready(w, p);
 	return true;
+}
+
+/* A fiber that waits for memory. */
+struct awaiting {
+	struct rn_payload_waiter waiter;
+	struct rn_payload_pool *pool;
+	size_t size;
+	struct rn_fiber *fiber;
+	struct rn_payload *got;
+};
+
+static void go_on(struct rn_payload_waiter *w, struct rn_payload *p)
+{
+	struct awaiting *a = rn_container_of(w, struct awaiting, waiter);
+
+	a->got = p;
+	a->fiber->wake(a->fiber);
+}
+
+/* At rest: it can be woken at once. */
+static void queue_up(void *arg)
+{
+	struct awaiting *a = arg;
+	struct rn_payload *p = rn_payload_get_or_wait(a->pool, a->size, &a->waiter);
+
+	if (p)
+		go_on(&a->waiter, p);
+}
+
+struct rn_payload *rn_payload_await(struct rn_payload_pool *pool, size_t size,
+				    struct rn_payload_account *account)
+{
+	struct awaiting a = { .waiter = { .account = account, .ready = go_on },
+			      .pool = pool,
+			      .size = size,
+			      .fiber = rn_fiber_current() };
+	struct rn_payload *p = rn_payload_get_for(pool, size, account);
+
+	if (p || !a.fiber)
+		return p;
+	rn_fiber_wait(a.fiber, queue_up, &a);
+	return a.got;
 }
 
 int rn_payload_wait_cancel(struct rn_payload_pool *pool, struct rn_payload_waiter *w)

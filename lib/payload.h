@@ -91,6 +91,11 @@ struct rn_payload *rn_payload_get(struct rn_payload_pool *pool, size_t size);
 struct rn_payload *rn_payload_get_or_wait(struct rn_payload_pool *pool, size_t size,
 					  struct rn_payload_waiter *w);
 
+/* In a fiber: as rn_payload_get_for, but waits while there is no memory. size must be within RN_PAYLOAD_MAX. NULL: in no fiber, and
+ * there is no memory now. */
+struct rn_payload *rn_payload_await(struct rn_payload_pool *pool, size_t size,
+				    struct rn_payload_account *account);
+
 /* Takes w out of the queue. 0, or -ENOENT: it is not queued (ready() was or is being called). */
 int rn_payload_wait_cancel(struct rn_payload_pool *pool, struct rn_payload_waiter *w);
 

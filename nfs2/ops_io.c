@@ -11,10 +11,9 @@
 /* Result bytes of READ besides the data: status, attributes, length of the data. */
 #define READ_RESULT_SIZE (4u + NFS2_FATTR_SIZE + 4u)
 
-static int encode_read(struct nfs3_op *op)
+static int encode_read(struct nfs3_op *op, uint32_t n)
 {
 	struct vfs_io *io = &op->io;
-	const uint32_t n = (uint32_t)io->result;
 	struct vfs_attr attr;
 	int rc = 0;
 
@@ -26,21 +25,9 @@ static int encode_read(struct nfs3_op *op)
 		return rc;
 	nfs3_count_read(op, n);
 	nfs2_put_fattr(&op->req->out, io->has_attr ? &io->attr : &attr);
-	xdr_put_bulk(&op->req->out, n ? io->payload : NULL, n ? io->data_off : 0, n);
-	if (n)
-		io->payload = NULL; /* the reply's now */
+	xdr_put_bulk(&op->req->out, io->payload, io->payload ? io->data_off : 0, n);
+	io->payload = NULL; /* the reply's now */
 	return 0;
-}
-
-static void read_done(struct vfs_io *io)
-{
-	struct nfs3_op *op = io->arg;
-	int rc = io->result < 0 ? (int)io->result : encode_read(op);
-
-	if (io->result < 0)
-		nfs2_put_status(op, rc);
-	rn_payload_put(io->payload);
-	nfs3_op_finish(op, rc);
 }
 
 struct read_args {
@@ -59,17 +46,24 @@ static bool decode_read(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
+static int read_file(struct nfs3_op *op, const struct read_args *a)
 {
 	struct vfs_io *io = &op->io;
+	int64_t n;
+	int rc;
 
 	io->ctx = &op->ctx;
 	io->node = op->node[0];
 	io->offset = a->offset;
 	io->count = (uint32_t)rn_min(a->count, NFS2_MAX_IO);
-	io->done = read_done;
-	io->arg = op;
-	return nfs3_op_read(op);
+	n = nfs3_op_read(op);
+	if (n < 0) {
+		nfs2_put_status(op, (int)n);
+		return (int)n;
+	}
+	rc = encode_read(op, (uint32_t)n);
+	rn_payload_put(io->payload);
+	return rc;
 }
 
 static enum rpc_run proc_read(struct rpc_request *req, void *args)
@@ -84,7 +78,7 @@ static enum rpc_run proc_read(struct rpc_request *req, void *args)
 	if (rc == 0)
 		rc = nfs2_check_shares(op, VFS_SHARE_READ);
 	if (rc == 0)
-		return start_read(op, a);
+		return nfs3_op_end(op, read_file(op, a));
 	nfs2_put_status(op, rc);
 	return nfs3_op_end(op, rc);
 }
@@ -107,21 +101,6 @@ static bool decode_write(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-/* A WRITE that was cut short (no space, say) is a failure, for which NFSv2 has no other word: its client takes
- * all of the data for written. */
-static void write_done(struct vfs_io *io)
-{
-	struct nfs3_op *op = io->arg;
-	int rc = io->result < 0 ? (int)io->result : 0;
-
-	if (rc == 0)
-		nfs3_count_written(op, (uint64_t)io->result);
-	if (rc == 0 && io->result < (int64_t)io->count)
-		rc = -ENOSPC;
-	rc = nfs2_put_attrstat(op, rc);
-	nfs3_op_finish(op, rc);
-}
-
 static int prepare_write(struct nfs3_op *op, const struct write_args *a)
 {
 	struct vfs_io *io = &op->io;
@@ -138,9 +117,19 @@ static int prepare_write(struct nfs3_op *op, const struct write_args *a)
 	io->offset = a->offset;
 	io->stable = VFS_FILE_SYNC;
 	nfs_bulk_to_write(io, &a->data, a->data.len);
-	io->done = write_done;
-	io->arg = op;
 	return 0;
+}
+
+/* A WRITE that was cut short (no space, say) is a failure, for which NFSv2 has no other word: its client takes
+ * all of the data for written. */
+static int write_all(struct nfs3_op *op)
+{
+	const int64_t n = vfs_write(&op->io);
+
+	if (n < 0)
+		return (int)n;
+	nfs3_count_written(op, (uint64_t)n);
+	return n < (int64_t)op->io.count ? -ENOSPC : 0;
 }
 
 static enum rpc_run proc_write(struct rpc_request *req, void *args)
@@ -155,8 +144,7 @@ static enum rpc_run proc_write(struct rpc_request *req, void *args)
 		nfs2_put_status(op, rc);
 		return nfs3_op_end(op, rc);
 	}
-	vfs_write(&op->io);
-	return RPC_RUN_PENDING;
+	return nfs3_op_end(op, nfs2_put_attrstat(op, write_all(op)));
 }
 
 const struct rpc_proc nfs2_proc_read = {

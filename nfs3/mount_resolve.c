@@ -339,7 +339,7 @@ int mnt_resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs
 	if (rc < 0)
 		return rc;
 	ctx->vfs = s->cfg.vfs;
-	ctx->w = req->worker->vfs;
+	ctx->fiber = req->fiber;
 	memcpy(w.path, path->bytes, path->len + 1);
 	do {
 		leave(&w);

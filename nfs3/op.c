@@ -8,7 +8,6 @@
 #include "nfs/attempt.h"
 #include "nfs/caller.h"
 #include "nfs3/procs.h"
-#include "vfs/worker.h"
 
 /* Most holders of conflicting shares that are asked to give way, one after the other. */
 
@@ -29,7 +28,7 @@ struct nfs3_op *nfs3_op_begin(struct rpc_request *req)
 	op->req = req;
 	op->server = req->program_ctx;
 	op->ctx.vfs = op->server->cfg.vfs;
-	op->ctx.w = req->worker->vfs;
+	op->ctx.fiber = req->fiber;
 	op->ctx.caller = req->conn->id;
 	return op;
 }
@@ -408,8 +407,6 @@ enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)
 	if (op->ctx.exp)
 		vfs_export_put(op->ctx.exp);
 	op->ctx.exp = NULL;
-	if (rpc_is_prompt(op->req) && vfs_worker_has_declined(op->ctx.w))
-		return RPC_RUN_MOVE;
 	if (rc == -NFS3_EWEAKAUTH)
 		return RPC_RUN_AUTH_TOOWEAK;
 	if (rc == -NFS3_ETOOLONG)
@@ -423,32 +420,30 @@ enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)
 	return RPC_RUN_DONE;
 }
 
-void nfs3_op_finish(struct nfs3_op *op, int rc)
+int64_t nfs3_op_read(struct nfs3_op *op)
 {
 	struct rpc_request *req = op->req;
+	struct vfs_io *io = &op->io;
+	size_t size = vfs_read_buffer_size(op->ctx.exp, io->offset, io->count);
+	int64_t n;
 
-	rpc_complete(req, nfs3_op_end(op, rc));
-}
-
-static void settled(struct vfs_sync *s)
-{
-	struct nfs3_op *op = s->arg;
-	int rc = s->result < 0 ? s->result : 0;
-
-	op->encode(op, rc);
-	nfs3_op_finish(op, rc);
+	/* A peer may have sent much more than the arguments of READ. */
+	rpc_request_forget_call(req);
+	io->payload =
+		rn_payload_await(req->server->pool, rn_max(size, 1), rpc_request_account(req));
+	n = io->payload ? vfs_read(io) : -ENOMEM;
+	if (n <= 0) {
+		rn_payload_put(io->payload);
+		io->payload = NULL;
+	}
+	return n;
 }
 
 enum rpc_run nfs3_op_settle(struct nfs3_op *op, int rc, void (*encode)(struct nfs3_op *op, int rc))
 {
-	if (rc < 0 || (op->ctx.access.flags & VFS_ASYNC)) {
-		encode(op, rc);
-		return nfs3_op_end(op, rc);
-	}
-	op->encode = encode;
 	op->sync.ctx = &op->ctx;
-	op->sync.done = settled;
-	op->sync.arg = op;
-	vfs_sync(&op->sync);
-	return RPC_RUN_PENDING;
+	if (rc >= 0 && !(op->ctx.access.flags & VFS_ASYNC))
+		rc = vfs_sync(&op->sync);
+	encode(op, rc);
+	return nfs3_op_end(op, rc);
 }

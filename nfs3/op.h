@@ -4,8 +4,7 @@
  * holds, and one place that gives all of it back.
  *
  * A handler calls nfs3_op_begin, opens its handles, works, and ends by `return nfs3_op_end(op, rc)`
- * after it has encoded its result. One that waits for the ring returns RPC_RUN_PENDING and
- * ends from the callback by nfs3_op_finish. The op lies in the request's arena.
+ * after it has encoded its result. The op lies in the request's arena.
  */
 #ifndef RN_NFS3_OP_H
 #define RN_NFS3_OP_H
@@ -35,7 +34,6 @@ struct nfs3_op {
 	struct vfs_dir_change *change[NFS3_OP_DIRS];
 	struct vfs_attr attr; /* attributes of the object that was made or found */
 
-	void (*encode)(struct nfs3_op *op, int rc); /* result of a modifying procedure */
 	union {
 		struct vfs_sync sync;
 		struct vfs_io io;
@@ -115,12 +113,9 @@ static inline void nfs3_count_written(const struct nfs3_op *op, uint64_t bytes)
 /* Gives everything back. Returns the handler's result: RPC_RUN_DONE, or the refusal for rc. */
 enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc);
 
-/* nfs3_op_end for an asynchronous step's callback: completes the request. op is freed. */
-void nfs3_op_finish(struct nfs3_op *op, int rc);
-
-/* Starts op->io, whose members but the payload are set, with a payload buffer for the data. Waits while there is no
- * memory for one. op->io.done puts the buffer. */
-enum rpc_run nfs3_op_read(struct nfs3_op *op);
+/* READ of what op->io says, into a payload buffer: waits while there is no memory for one. Bytes, or -errno. io->payload is the caller's to put;
+ * NULL: no bytes were read. */
+int64_t nfs3_op_read(struct nfs3_op *op);
 
 /* Ends a modifying procedure: makes the changed nodes durable if the change succeeded (rc 0) and
  * the export is not async, then lets encode put the result. op->sync.node names the nodes. */

@@ -23,12 +23,11 @@ static void encode_failure(struct nfs3_op *op, int rc)
 	nfs3_put_attr_of(op, op->node[0]);
 }
 
-/* Puts all of the result but the data. 0, or -NFS3_ETOOLONG: they do not fit. */
-static int encode_head(struct nfs3_op *op)
+/* Puts all of the result but the data, which are n bytes. 0, or -NFS3_ETOOLONG: they do not fit. */
+static int encode_head(struct nfs3_op *op, uint32_t n)
 {
 	struct vfs_io *io = &op->io;
 	struct xdr_out *x = &op->req->out;
-	uint32_t n = (uint32_t)io->result;
 
 	if (!rpc_reply_fits(op->req, READ_RESULT_SIZE, n))
 		return -NFS3_ETOOLONG;
@@ -45,7 +44,7 @@ static int encode_head(struct nfs3_op *op)
 
 static int encode_pages(struct nfs3_op *op, struct rn_pipe *pipe)
 {
-	int rc = encode_head(op);
+	int rc = encode_head(op, pipe->bytes);
 
 	if (rc < 0)
 		rn_pipe_put(pipe);
@@ -54,39 +53,23 @@ static int encode_pages(struct nfs3_op *op, struct rn_pipe *pipe)
 	return rc;
 }
 
-static int encode_data(struct nfs3_op *op)
+static int read_and_encode(struct nfs3_op *op)
 {
 	struct vfs_io *io = &op->io;
-	struct xdr_out *x = &op->req->out;
-	uint32_t n = (uint32_t)io->result;
-	int rc = encode_head(op);
-
-	if (rc < 0) {
-		rn_payload_put(io->payload);
-		return rc;
-	}
-	if (n == 0) {
-		rn_payload_put(io->payload);
-		xdr_put_bulk(x, NULL, 0, 0);
-	} else {
-		xdr_put_bulk(x, io->payload, io->data_off, n);
-	}
-	return 0;
-}
-
-static void read_done(struct vfs_io *io)
-{
-	struct nfs3_op *op = io->arg;
+	const int64_t n = nfs3_op_read(op);
 	int rc;
 
-	if (io->result < 0) {
-		rc = (int)io->result;
-		rn_payload_put(io->payload);
-		encode_failure(op, rc);
-	} else {
-		rc = encode_data(op);
+	if (n < 0) {
+		encode_failure(op, (int)n);
+		return (int)n;
 	}
-	nfs3_op_finish(op, rc);
+	rc = encode_head(op, (uint32_t)n);
+	if (rc < 0)
+		rn_payload_put(io->payload);
+	else
+		xdr_put_bulk(&op->req->out, io->payload, io->payload ? io->data_off : 0,
+			     (uint32_t)n);
+	return rc;
 }
 
 struct read_args {
@@ -105,7 +88,7 @@ static bool decode_read(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
+static int read_file(struct nfs3_op *op, const struct read_args *a)
 {
 	struct vfs_io *io = &op->io;
 	struct rn_pipe *pipe;
@@ -119,10 +102,8 @@ static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
 		io->offset = INT64_MAX;
 	if (io->count > INT64_MAX - io->offset)
 		io->count = (uint32_t)(INT64_MAX - io->offset);
-	io->done = read_done;
-	io->arg = op;
 	pipe = nfs_read_pages(op->req, io);
-	return pipe ? nfs3_op_end(op, encode_pages(op, pipe)) : nfs3_op_read(op);
+	return pipe ? encode_pages(op, pipe) : read_and_encode(op);
 }
 
 static enum rpc_run proc_read(struct rpc_request *req, void *args)
@@ -137,7 +118,7 @@ static enum rpc_run proc_read(struct rpc_request *req, void *args)
 	if (rc == 0)
 		rc = nfs3_op_check_shares(op, VFS_SHARE_READ);
 	if (rc == 0)
-		return start_read(op, a);
+		return nfs3_op_end(op, read_file(op, a));
 	encode_failure(op, rc);
 	return nfs3_op_end(op, rc);
 }

@@ -15,27 +15,19 @@
 #include "nfs3/procs.h"
 #include "rpc/peek.h"
 
-static void encode_write(struct nfs3_op *op, int rc)
+/* n: bytes written, or -errno. */
+static void encode_write(struct nfs3_op *op, int64_t n)
 {
 	struct xdr_out *x = &op->req->out;
-	bool ok = nfs3_put_status(op, rc);
+	bool ok = nfs3_put_status(op, n < 0 ? (int)n : 0);
 
 	nfs3_put_wcc_of(op, 0);
 	if (!ok)
 		return;
-	nfs3_count_written(op, (uint64_t)op->io.result);
-	xdr_put_u32(x, (uint32_t)op->io.result);
+	nfs3_count_written(op, (uint64_t)n);
+	xdr_put_u32(x, (uint32_t)n);
 	xdr_put_u32(x, op->io.stable);
 	xdr_put_u64(x, op->verifier);
-}
-
-static void write_done(struct vfs_io *io)
-{
-	struct nfs3_op *op = io->arg;
-	int rc = io->result < 0 ? (int)io->result : 0;
-
-	encode_write(op, rc);
-	nfs3_op_finish(op, rc);
 }
 
 struct write_args {
@@ -94,8 +86,6 @@ static int prepare_write(struct nfs3_op *op, const struct write_args *a)
 	io->offset = a->offset;
 	io->stable = (enum vfs_stable)a->stable;
 	nfs_bulk_to_write(io, &a->data, count);
-	io->done = write_done;
-	io->arg = op;
 	op->verifier = vfs_write_verifier(op->ctx.exp);
 	return 0;
 }
@@ -103,17 +93,15 @@ static int prepare_write(struct nfs3_op *op, const struct write_args *a)
 static enum rpc_run proc_write(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
-	int rc;
+	int64_t n;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = prepare_write(op, args);
-	if (rc < 0) {
-		encode_write(op, rc);
-		return nfs3_op_end(op, rc);
-	}
-	vfs_write(&op->io);
-	return RPC_RUN_PENDING;
+	n = prepare_write(op, args);
+	if (n == 0)
+		n = vfs_write(&op->io);
+	encode_write(op, n);
+	return nfs3_op_end(op, n < 0 ? (int)n : 0);
 }
 
 static void encode_commit(struct nfs3_op *op, int rc)
@@ -123,15 +111,6 @@ static void encode_commit(struct nfs3_op *op, int rc)
 	nfs3_put_wcc_of(op, 0);
 	if (ok)
 		xdr_put_u64(&op->req->out, vfs_write_verifier(op->ctx.exp));
-}
-
-static void commit_done(struct vfs_io *io)
-{
-	struct nfs3_op *op = io->arg;
-	int rc = io->result < 0 ? (int)io->result : 0;
-
-	encode_commit(op, rc);
-	nfs3_op_finish(op, rc);
 }
 
 struct commit_args {
@@ -172,10 +151,9 @@ static enum rpc_run proc_commit(struct rpc_request *req, void *args)
 		io->offset = a->offset;
 		io->count = a->count;
 	}
-	io->done = commit_done;
-	io->arg = op;
-	vfs_commit(io);
-	return RPC_RUN_PENDING;
+	rc = vfs_commit(io);
+	encode_commit(op, rc);
+	return nfs3_op_end(op, rc);
 }
 
 const struct nfs3_proc nfs3_proc_write = {

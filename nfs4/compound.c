@@ -10,7 +10,6 @@
 #include "lib/clock.h"
 #include "nfs4/counts.h"
 #include "nfs4/server.h"
-#include "vfs/worker.h"
 
 bool nfs4_compound_decode(struct xdr_in *in, void *args)
 {
@@ -155,8 +154,6 @@ bool nfs4_is_repeated(const struct nfs4_compound *c, int status)
 {
 	if (status == NFS4_PENDING) /* another thread may have the request by now */
 		return false;
-	if (rpc_is_prompt(c->req) && vfs_worker_is_declining(c->req->worker->vfs))
-		return true;
 	if (status == NFS4_HELD || status == NFS4_UNNAMED)
 		return !c->waited;
 	return status == NFS4ERR_DELAY && c->obstacle && c->repeats < REPEATS_MOST;
@@ -210,44 +207,9 @@ static void unput(struct nfs4_compound *c)
 	rn_arena_rewind(&c->req->arena, c->run_at);
 }
 
-/* The operation under way runs on this worker, which is another than before. */
-static void run_moved(struct rpc_request *req)
-{
-	struct nfs4_compound *c = req->op;
-
-	nfs4_compound_rehome(c);
-	nfs4_compound_resume(c, c->op->run(c, c->args));
-}
-
-/* Moves the COMPOUND to a worker that may wait. It must not be touched afterwards. */
-static int move(struct nfs4_compound *c)
-{
-	rpc_requeue(c->req, run_moved);
-	return NFS4_PENDING;
-}
-
-int nfs4_decline(struct nfs4_compound *c)
-{
-	vfs_worker_decline(c->req->worker->vfs);
-	return NFS4ERR_DELAY;
-}
-
-/* True if the operation, which has ended on a prompt worker, must run again on another. */
-static bool is_declined(const struct nfs4_compound *c, int status)
-{
-	if (status == NFS4_PENDING || !rpc_is_prompt(c->req))
-		return false;
-	return vfs_worker_has_declined(c->req->worker->vfs) || nfs4_is_repeated(c, status);
-}
-
 /* Repeats the operation under way up to the limit. Its status, or NFS4_PENDING. */
 static int repeat_op(struct nfs4_compound *c, int status)
 {
-	if (is_declined(c, status)) {
-		nfs4_repeat_no_more(c);
-		unput(c);
-		return move(c);
-	}
 	while (nfs4_is_repeated(c, status)) {
 		const uint64_t patience_ns = status == NFS4_HELD      ? DELEG_PATIENCE_NS
 					     : status == NFS4_UNNAMED ? NAMES_PATIENCE_NS
@@ -288,8 +250,8 @@ static int start_op(struct nfs4_compound *c)
 	if (c->op->flags & NFS4_OP_SETS_FH)
 		c->has_current_sid = false;
 	c->run_at = c->req->arena.used;
-	if (rpc_is_prompt(c->req) && !(c->op->flags & NFS4_OP_PROMPT))
-		return move(c);
+	if (!(c->op->flags & NFS4_OP_PROMPT))
+		rpc_move(c->req);
 	return repeat_op(c, c->op->run(c, c->args));
 }
 
@@ -436,8 +398,8 @@ static enum rpc_run run_ops(struct nfs4_compound *c)
 
 void nfs4_compound_rehome(struct nfs4_compound *c)
 {
-	c->current.ctx.w = c->req->worker->vfs;
-	c->saved.ctx.w = c->req->worker->vfs;
+	c->current.ctx.fiber = c->req->fiber;
+	c->saved.ctx.fiber = c->req->fiber;
 }
 
 void nfs4_compound_resume(struct nfs4_compound *c, int status)
@@ -521,4 +483,10 @@ enum rpc_run nfs4_compound_run(struct rpc_request *req, void *args)
 	xdr_put_u32(c->out, 0);
 	status = check_compound(c);
 	return status == NFS4_OK ? run_ops(c) : end_compound(c, status);
+}
+
+int nfs4_settle(struct nfs4_compound *c, struct vfs_sync *sync, int rc)
+{
+	sync->ctx = &c->current.ctx;
+	return rc < 0 || (c->current.ctx.access.flags & VFS_ASYNC) ? rc : vfs_sync(sync);
 }

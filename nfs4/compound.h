@@ -10,7 +10,7 @@
  * is not NFS4_OK, the body is removed, unless run() set c->keep_body (results that have a body on
  * failure: LOCK's denied owner, SETATTR's bitmap). An operation that waits for the ring or for
  * memory returns NFS4_PENDING and ends later, on the same worker, by nfs4_compound_resume(). run() may
- * be called again for the same arguments (nfs4_decline, nfs4_repeat_after), so only decode() takes
+ * be called again for the same arguments (nfs4_repeat_after), so only decode() takes
  * from c->in.
  *
  * Arguments live in the arena until their operation has ended: the loop resets the arena before it
@@ -124,13 +124,8 @@ struct nfs4_compound {
 	 * service has not answered yet. */
 	uint32_t names_awaited;
 
-	/* For operations that wait. */
-	union {
-		struct vfs_io io;
-		struct vfs_sync sync;
-	};
-	int (*after_sync)(struct nfs4_compound *c, int rc); /* see nfs4_settle */
-	void *wait;					    /* owned by the operation */
+	struct vfs_io io; /* for operations on data */
+	void *wait;	  /* of an operation that waits, owned by it */
 };
 
 /* The part of a COMPOUND call before its operations. */
@@ -175,13 +170,6 @@ uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head);
  */
 int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need);
 
-/*
- * For an operation on a prompt worker (rpc/worker.h): it cannot go on here. Nothing may have been
- * changed; whatever it returns afterwards, the loop runs it again on another worker. Returns
- * NFS4ERR_DELAY.
- */
-int nfs4_decline(struct nfs4_compound *c);
-
 /* Reserves size bytes in c->out. 0, or the status to answer (too big, or NFS4ERR_DELAY: no memory
  * now). The loop has reserved the row's reply_max already. */
 int nfs4_reserve_reply(struct nfs4_compound *c, size_t size);
@@ -208,8 +196,7 @@ void nfs4_repeat_after(struct nfs4_compound *c, const struct nfs4_obstacle_hooks
 		       void *obstacle);
 /* Cancels nfs4_repeat_after: the operation has changed something and must not run again. */
 void nfs4_repeat_no_more(struct nfs4_compound *c);
-/* True if run() will be called again when it returns that status: because of an obstacle, or as a
- * prompt worker has declined. */
+/* True if run() will be called again when it returns that status. */
 bool nfs4_is_repeated(const struct nfs4_compound *c, int status);
 
 /*
@@ -220,11 +207,8 @@ bool nfs4_is_repeated(const struct nfs4_compound *c, int status);
  */
 struct nfs4_client *nfs4_client_of_conn(struct nfs4_compound *c);
 
-/*
- * nfs4/settle.c. Ends an operation that changed metadata. It makes c->sync.node[] durable, unless
- * the export is async or rc is a failure. It then calls after(c, rc), which puts the result and
- * returns the status. run() returns the result.
- */
-int nfs4_settle(struct nfs4_compound *c, int rc, int (*after)(struct nfs4_compound *c, int rc));
+/* Makes the nodes of sync durable, for an operation that has changed metadata, unless rc is a failure or the export is async. 0, or
+ * -errno, or rc. */
+int nfs4_settle(struct nfs4_compound *c, struct vfs_sync *sync, int rc);
 
 #endif

@@ -102,7 +102,7 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 	p->kind = NFS4_FILE;
 	p->export_id = id;
 	p->ctx.vfs = cfg->vfs;
-	p->ctx.w = c->req->worker->vfs;
+	p->ctx.fiber = c->req->fiber;
 	p->ctx.client = c->client || c->minor > 0 ? c->client : nfs4_client_of_conn(c);
 	p->ctx.caller = c->req->conn->id;
 	nfs4_audience_add(c, p);

@@ -42,17 +42,13 @@ static bool must_move(const struct rpc_request *req)
 	       xdr_out_total(&req->out) > RPC_SECURE_PROMPT_MOST;
 }
 
-static void answer_moved(struct rpc_request *req);
-
 void rpc_answer(struct rpc_request *req, bool error)
 {
 	const bool fits = rpc_reply_ok(req);
 
 	/* Refusals are short. */
-	if (fits && must_move(req)) {
-		rpc_requeue(req, answer_moved);
-		return;
-	}
+	if (fits && must_move(req))
+		rpc_move(req);
 	observe(req, error || !fits);
 	if (!fits)
 		rpc_give_back(req, req->conn->ops->too_long);
@@ -60,11 +56,6 @@ void rpc_answer(struct rpc_request *req, bool error)
 		rpc_give_back(req, closing(req));
 	else
 		rpc_give_back(req, req->conn->ops->reply);
-}
-
-static void answer_moved(struct rpc_request *req)
-{
-	rpc_answer(req, false);
 }
 
 void rpc_restart_reply(struct rpc_request *req)

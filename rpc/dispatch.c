@@ -12,11 +12,6 @@
 
 #define ACCEPTED_HEADER 24u /* bytes of an accepted reply before its results */
 
-static void redispatch(struct rpc_request *req)
-{
-	rpc_dispatch(req->server, req);
-}
-
 /* True if the procedure has to run for this call. */
 static bool first_time(struct rpc_request *req)
 {
@@ -26,7 +21,7 @@ static bool first_time(struct rpc_request *req)
 		return true;
 	if (req->proc->cacheable && !req->proc->cacheable(req, req->args))
 		return true;
-	switch (drc_lookup(drc, req, redispatch)) {
+	switch (drc_lookup(drc, req, rpc_dispatch)) {
 	case DRC_REPLAY:
 		rpc_answer(req, false);
 		return false;
@@ -102,7 +97,7 @@ static void run_proc(struct rpc_request *req)
 	if (how == RPC_RUN_DONE)
 		how = identify(req);
 	if (how == RPC_RUN_AGAIN) {
-		rpc_call_later(req, redispatch);
+		rpc_call_later(req, rpc_dispatch);
 		return;
 	}
 	if (how != RPC_RUN_DONE) {
@@ -185,10 +180,10 @@ static void note_flavor(const struct rpc_request *req)
 		atomic_fetch_or_explicit(&conn->secs, bit, memory_order_relaxed);
 }
 
-static void find_and_run(struct rpc_server *server, struct rpc_request *req)
+static void find_and_run(struct rpc_request *req)
 {
 	const struct rpc_call *call = &req->call;
-	const struct rpc_program *program = find_program(server, call->prog);
+	const struct rpc_program *program = find_program(req->server, call->prog);
 
 	if (!program) {
 		rpc_refuse(req, RPC_PROG_UNAVAIL);
@@ -206,10 +201,9 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 	req->proc = version->procs[call->proc];
 	note_flavor(req);
 	req->program_ctx = version->ctx ? version->ctx : program->ctx;
-	if (rpc_is_prompt(req) && !(req->proc->flags & RPC_PROMPT))
-		rpc_requeue(req, redispatch);
-	else
-		run_proc(req);
+	if (!(req->proc->flags & RPC_PROMPT))
+		rpc_move(req);
+	run_proc(req);
 }
 
 /* Goes on with a call that was verified, at its arguments. */
@@ -219,7 +213,7 @@ static void resume(struct rpc_request *req)
 	rpc_restart_reply(req);
 	xdr_in_init(&req->in, req->seg, req->nseg, &req->arena);
 	xdr_skip(&req->in, req->args_at);
-	find_and_run(req->server, req);
+	find_and_run(req);
 }
 
 /* Leaves room for the verifier and what wraps the results. */
@@ -260,22 +254,18 @@ void rpc_secure_end(struct rpc_request *req, enum rpc_secure_verdict verdict,
 		return;
 	case RPC_SECURE_AGAIN:
 		if (!req->must_answer) {
-			rpc_call_later(req, redispatch);
+			rpc_call_later(req, rpc_dispatch);
 			return;
 		}
 		break;
-	case RPC_SECURE_MOVE:
-		rpc_requeue(req, redispatch);
-		return;
 	case RPC_SECURE_FAILED:
 		break;
 	}
 	rpc_refuse(req, RPC_SYSTEM_ERR);
 }
 
-static void start(struct rpc_server *server, struct rpc_request *req)
+static void start(struct rpc_request *req)
 {
-	req->server = server;
 	req->args_at = 0;
 	req->proc = NULL;
 	req->program_ctx = NULL;
@@ -287,8 +277,9 @@ static void start(struct rpc_server *server, struct rpc_request *req)
 	xdr_in_init(&req->in, req->seg, req->nseg, &req->arena);
 }
 
-static void secured(struct rpc_server *server, struct rpc_request *req, enum rpc_auth_stat stat)
+static void secured(struct rpc_request *req, enum rpc_auth_stat stat)
 {
+	const struct rpc_server *server = req->server;
 	enum rpc_secure_verdict v = RPC_SECURE_REFUSE;
 
 	if (server->security)
@@ -302,11 +293,11 @@ static bool is_late_probe(const struct rpc_request *req)
 	return req->call.cred.flavor == RPC_AUTH_TLS && req->call.cred.protection != RPC_PLAIN;
 }
 
-void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
+void rpc_dispatch(struct rpc_request *req)
 {
 	enum rpc_auth_stat stat;
 
-	start(server, req);
+	start(req);
 	/* A verified call has been unwrapped, and would now seem to be a replay of itself. */
 	if (req->secured) {
 		resume(req);
@@ -339,11 +330,11 @@ void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
 		}
 		break;
 	case RPC_HEADER_SECURED:
-		secured(server, req, stat);
+		secured(req, stat);
 		return;
 	case RPC_HEADER_OK:
 		break;
 	}
 	req->args_at = xdr_in_pos(&req->in);
-	find_and_run(server, req);
+	find_and_run(req);
 }

@@ -143,9 +143,9 @@ struct rpc_server {
 	void *background_ctx;
 };
 
-/* Decodes and runs one call on the calling worker's thread; the request is answered, dropped, or
- * pending when it returns. This is the `work` function of a new request. */
-void rpc_dispatch(struct rpc_server *server, struct rpc_request *req);
+/* Decodes and runs one call; the request is answered, dropped, or pending when it returns. This is the `work` function of a new
+ * request, whose server is set. */
+void rpc_dispatch(struct rpc_request *req);
 
 /* Ends a pending request as if its run had returned how. */
 void rpc_complete(struct rpc_request *req, enum rpc_run how);

@@ -31,6 +31,7 @@
 #define RPC_HEAD_SIZE 8192  /* bytes of every request's reply head: any reply but READDIR's fits */
 #define RPC_ARENA_SIZE 8192 /* decoded arguments and names */
 
+struct rn_fiber;
 struct rpc_worker;
 struct rpc_secured;
 
@@ -40,7 +41,10 @@ struct rpc_request {
 	struct rn_fq_item turn;	    /* while it waits for a worker; used by the sink */
 	/* queue of calls it waits in, below RPC_LANES; used by the sink */
 	unsigned lane;
-	void (*work)(struct rpc_request *req); /* called by the worker that takes it out */
+	void (*work)(struct rpc_request
+			     *req); /* called by the worker that takes it out, unless it waits */
+	struct rn_fiber *fiber;	    /* that it runs in; rpc/worker.h */
+	bool waits;		    /* its fiber is at rest */
 	uint32_t moves; /* bytes that a piece of background work moves (rpc_server.background) */
 	uint64_t
 		queued_ns; /* CLOCK_MONOTONIC when it began to wait for a worker; used by the sink */
@@ -95,7 +99,6 @@ struct rpc_request {
 	/* The same when an event thread began to run it, and when its work ended, if somebody has read the clock then; else
 	 * 0. Counting reads the clock once for all who want to know. */
 	uint64_t run_ns, ended_ns;
-	struct rn_payload_waiter waiter; /* for a handler that waits for memory */
 	void *transport_private;
 	_Alignas(16) char arena_mem[RPC_ARENA_SIZE];
 };

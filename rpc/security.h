@@ -33,7 +33,6 @@ enum rpc_secure_verdict {
 	/* Nothing was done, for want of memory or of a place in a queue: the call is parked. */
 	RPC_SECURE_AGAIN,
 	RPC_SECURE_FAILED, /* accepted with SYSTEM_ERR */
-	RPC_SECURE_MOVE,   /* nothing was done: the call needs a worker of the pool */
 };
 
 /* State of one verified call; the first member of the module's own. From req->secured's being set to the

@@ -15,19 +15,31 @@
 
 #include "lib/inbox.h"
 
+struct rn_fiber;
+struct rn_stacks;
 struct rpc_request;
 struct vfs_worker;
 
 struct rpc_worker {
 	unsigned index;
-	struct rn_inbox inbox;	/* nodes are rpc_request.node; unused if it is prompt */
-	struct vfs_worker *vfs; /* its ring and identity; used on the worker's thread only */
+	struct rn_stacks *stacks; /* of all workers; set by the owner */
+	struct rn_fiber *spare;	  /* for the next call: rpc_is_ready; put by the owner at the end */
+	struct rn_inbox inbox;	  /* nodes are rpc_request.node; unused if it is prompt */
+	struct vfs_worker *vfs;	  /* its ring and identity; used on the worker's thread only */
 	/* Prompt workers: gives req to a worker of the pool, which calls req->work(req). Callable
 	 * from any thread. Others: NULL. */
 	void (*move)(struct rpc_worker *from, struct rpc_request *req);
 	/* CLOCK_MONOTONIC when a call that was observed ended here; for the owner, who sets it to 0 before a call. */
 	_Atomic uint64_t ended_ns;
 };
+
+/* True if there is a stack for the next call. False: no memory for one now. On the worker's thread. */
+bool rpc_is_ready(struct rpc_worker *w);
+/* For the owner of req->worker, on its thread: goes on with a call that waits, or calls req->work(req) in a fiber. That
+ * needs rpc_is_ready. req may have been given back, or be another thread's, when it returns. */
+void rpc_run(struct rpc_request *req);
+/* In a call: makes sure that it runs on a worker of the pool. */
+void rpc_move(struct rpc_request *req);
 
 /* Runs work(req) on req->worker, after the work posted before; on a worker of the pool, if
  * req->worker is prompt. Callable from any thread. */

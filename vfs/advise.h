@@ -23,23 +23,15 @@ enum vfs_advice {
 
 struct vfs_advise {
 	struct vfs_ctx *ctx;
-	struct vfs_node *node; /* the caller's reference must last until done */
+	struct vfs_node *node; /* the caller has a reference */
 	/* enum vfs_advice. Without a pattern, the pattern that the same caller gave before ends. */
 	unsigned advice;
 	uint64_t offset, length; /* bytes; length 0: to the end */
 	unsigned own_shares;	 /* shares (vfs/share.h) of the file that are the caller's */
-
-	unsigned followed; /* result: what of advice is followed */
-	void (*done)(struct vfs_advise *a);
-	void *arg;
-
-	struct { /* vfs/'s own */
-		struct vfs_ring_op op;
-	} priv;
 };
 
-/* Asynchronous, as vfs/io.h has it: no thread waits for the disk. Advice that cannot be followed is
- * not followed; nothing else fails. */
-void vfs_advise(struct vfs_advise *a);
+/* What of the advice is followed. The fiber waits for the disk. Advice that cannot be followed is not
+ * followed; nothing else fails. */
+unsigned vfs_advise(struct vfs_advise *a);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A range of one file copied to another file, by the kernel: the two may be in different exports,
- * where the caller may have different identities. vfs_copy is asynchronous, as vfs/io.h has it;
+ * where the caller may have different identities. vfs_copy waits in its fiber;
  * vfs_clone is one system call.
  */
 #ifndef RN_VFS_COPY_H
@@ -24,7 +24,7 @@ struct vfs_copy_source {
 
 struct vfs_copy {
 	struct vfs_copy_source from;
-	/* The destination. The references of both nodes must last until done. */
+	/* The destination. The caller has references of both nodes. */
 	struct vfs_ctx *ctx;
 	struct vfs_node *node;
 	uint64_t offset;
@@ -35,32 +35,26 @@ struct vfs_copy {
 	/* True: a range that ends behind the source's end ends there. False: it is -EINVAL. */
 	bool cut;
 	struct rn_payload_account *account; /* pays for a buffer, where one is needed; or NULL */
-	int64_t result;			    /* bytes copied, in order, or -errno */
-	/* True: they are on disk. False: they are like those of an unstable WRITE. */
+	/* Result: true: they are on disk. False: they are like those of an unstable WRITE. */
 	bool stable;
-	void (*done)(struct vfs_copy *c);
-	void *arg;
 
 	struct { /* vfs/'s own */
-		struct vfs_ring_op op;
 		int from_fd, to_fd;
 		uint32_t left, copied; /* bytes */
 		unsigned tries;
-		int64_t error;		   /* 0: none so far */
 		struct rn_payload *buffer; /* NULL: the kernel copies */
-		struct iovec iov;
 		struct vfs_syncing syncing;
 		struct vfs_file_change change;
 	} priv;
 };
 
 /*
- * Copies the range, or the first VFS_COPY_MAX bytes of it, or less if the file system fills up.
+ * Copies the range, or the first VFS_COPY_MAX bytes of it, or less if the file system fills up: bytes copied, in order, or -errno.
  * Writes as a user clear setuid and setgid bits. -EINVAL: the range ends behind the source's end,
  * or both files are the same; -EFBIG: beyond the largest offset of a file; else as vfs_read of the
- * source and vfs_write of the destination. done() is never called from within the call.
+ * source and vfs_write of the destination.
  */
-void vfs_copy(struct vfs_copy *c);
+int64_t vfs_copy(struct vfs_copy *c);
 /* Checks the range and the permissions as vfs_copy does, and finds the number of bytes; 0 or -errno. */
 int vfs_copy_measure(const struct vfs_copy *c, uint64_t *count);
 

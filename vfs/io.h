@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The data path: asynchronous on the calling worker's ring. Each call starts an operation described
- * by a struct that the caller keeps alive (in the request's arena) until done() is called, on the
- * same thread, from vfs_worker_wait or _poll: never from within the call itself, so that a done()
- * that starts the next operation cannot recurse. The call returns nothing: every failure,
- * permission included, arrives at done() in result. A full submission queue is waited out inside.
+ * The data path. An operation waits in its fiber for the worker's ring, while the worker serves others. It goes on on the
+ * same worker; from a thread that must not block it moves where it would have to.
  */
 #ifndef RN_VFS_IO_H
 #define RN_VFS_IO_H
@@ -14,13 +11,15 @@
 
 #include "vfs/vfs.h"
 
+struct vfs_wait;
+
 #define VFS_IO_PIECES 4u
 #define VFS_SYNC_NODES 3u
 
 /* One operation of the ring (vfs/worker/ring.h). */
 struct vfs_ring_op {
 	void (*complete)(struct vfs_ring_op *op, int res);
-	void *owner; /* the vfs_io or vfs_sync that contains it */
+	void *owner; /* the vfs_sync that contains it */
 	int res;
 	STAILQ_ENTRY(vfs_ring_op) link;
 };
@@ -52,7 +51,7 @@ struct vfs_file_change {
 
 struct vfs_io {
 	struct vfs_ctx *ctx;
-	struct vfs_node *node; /* the caller's reference must last until done */
+	struct vfs_node *node; /* the caller has a reference */
 	uint64_t offset;
 	uint32_t count;
 	/*
@@ -63,7 +62,7 @@ struct vfs_io {
 	bool opened;
 
 	/* READ: destination; payload->size >= count (in direct mode with room for alignment:
-	 * vfs_read_buffer_size). The data starts at payload->data + data_off when done. */
+	 * vfs_read_buffer_size). The data starts at payload->data + data_off. */
 	struct rn_payload *payload;
 	uint32_t data_off;
 	bool eof;
@@ -78,20 +77,13 @@ struct vfs_io {
 	unsigned npieces;
 	enum vfs_stable stable; /* stability asked for; the result is at least that */
 
-	int64_t result; /* bytes moved, or -errno */
-	void (*done)(struct vfs_io *io);
-	void *arg;
-
-	struct { /* vfs/'s own */
-		struct vfs_ring_op op;
+	struct {				 /* vfs/'s own */
 		struct iovec iov[VFS_IO_PIECES]; /* bytes that the operation under way moves */
 		uint32_t moved;
 		uint32_t window; /* READ: bytes to read from the file, from offset - data_off */
 		uint32_t tries;
 		bool direct;
 		bool synced; /* WRITE: each of its system calls syncs */
-		uint64_t
-			began_ns; /* WRITE that waits for the disk on its worker's thread; else 0 */
 		struct vfs_syncing syncing;
 		struct vfs_file_change change; /* WRITE */
 	} priv;
@@ -101,25 +93,25 @@ struct vfs_io {
 uint32_t vfs_read_buffer_size(const struct vfs_export *exp, uint64_t offset, uint32_t count);
 
 /*
- * Starts a READ or WRITE. The owner of a file may read and write it whatever its mode says (NFSv3
+ * READ or WRITE: bytes moved, or -errno. The owner of a file may read and write it whatever its mode says (NFSv3
  * has no open; RFC 1813 section 4.4). Regular files only: -EISDIR, -EINVAL for others. A read of an
  * executable file is allowed with execute permission.
  */
-void vfs_read(struct vfs_io *io);
+int64_t vfs_read(struct vfs_io *io);
 
 /* A READ of fewer bytes costs no more when they are copied (on an event thread, up to 64 KiB). */
 #define VFS_PAGES_LEAST (68u << 10)
 struct rn_pipe;
 /*
  * Reads into an empty pipe if all of the data is in the page cache, at once and without a copy.
- * True: it holds io->result bytes, at least one, and io->eof is set; done() is not called. False:
- * nothing is known, not even whether the caller may read; vfs_read tells.
+ * True: it holds at least one byte, and io->eof is set. False: nothing is known, not even whether the caller may
+ * read; vfs_read tells.
  */
 bool vfs_read_pages(struct vfs_io *io, struct rn_pipe *pipe);
 
-void vfs_write(struct vfs_io *io);
-/* Makes offset..offset+count (count 0: to the end) durable. */
-void vfs_commit(struct vfs_io *io);
+int64_t vfs_write(struct vfs_io *io);
+/* Makes offset..offset+count (count 0: to the end) durable. 0 or -errno. */
+int vfs_commit(struct vfs_io *io);
 
 #define VFS_SYNC_METADATA UINT64_MAX
 
@@ -148,10 +140,9 @@ struct vfs_sync {
 	/* Something that is neither file nor directory has just been made, in one step with its
 	 * entry in the directory of the list. */
 	bool with_entry;
-	int result;
-	void (*done)(struct vfs_sync *s);
-	void *arg;
 	struct { /* vfs/'s own */
+		int result;
+		struct vfs_wait *wait;
 		struct vfs_ring_op op[VFS_SYNC_NODES];
 		struct vfs_syncing syncing[VFS_SYNC_NODES];
 		unsigned started; /* bits by node: syncing has begun */
@@ -166,7 +157,7 @@ struct vfs_sync {
 		int log_fd; /* vfs/data/log_sync.h; -1: none */
 	} priv;
 };
-void vfs_sync(struct vfs_sync *s);
+int vfs_sync(struct vfs_sync *s); /* 0 or -errno */
 
 /* The verifier of WRITE and COMMIT (vfs/export/verifier.h): it changes with each start, and when
  * unstable data below the export may have been lost. */

@@ -14,8 +14,8 @@
  * A range is offset and length; length UINT64_MAX is to the largest offset there is, whatever the
  * file's size. -EINVAL: length 0, or offset + length - 1 beyond UINT64_MAX.
  *
- * Calls with one owner must not run at the same time. A prompt worker declines calls for files with
- * very many ranges, and those for which a descriptor would have to be opened.
+ * Calls with one owner must not run at the same time. Calls for files with very many ranges, and those for
+ * which a descriptor has to be opened, move from a thread that must not block.
  */
 #ifndef RN_VFS_LOCK_H
 #define RN_VFS_LOCK_H

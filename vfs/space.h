@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The space of files: reserving and giving back a range (asynchronous, as vfs/io.h has it: a file
- * system may take long over a large range), and where data and holes are.
+ * The space of files: reserving and giving back a range (which waits in its fiber, as a file
+ * system may take long over a large one), and where data and holes are.
  */
 #ifndef RN_VFS_SPACE_H
 #define RN_VFS_SPACE_H
@@ -15,27 +15,15 @@ enum vfs_space_what {
 
 struct vfs_space {
 	struct vfs_ctx *ctx;
-	struct vfs_node *node; /* the caller's reference must last until done */
+	struct vfs_node *node; /* the caller has a reference */
 	enum vfs_space_what what;
 	uint64_t offset, length; /* bytes */
 	bool opened;		 /* as vfs_io.opened */
-
-	/* 0 or -errno. -EINVAL: a range of no bytes; -EFBIG: beyond what a file can have (of PUNCH
-	 * only if it begins there); -ENOSPC; -EOPNOTSUPP: not by this file system. */
-	int result;
-	void (*done)(struct vfs_space *s);
-	void *arg;
-
-	struct { /* vfs/'s own */
-		struct vfs_ring_op op;
-		unsigned tries;
-		struct vfs_file_change change;
-	} priv;
 };
 
-/* Nothing is durable until vfs_sync. The call returns nothing; done() is never called from within
- * it. */
-void vfs_space(struct vfs_space *s);
+/* 0 or -errno. -EINVAL: a range of no bytes; -EFBIG: beyond what a file can have (of PUNCH
+ * only if it begins there); -ENOSPC; -EOPNOTSUPP: not by this file system. Nothing is durable until vfs_sync. */
+int vfs_space(struct vfs_space *s);
 
 /* Where the next data (or hole) at or behind offset begins; every file has a hole at its end. */
 struct vfs_seek {
@@ -77,7 +65,7 @@ struct vfs_parts {
 /*
  * Where the holes of a range are. If it has more parts than are wanted, the last one is data, holes
  * included. A hole is told of as it was at some moment of the call; data are to be read afterwards.
- * 0, or as vfs_read. A prompt worker declines where it would have to search.
+ * 0, or as vfs_read. It moves from a thread that must not block where it has to search.
  */
 int vfs_parts(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_parts *p);
 

@@ -11,6 +11,7 @@
 #define RN_VFS_VFS_H
 
 #include "lib/budget.h"
+#include "lib/fiber.h"
 #include "lib/log.h"
 #include "lib/payload.h"
 #include "vfs/export.h"
@@ -80,7 +81,7 @@ void vfs_stats(struct vfs *vfs, struct vfs_stats *out);
  * reference. */
 struct vfs_ctx {
 	struct vfs *vfs;
-	struct vfs_worker *w;
+	struct rn_fiber *fiber; /* that the operation runs in; its worker is a struct vfs_worker */
 	struct vfs_export *exp;
 	struct vfs_access access;
 	struct vfs_cred cred;
@@ -91,6 +92,11 @@ struct vfs_ctx {
 	struct vfs_conflict
 		*in_way; /* gets whose share keeps a name (vfs_share_check_name); or NULL */
 };
+
+static inline struct vfs_worker *vfs_worker_of(const struct vfs_ctx *ctx)
+{
+	return ctx->fiber->worker;
+}
 
 /* A directory around the change that a call has made in it. A client that is told both states as
  * atomic takes all that differs between them for its own doing. */
@@ -113,8 +119,7 @@ bool vfs_handle_peek(uint64_t head, uint32_t *export_id);
  * from before the export had this root, or not ours. */
 int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **out);
 int vfs_root(struct vfs_ctx *ctx, struct vfs_node **out);
-/* True if a mount lies over the node: nothing in it is shown or changed. The thread may be root afterwards; a prompt worker declines
- * where it would have to wait. */
+/* True if a mount lies over the node: nothing in it is shown or changed. The thread may be another one, or root, afterwards. */
 bool vfs_node_is_covered(struct vfs_ctx *ctx, const struct vfs_node *n);
 void vfs_node_put(struct vfs_node *n); /* NULL is allowed */
 /* One more reference of a node that the caller has a reference of. */

@@ -30,26 +30,15 @@ void vfs_worker_free(struct vfs_worker *w);
 bool vfs_worker_has_ring(const struct vfs_worker *w);
 
 /*
- * A prompt worker, for a thread that must not wait: it declines what could wait for a disk, and
+ * A prompt worker, for a thread that must not wait: fibers move from it before what could wait for a disk, and
  * what needs another identity than root's. Its thread's credentials never change. It reads what is
- * in memory, and writes to memory; all ends in vfs_worker_settle. Uses no ring and no watch. -EPERM: the
- * process is not root.
+ * in memory, and writes to memory. Uses no ring and no watch. -EPERM: the process is not root.
  */
 int vfs_worker_new_prompt(struct vfs *vfs, struct vfs_worker **out);
-/* Runs the callbacks of what has finished, and of what they start. */
-void vfs_worker_settle(struct vfs_worker *w);
-/* For a prompt worker: the step cannot be done here. Nothing of its operation may have been done;
- * the whole operation is then repeated by another worker. Returns -EAGAIN. */
-int vfs_worker_decline(struct vfs_worker *w);
 bool vfs_worker_is_prompt(const struct vfs_worker *w);
 /* Takes CAP_SYS_RESOURCE from this thread's effective set, as vfs_worker_new does, and so from those
  * that it starts: for the main thread, before it starts threads of prompt workers. 0 or -errno. */
 int vfs_thread_obey_limits(void);
-/* True, once, after the prompt worker has declined something. */
-bool vfs_worker_has_declined(struct vfs_worker *w);
-/* The same without asking: true until vfs_worker_has_declined is called. */
-bool vfs_worker_is_declining(const struct vfs_worker *w);
-
 /* Calls ready(ctx) from vfs_worker_wait or _poll whenever fd (a non-blocking eventfd or the like)
  * has become readable; 8 bytes have been read from it then. Once per worker; fd must stay open
  * until vfs_worker_free. -EBUSY: a second one. */

@@ -90,10 +90,10 @@ static int run_setattr(struct nfs4_compound *c, void *args)
 	nfs4_io_end(&right);
 	if (rc == 0 && nfs4_bitmap_empty(&a->attrs.given))
 		return after_sync(c, 0); /* no change to make durable */
-	c->sync = (struct vfs_sync){ .node = { c->current.node },
-				     .data_from = a->attrs.set.set_size ? a->attrs.set.size
-									: VFS_SYNC_METADATA };
-	return nfs4_settle(c, rc, after_sync);
+	struct vfs_sync sync = { .node = { c->current.node },
+				 .data_from = a->attrs.set.set_size ? a->attrs.set.size
+								    : VFS_SYNC_METADATA };
+	return after_sync(c, nfs4_settle(c, &sync, rc));
 }
 
 const struct nfs4_op nfs4_op_setattr = {

@@ -156,8 +156,8 @@ int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_b
 	const unsigned needs = nfs4_attr_needs(want);
 	int rc = 0;
 
-	if (needs != 0 && vfs_worker_is_prompt(ctx->w)) /* ACLs and the like may be on disk only */
-		return vfs_worker_decline(ctx->w);
+	if (needs != 0) /* ACLs and the like may be on disk only */
+		rn_fiber_move(ctx->fiber);
 	if (needs & NFS4_ATTR_ABLE) {
 		src->has_acl = vfs_acl_supported(ctx, n);
 		src->has_quota = vfs_quota_supported(n);

@@ -83,8 +83,10 @@ struct found {
 	struct nfs4_retry *replaced; /* NFS4_PENDING: an earlier retry */
 };
 
-/* NFS4_OK: the slot is taken. NFS4_REPLAYED: a retry. NFS4_PENDING: a retry of a request that is
- * still under way. */
+/* Result of find_slot: a retry of a request that is still under way. */
+#define MUST_WAIT (-4)
+
+/* NFS4_OK: the slot is taken. NFS4_REPLAYED: a retry. */
 static int find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, struct nfs4_session *s,
 		     struct found *out)
 {
@@ -106,11 +108,23 @@ static int find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, stru
 		return NFS4ERR_SEQ_FALSE_RETRY;
 	if (status != NFS4ERR_DELAY)
 		return status;
-	/* Another thread will continue a retry that waits, perhaps before this one has left the
-	 * request. A worker of the pool gets it back itself. */
-	if (rpc_is_prompt(c->req))
-		return nfs4_decline(c);
-	return nfs4_retry_wait(c, slot, &out->replaced);
+	return MUST_WAIT;
+}
+
+/* Under s->lock. Another thread will continue a retry that waits, perhaps before this one has left the
+ * request. A worker of the pool gets it back itself. */
+static int find_or_wait(struct nfs4_compound *c, struct nfs4_sequence_args *a,
+			struct nfs4_session *s, struct found *out)
+{
+	int status = find_slot(c, a, s, out);
+
+	if (status == MUST_WAIT && rpc_is_prompt(c->req)) {
+		pthread_mutex_unlock(&s->lock);
+		rpc_move(c->req);
+		pthread_mutex_lock(&s->lock);
+		status = find_slot(c, a, s, out);
+	}
+	return status == MUST_WAIT ? nfs4_retry_wait(c, out->slot, &out->replaced) : status;
 }
 
 static void begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
@@ -149,7 +163,7 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 	if (!s)
 		return NFS4ERR_BADSESSION;
 	pthread_mutex_lock(&s->lock);
-	status = find_slot(c, a, s, &found);
+	status = find_or_wait(c, a, s, &found);
 	if (status == NFS4_OK || status == NFS4_REPLAYED)
 		nfs4_session_bind_locked(s, c->req->conn);
 	nfs4_sequence_look(a, s);

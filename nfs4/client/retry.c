@@ -134,6 +134,7 @@ static void resume(struct rpc_request *req)
 	struct nfs4_compound *c = req->op;
 	const struct nfs4_retry *r = c->wait;
 
+	nfs4_compound_rehome(c);
 	nfs4_compound_resume(c, r->replaced ? NFS4ERR_DELAY : look_again(c, r));
 }
 

@@ -88,27 +88,12 @@ static int fetch_status(const struct nfs4_copy *copy)
 	return nfs4_copy_given_up(copy);
 }
 
-static void stored(struct vfs_io *io)
-{
-	struct nfs4_copy *copy = io->arg;
-	struct nfs4_copy_piece *p = copy->req->op;
-	const uint32_t bytes = io->result > 0 ? (uint32_t)io->result : 0;
-	int status = nfs4_data_status(&p->c, io->result < 0 ? (int)io->result : 0);
-
-	nfs4_two_files_end(&p->files);
-	put_payload(copy);
-	if (io->stable == VFS_UNSTABLE)
-		copy->offload.committed = VFS_UNSTABLE;
-	if (copy->remote.read.eof && bytes == copy->remote.read.got)
-		copy->count = copy->copied + bytes;
-	if (status != NFS4_OK && !nfs4_is_later(status) && copy->copied > 0)
-		status = NFS4_OK;
-	nfs4_copy_end_piece(copy, status, bytes);
-}
-
-static void start_write(struct nfs4_copy *copy, struct nfs4_copy_piece *p)
+static void store(struct nfs4_copy *copy, struct nfs4_copy_piece *p)
 {
 	const struct nfs4_copy_remote *r = &copy->remote;
+	uint32_t bytes;
+	int64_t n;
+	int status;
 
 	p->c.io = (struct vfs_io){
 		.ctx = &p->c.current.ctx,
@@ -120,10 +105,19 @@ static void start_write(struct nfs4_copy *copy, struct nfs4_copy_piece *p)
 		.piece_payload[0] = r->payload,
 		.npieces = 1,
 		.stable = VFS_UNSTABLE,
-		.done = stored,
-		.arg = copy,
 	};
-	vfs_write(&p->c.io);
+	n = vfs_write(&p->c.io);
+	bytes = n > 0 ? (uint32_t)n : 0;
+	status = nfs4_data_status(&p->c, n < 0 ? (int)n : 0);
+	nfs4_two_files_end(&p->files);
+	put_payload(copy);
+	if (p->c.io.stable == VFS_UNSTABLE)
+		copy->offload.committed = VFS_UNSTABLE;
+	if (copy->remote.read.eof && bytes == copy->remote.read.got)
+		copy->count = copy->copied + bytes;
+	if (status != NFS4_OK && !nfs4_is_later(status) && copy->copied > 0)
+		status = NFS4_OK;
+	nfs4_copy_end_piece(copy, status, bytes);
 }
 
 void nfs4_copy_store(struct rpc_request *req)
@@ -140,7 +134,7 @@ void nfs4_copy_store(struct rpc_request *req)
 	if (p && status == NFS4_OK)
 		status = nfs4_destination_begin(&p->c, &p->files);
 	if (p && status == NFS4_OK) {
-		start_write(copy, p);
+		store(copy, p);
 		return;
 	}
 	put_payload(copy);

@@ -8,16 +8,6 @@
 #include "nfs4/data/copy.h"
 #include "nfs4/server.h"
 
-static void synced(struct vfs_io *io)
-{
-	struct nfs4_copy *copy = io->arg;
-	struct nfs4_copy_piece *p = copy->req->op;
-
-	if (io->result >= 0 && vfs_write_verifier(p->c.current.ctx.exp) == copy->offload.verifier)
-		copy->offload.committed = VFS_FILE_SYNC;
-	nfs4_copy_end_piece(copy, NFS4_OK, 0);
-}
-
 void nfs4_copy_sync(struct rpc_request *req)
 {
 	struct nfs4_copy *copy = req->transport_private;
@@ -33,8 +23,9 @@ void nfs4_copy_sync(struct rpc_request *req)
 		.ctx = &p->c.current.ctx,
 		.node = p->c.current.node,
 		.opened = true, /* as for COMMIT */
-		.done = synced,
-		.arg = copy,
 	};
-	vfs_commit(&p->c.io);
+	if (vfs_commit(&p->c.io) == 0 &&
+	    vfs_write_verifier(p->c.current.ctx.exp) == copy->offload.verifier)
+		copy->offload.committed = VFS_FILE_SYNC;
+	nfs4_copy_end_piece(copy, NFS4_OK, 0);
 }

@@ -90,20 +90,19 @@ void nfs4_copy_end_piece(struct nfs4_copy *copy, int status, uint32_t bytes)
 	nfs4_copy_piece_ended(copy, status, bytes);
 }
 
-/* An error of the file systems behind what was copied is not told, as in a synchronous COPY: the
+/* Copies the piece. An error of the file systems behind what was copied is not told, as in a synchronous COPY: the
  * client asks for the rest, and meets it again. */
-static void piece_done(struct vfs_copy *v)
+static void copy_piece(struct nfs4_copy *copy, struct nfs4_copy_piece *p)
 {
-	struct nfs4_copy *copy = v->arg;
-	struct nfs4_copy_piece *p = copy->req->op;
-	int status = nfs4_data_status(&p->c, v->result < 0 ? (int)v->result : 0);
+	const int64_t n = vfs_copy(&p->files.copy);
+	int status = nfs4_data_status(&p->c, n < 0 ? (int)n : 0);
 
 	nfs4_two_files_end(&p->files);
-	if (!v->stable)
+	if (!p->files.copy.stable)
 		copy->offload.committed = VFS_UNSTABLE;
 	if (status != NFS4_OK && !nfs4_is_later(status) && copy->copied > 0)
 		status = NFS4_OK;
-	nfs4_copy_end_piece(copy, status, v->result > 0 ? (uint32_t)v->result : 0);
+	nfs4_copy_end_piece(copy, status, n > 0 ? (uint32_t)n : 0);
 }
 
 bool nfs4_copy_is_returned(const struct nfs4_copy *copy, int status)
@@ -142,8 +141,6 @@ static void set_range(struct nfs4_copy *copy, struct vfs_copy *v)
 	v->count = copy->req->moves;
 	v->cut = true;
 	v->account = rpc_request_account(copy->req);
-	v->done = piece_done;
-	v->arg = copy;
 }
 
 static void run_piece(struct rpc_request *req)
@@ -163,7 +160,7 @@ static void run_piece(struct rpc_request *req)
 	if (status == NFS4_OK)
 		status = nfs4_two_files_begin(&p->c, &p->files);
 	if (status == NFS4_OK)
-		vfs_copy(&p->files.copy);
+		copy_piece(copy, p);
 	else
 		nfs4_copy_end_piece(copy, nfs4_copy_is_returned(copy, status) ? NFS4_OK : status,
 				    0);

@@ -76,20 +76,11 @@ static void put_hints(struct nfs4_compound *c, unsigned followed)
 	xdr_put_u32(c->out, word ? word : 1u << IO_ADVISE4_NORMAL);
 }
 
-static void advised(struct vfs_advise *advise)
-{
-	struct nfs4_compound *c = advise->arg;
-	struct io_advise_args *a = c->args;
-
-	nfs4_io_end(&a->right);
-	put_hints(c, advise->followed);
-	nfs4_compound_resume(c, NFS4_OK);
-}
-
 static int run_io_advise(struct nfs4_compound *c, void *args)
 {
 	struct io_advise_args *a = args;
 	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE);
+	unsigned followed;
 
 	if (status == NFS4_OK)
 		status = nfs4_io_begin(c, &a->stateid, 0, &a->right);
@@ -99,10 +90,10 @@ static int run_io_advise(struct nfs4_compound *c, void *args)
 	a->advise.node = c->current.node;
 	a->advise.advice = advice_of(a->hints);
 	a->advise.own_shares = a->right.state ? 1 : 0;
-	a->advise.done = advised;
-	a->advise.arg = c;
-	vfs_advise(&a->advise);
-	return NFS4_PENDING;
+	followed = vfs_advise(&a->advise);
+	nfs4_io_end(&a->right);
+	put_hints(c, followed);
+	return NFS4_OK;
 }
 
 const struct nfs4_op nfs4_op_io_advise = {

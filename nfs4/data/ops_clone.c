@@ -9,11 +9,6 @@ static void decode_clone(struct nfs4_compound *c, void *args)
 	nfs4_get_two_files(c->in, args);
 }
 
-static int settled(struct nfs4_compound *c, int rc)
-{
-	return nfs4_data_status(c, rc);
-}
-
 static int run_clone(struct nfs4_compound *c, void *args)
 {
 	struct nfs4_two_files *t = args;
@@ -24,8 +19,8 @@ static int run_clone(struct nfs4_compound *c, void *args)
 		return status;
 	rc = vfs_clone(&t->copy);
 	nfs4_two_files_end(t);
-	c->sync = (struct vfs_sync){ .node = { c->current.node } };
-	return nfs4_settle(c, rc, settled);
+	struct vfs_sync sync = { .node = { c->current.node } };
+	return nfs4_data_status(c, nfs4_settle(c, &sync, rc));
 }
 
 const struct nfs4_op nfs4_op_clone = {

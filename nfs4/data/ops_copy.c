@@ -43,32 +43,20 @@ static void decode_copy(struct nfs4_compound *c, void *args)
 	}
 }
 
-/* sid: of an asynchronous copy; or NULL. */
+/* sid: of an asynchronous copy; or NULL, and n bytes were copied. */
 static void put_result(struct nfs4_compound *c, const struct copy_args *a,
-		       const struct nfs4_stateid *sid)
+		       const struct nfs4_stateid *sid, int64_t n)
 {
 	const struct vfs_copy *copy = &a->files.copy;
 
 	xdr_put_u32(c->out, sid ? 1 : 0); /* wr_callback_id */
 	if (sid)
 		nfs4_put_stateid(c->out, sid);
-	xdr_put_u64(c->out, sid ? 0 : (uint64_t)copy->result);
+	xdr_put_u64(c->out, sid ? 0 : (uint64_t)n);
 	xdr_put_u32(c->out, copy->stable && !sid ? VFS_FILE_SYNC : VFS_UNSTABLE);
 	xdr_put_u64(c->out, a->verifier); /* as WRITE puts it */
 	xdr_put_bool(c->out, true);	  /* cr_consecutive */
 	xdr_put_bool(c->out, !sid);	  /* cr_synchronous */
-}
-
-static void copy_done(struct vfs_copy *copy)
-{
-	struct nfs4_compound *c = copy->arg;
-	struct copy_args *a = c->args;
-	int status = nfs4_data_status(c, copy->result < 0 ? (int)copy->result : 0);
-
-	nfs4_two_files_end(&a->files);
-	if (status == NFS4_OK)
-		put_result(c, a, NULL);
-	nfs4_compound_resume(c, status);
 }
 
 /* An error is left to the synchronous copy. */
@@ -156,7 +144,7 @@ static int run_between_servers(struct nfs4_compound *c, struct copy_args *a)
 	}
 	nfs4_two_files_end(&a->files);
 	if (status == NFS4_OK)
-		put_result(c, a, &sid);
+		put_result(c, a, &sid, 0);
 	nfs4_place_clear(&c->saved); /* no other operation can use it */
 	return status;
 }
@@ -174,6 +162,7 @@ static int run_copy(struct nfs4_compound *c, void *args)
 	struct copy_args *a = args;
 	struct nfs4_stateid sid;
 	int status;
+	int64_t n;
 
 	if (a->between_servers)
 		return run_between_servers(c, a);
@@ -181,16 +170,18 @@ static int run_copy(struct nfs4_compound *c, void *args)
 	if (status != NFS4_OK)
 		return status;
 	a->files.copy.account = rpc_request_account(c->req);
-	a->files.copy.done = copy_done;
-	a->files.copy.arg = c;
 	a->verifier = vfs_write_verifier(c->current.ctx.exp);
 	if (start_asynchronous(c, a, &sid)) {
 		nfs4_two_files_end(&a->files);
-		put_result(c, a, &sid);
+		put_result(c, a, &sid, 0);
 		return NFS4_OK;
 	}
-	vfs_copy(&a->files.copy);
-	return NFS4_PENDING;
+	n = vfs_copy(&a->files.copy);
+	status = nfs4_data_status(c, n < 0 ? (int)n : 0);
+	nfs4_two_files_end(&a->files);
+	if (status == NFS4_OK)
+		put_result(c, a, NULL, n);
+	return status;
 }
 
 const struct nfs4_op nfs4_op_copy = {

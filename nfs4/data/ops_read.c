@@ -11,6 +11,8 @@
  * reads each one of data as READ does. Whatever fails behind the first element ends the list: the
  * client asks for the rest, and meets the error then.
  */
+#include <errno.h>
+
 #include "lib/pipe.h"
 #include "lib/util.h"
 #include "nfs/read_pages.h"
@@ -38,49 +40,6 @@ static void decode_read(struct nfs4_compound *c, void *args)
 	a->count = xdr_get_u32(c->in);
 }
 
-/* Ends a READ that has a buffer; rc is bytes or -errno. */
-static int put_result(struct nfs4_compound *c, int64_t rc)
-{
-	struct vfs_io *io = &c->io;
-
-	if (rc < 0) {
-		rn_payload_put(io->payload);
-		return nfs4_data_status(c, (int)rc);
-	}
-	xdr_put_bool(c->out, io->eof);
-	/* An empty item is put, too, since it uses up its Write chunk (RFC 8267 section 6.4.1). */
-	xdr_put_bulk(c->out, io->payload, io->data_off, (uint32_t)rc);
-	c->moved = (uint32_t)rc;
-	return NFS4_OK;
-}
-
-static void read_done(struct vfs_io *io)
-{
-	struct nfs4_compound *c = io->arg;
-	struct read_args *a = c->args;
-
-	nfs4_io_end(&a->right);
-	nfs4_compound_resume(c, put_result(c, io->result));
-}
-
-/* Continues on the request's worker when memory is available. */
-static void read_resume(struct rpc_request *req)
-{
-	struct nfs4_compound *c = req->op;
-
-	nfs4_compound_rehome(c);
-	vfs_read(&c->io);
-}
-
-static void memory_ready(struct rn_payload_waiter *w, struct rn_payload *p)
-{
-	struct rpc_request *req = rn_container_of(w, struct rpc_request, waiter);
-	struct nfs4_compound *c = req->op;
-
-	c->io.payload = p;
-	rpc_requeue(req, read_resume);
-}
-
 /* True if the READ has ended, without a copy. A reply that the slot keeps is copied. */
 static bool read_pages(struct nfs4_compound *c)
 {
@@ -94,31 +53,25 @@ static bool read_pages(struct nfs4_compound *c)
 	return true;
 }
 
-/* Starts to read what c->io says, or waits for a buffer. Afterwards done() is called. NFS4_PENDING, or
- * the status if there is no buffer. */
-static int start_read(struct nfs4_compound *c, void (*done)(struct vfs_io *io))
+/* Reads what c->io says into a payload buffer of its own, which is put on failure: bytes or -errno. -ENOMEM: there is
+ * no memory, and no waiting for it. */
+static int64_t read_to_buffer(struct nfs4_compound *c)
 {
 	const uint32_t least = vfs_read_buffer_size(c->current.ctx.exp, c->io.offset, c->io.count);
 	const size_t size = least > 0 ? least : 1;
 	struct rpc_request *req = c->req;
 	struct rn_payload_pool *pool = req->server->pool;
-	struct rn_payload *p = rn_payload_get_for(pool, size, rpc_request_account(req));
+	int64_t n;
 
-	c->io.done = done;
-	if (!p && !nfs4_forget_call(c))
-		return NFS4ERR_DELAY;
-	if (!p) {
-		req->waiter.ready = memory_ready;
-		req->waiter.account = rpc_request_account(req);
-		p = rn_payload_get_or_wait(pool, size, &req->waiter);
-		/* NULL: the request waits, or has been handed back to its worker already. It must
-		 * not be touched here. */
-		if (!p)
-			return NFS4_PENDING;
-	}
-	c->io.payload = p;
-	vfs_read(&c->io);
-	return NFS4_PENDING;
+	c->io.payload = rn_payload_get_for(pool, size, rpc_request_account(req));
+	if (!c->io.payload && nfs4_forget_call(c))
+		c->io.payload = rn_payload_await(pool, size, rpc_request_account(req));
+	if (!c->io.payload)
+		return -ENOMEM;
+	n = vfs_read(&c->io);
+	if (n < 0)
+		rn_payload_put(c->io.payload);
+	return n;
 }
 
 /* Prepares c->io for count bytes from a's offset on. */
@@ -132,13 +85,28 @@ static void prepare(struct nfs4_compound *c, const struct read_args *a, uint32_t
 		.offset = a->offset,
 		.count = count,
 		.opened = a->right.opened,
-		.arg = c,
 	};
 	/* A READ beyond the largest offset of a file is a READ at end of file. */
 	if (io->offset > INT64_MAX)
 		io->offset = INT64_MAX;
 	if (io->count > INT64_MAX - io->offset)
 		io->count = (uint32_t)(INT64_MAX - io->offset);
+}
+
+static int read_and_put(struct nfs4_compound *c)
+{
+	int64_t n;
+
+	if (read_pages(c))
+		return NFS4_OK;
+	n = read_to_buffer(c);
+	if (n < 0)
+		return nfs4_data_status(c, (int)n);
+	xdr_put_bool(c->out, c->io.eof);
+	/* An empty item is put, too, since it uses up its Write chunk (RFC 8267 section 6.4.1). */
+	xdr_put_bulk(c->out, c->io.payload, c->io.data_off, (uint32_t)n);
+	c->moved = (uint32_t)n;
+	return NFS4_OK;
 }
 
 static int run_read(struct nfs4_compound *c, void *args)
@@ -158,13 +126,8 @@ static int run_read(struct nfs4_compound *c, void *args)
 	if (status != NFS4_OK)
 		return status;
 	prepare(c, a, rn_min(count, room));
-	if (read_pages(c)) {
-		nfs4_io_end(&a->right);
-		return NFS4_OK;
-	}
-	status = start_read(c, read_done);
-	if (status != NFS4_PENDING)
-		nfs4_io_end(&a->right);
+	status = read_and_put(c);
+	nfs4_io_end(&a->right);
 	return status;
 }
 
@@ -246,22 +209,6 @@ static int put_data(struct nfs4_compound *c, struct read_plus_args *a, uint32_t 
 	return NFS4_OK;
 }
 
-/* Ends the element that was read into c->io.payload. */
-static int end_data(struct nfs4_compound *c, struct read_plus_args *a)
-{
-	const struct vfs_io *io = &c->io;
-
-	if (io->result <= 0)
-		rn_payload_put(io->payload);
-	if (io->result < 0)
-		return nfs4_data_status(c, (int)io->result);
-	a->eof = io->eof;
-	/* The file has become shorter since it was searched for holes. */
-	if (io->eof || io->result < io->count)
-		end_list(a);
-	return io->result > 0 ? put_data(c, a, (uint32_t)io->result) : NFS4_OK;
-}
-
 static bool end_pages(struct nfs4_compound *c, struct read_plus_args *a)
 {
 	struct rn_pipe *pipe = c->cache_this ? NULL : nfs_read_pages(c->req, &c->io);
@@ -277,15 +224,13 @@ static bool end_pages(struct nfs4_compound *c, struct read_plus_args *a)
 	return true;
 }
 
-static void part_done(struct vfs_io *io);
-
-/* Reads a part, or as much of it as the reply has room for. */
-static int start_part(struct nfs4_compound *c, struct read_plus_args *a,
-		      const struct vfs_part *part)
+/* Puts a part, or as much of it as the reply has room for. */
+static int put_part(struct nfs4_compound *c, struct read_plus_args *a, const struct vfs_part *part)
 {
 	const size_t room = nfs4_reply_room(c) & ~(size_t)3;
 	const struct read_args from = { .offset = part->offset, .right = a->read.right };
 	uint64_t len = part->length;
+	int64_t n;
 
 	a->eof = false;
 	if (room < PLUS_DATA_HEAD + READ_LEAST) {
@@ -297,7 +242,19 @@ static int start_part(struct nfs4_compound *c, struct read_plus_args *a,
 		end_list(a);
 	}
 	prepare(c, &from, (uint32_t)len);
-	return end_pages(c, a) ? NFS4_OK : start_read(c, part_done);
+	if (end_pages(c, a))
+		return NFS4_OK;
+	n = read_to_buffer(c);
+	if (n < 0)
+		return nfs4_data_status(c, (int)n);
+	a->eof = c->io.eof;
+	/* The file has become shorter since it was searched for holes. */
+	if (c->io.eof || n < c->io.count)
+		end_list(a);
+	if (n > 0)
+		return put_data(c, a, (uint32_t)n);
+	rn_payload_put(c->io.payload);
+	return NFS4_OK;
 }
 
 /* Ends READ_PLUS. */
@@ -311,31 +268,6 @@ static int end_parts(struct nfs4_compound *c, struct read_plus_args *a, int stat
 	xdr_patch_u32(c->out, a->result_at, a->eof);
 	xdr_patch_u32(c->out, a->result_at + 4, a->put);
 	return NFS4_OK;
-}
-
-/* Goes on with the next part, after the one before has ended with that status. NFS4_PENDING, or the
- * status of the operation. */
-static int next_parts(struct nfs4_compound *c, struct read_plus_args *a, int status)
-{
-	while (status == NFS4_OK && a->next < a->parts.n) {
-		const struct vfs_part *part = &a->parts.part[a->next++];
-
-		if (part->hole)
-			put_hole(c, a, part);
-		else
-			status = start_part(c, a, part);
-	}
-	return status == NFS4_PENDING ? NFS4_PENDING : end_parts(c, a, status);
-}
-
-static void part_done(struct vfs_io *io)
-{
-	struct nfs4_compound *c = io->arg;
-	struct read_plus_args *a = c->args;
-	int status = next_parts(c, a, end_data(c, a));
-
-	if (status != NFS4_PENDING)
-		nfs4_compound_resume(c, status);
 }
 
 /* Finds the parts of the range. */
@@ -365,13 +297,20 @@ static int run_read_plus(struct nfs4_compound *c, void *args)
 	if (status != NFS4_OK)
 		return status;
 	status = find_parts(c, a, count);
-	a->next = 0;
 	a->put = 0;
 	a->eof = a->parts.eof; /* if there are no parts */
 	a->result_at = xdr_out_pos(c->out);
 	xdr_put_bool(c->out, false);
 	xdr_put_u32(c->out, 0);
-	return next_parts(c, a, status);
+	for (a->next = 0; status == NFS4_OK && a->next < a->parts.n;) {
+		const struct vfs_part *part = &a->parts.part[a->next++];
+
+		if (part->hole)
+			put_hole(c, a, part);
+		else
+			status = put_part(c, a, part);
+	}
+	return end_parts(c, a, status);
 }
 
 const struct nfs4_op nfs4_op_read = {

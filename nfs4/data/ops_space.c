@@ -22,28 +22,12 @@ static void decode_space(struct nfs4_compound *c, void *args)
 	a->space.length = xdr_get_u64(c->in);
 }
 
-static int settled(struct nfs4_compound *c, int rc)
-{
-	return nfs4_data_status(c, rc);
-}
-
-static void space_done(struct vfs_space *s)
-{
-	struct nfs4_compound *c = s->arg;
-	struct space_args *a = c->args;
-	int status;
-
-	nfs4_io_end(&a->right);
-	c->sync = (struct vfs_sync){ .node = { c->current.node } };
-	status = nfs4_settle(c, s->result, settled);
-	if (status != NFS4_PENDING)
-		nfs4_compound_resume(c, status);
-}
-
-static int start(struct nfs4_compound *c, struct space_args *a, enum vfs_space_what what)
+static int change_space(struct nfs4_compound *c, struct space_args *a, enum vfs_space_what what)
 {
 	const struct nfs4_place *p = &c->current;
+	struct vfs_sync sync = { .node = { p->node } };
 	int status = nfs4_need(c, p, NFS4_NEED_FILE | NFS4_NEED_WRITABLE);
+	int rc;
 
 	/* These operations answer this status for directories and symbolic links, too. */
 	if (status == NFS4_OK && p->type != S_IFREG)
@@ -56,20 +40,19 @@ static int start(struct nfs4_compound *c, struct space_args *a, enum vfs_space_w
 	a->space.node = c->current.node;
 	a->space.what = what;
 	a->space.opened = a->right.opened;
-	a->space.done = space_done;
-	a->space.arg = c;
-	vfs_space(&a->space);
-	return NFS4_PENDING;
+	rc = vfs_space(&a->space);
+	nfs4_io_end(&a->right);
+	return nfs4_data_status(c, nfs4_settle(c, &sync, rc));
 }
 
 static int run_allocate(struct nfs4_compound *c, void *args)
 {
-	return start(c, args, VFS_SPACE_RESERVE);
+	return change_space(c, args, VFS_SPACE_RESERVE);
 }
 
 static int run_deallocate(struct nfs4_compound *c, void *args)
 {
-	return start(c, args, VFS_SPACE_PUNCH);
+	return change_space(c, args, VFS_SPACE_PUNCH);
 }
 
 const struct nfs4_op nfs4_op_allocate = {

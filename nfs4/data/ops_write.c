@@ -36,22 +36,16 @@ static void decode_write(struct nfs4_compound *c, void *args)
 	xdr_get_bulk(c->in, UINT32_MAX, &a->data); /* bounded by the length of the message */
 }
 
-static void write_done(struct vfs_io *io)
+/* result: bytes, or -errno. */
+static int put_written(struct nfs4_compound *c, const struct write_args *a, int64_t result)
 {
-	struct nfs4_compound *c = io->arg;
-	struct write_args *a = c->args;
-	int status = NFS4_OK;
-
-	nfs4_io_end(&a->right);
-	if (io->result < 0) {
-		status = nfs4_data_status(c, (int)io->result);
-	} else {
-		xdr_put_u32(c->out, (uint32_t)io->result);
-		xdr_put_u32(c->out, a->stable);
-		put_verifier(c, a->verifier);
-		c->moved = (uint32_t)io->result;
-	}
-	nfs4_compound_resume(c, status);
+	if (result < 0)
+		return nfs4_data_status(c, (int)result);
+	xdr_put_u32(c->out, (uint32_t)result);
+	xdr_put_u32(c->out, a->stable);
+	put_verifier(c, a->verifier);
+	c->moved = (uint32_t)result;
+	return NFS4_OK;
 }
 
 static int begin_write(struct nfs4_compound *c, struct write_args *a, uint32_t count)
@@ -68,6 +62,7 @@ static int run_write(struct nfs4_compound *c, void *args)
 	struct write_args *a = args;
 	uint32_t count = (uint32_t)rn_min(a->data.len, c->server->cfg.max_io);
 	int status = begin_write(c, a, count);
+	int64_t n;
 
 	if (status != NFS4_OK)
 		return status;
@@ -77,13 +72,12 @@ static int run_write(struct nfs4_compound *c, void *args)
 		.offset = a->offset,
 		.opened = a->right.opened,
 		.stable = (enum vfs_stable)a->stable,
-		.done = write_done,
-		.arg = c,
 	};
 	nfs_bulk_to_write(&c->io, &a->data, count);
 	a->verifier = vfs_write_verifier(c->current.ctx.exp);
-	vfs_write(&c->io);
-	return NFS4_PENDING;
+	n = vfs_write(&c->io);
+	nfs4_io_end(&a->right);
+	return put_written(c, a, n);
 }
 
 struct commit_args {
@@ -99,16 +93,6 @@ static void decode_commit(struct nfs4_compound *c, void *args)
 	a->count = xdr_get_u32(c->in);
 }
 
-static void commit_done(struct vfs_io *io)
-{
-	struct nfs4_compound *c = io->arg;
-	int status = nfs4_data_status(c, io->result < 0 ? (int)io->result : 0);
-
-	if (status == NFS4_OK)
-		put_verifier(c, vfs_write_verifier(c->current.ctx.exp));
-	nfs4_compound_resume(c, status);
-}
-
 static int run_commit(struct nfs4_compound *c, void *args)
 {
 	const struct commit_args *a = args;
@@ -122,16 +106,16 @@ static int run_commit(struct nfs4_compound *c, void *args)
 		/* COMMIT has no stateid that would show that the file was opened. A client that
 		 * wrote must be able to commit, even after a chmod. */
 		.opened = true,
-		.done = commit_done,
-		.arg = c,
 	};
 	/* For a range beyond the largest offset, the whole file is synced. */
 	if (a->offset <= INT64_MAX && a->count <= INT64_MAX - a->offset) {
 		c->io.offset = a->offset;
 		c->io.count = a->count;
 	}
-	vfs_commit(&c->io);
-	return NFS4_PENDING;
+	status = nfs4_data_status(c, vfs_commit(&c->io));
+	if (status == NFS4_OK)
+		put_verifier(c, vfs_write_verifier(c->current.ctx.exp));
+	return status;
 }
 
 const struct nfs4_op nfs4_op_commit = {

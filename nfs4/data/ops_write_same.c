@@ -127,17 +127,33 @@ static void put_numbers(const struct adb *b, uint8_t *buf, uint32_t len, uint32_
 	}
 }
 
-/* Writes the next blocks. */
-static void write_next(struct nfs4_compound *c, struct write_same_args *a)
+/* Writes the next blocks: bytes or -errno. */
+static int64_t write_next(struct nfs4_compound *c, struct write_same_args *a, uint32_t len)
 {
 	const struct adb *b = &a->adb;
-	const uint32_t len = rn_min(a->left, a->filled);
 
 	put_numbers(b, a->buffer->data, len, a->written);
 	c->io.offset = b->offset + a->written;
 	c->io.count = len;
 	c->io.piece[0] = (struct iovec){ a->buffer->data, len };
-	vfs_write(&c->io);
+	return vfs_write(&c->io);
+}
+
+/* Writes what fits: 0 or -errno. */
+static int write_all(struct nfs4_compound *c, struct write_same_args *a)
+{
+	uint32_t len;
+	int64_t n;
+
+	do {
+		len = rn_min(a->left, a->filled);
+		n = write_next(c, a, len);
+		if (n > 0) {
+			a->written += (uint32_t)n;
+			a->left -= (uint32_t)n;
+		}
+	} while (n == len && a->left > 0);
+	return n < 0 ? (int)n : 0;
 }
 
 static void put_response(struct nfs4_compound *c, const struct write_same_args *a)
@@ -146,31 +162,6 @@ static void put_response(struct nfs4_compound *c, const struct write_same_args *
 	xdr_put_u64(c->out, a->written);
 	xdr_put_u32(c->out, a->stable);
 	xdr_put_u64(c->out, a->verifier); /* as WRITE puts it */
-}
-
-static void write_done(struct vfs_io *io)
-{
-	struct nfs4_compound *c = io->arg;
-	struct write_same_args *a = c->args;
-	int status = NFS4_OK;
-
-	if (io->result > 0) {
-		a->written += (uint32_t)io->result;
-		a->left -= (uint32_t)io->result;
-	}
-	if (io->result == io->count && a->left > 0) {
-		write_next(c, a);
-		return;
-	}
-	nfs4_io_end(&a->right);
-	rn_payload_put(a->buffer);
-	/* An error behind what was written is not told: the client meets it again. */
-	if (io->result < 0 && a->written == 0)
-		status = nfs4_data_status(c, (int)io->result);
-	else
-		put_response(c, a);
-	c->moved = a->written;
-	nfs4_compound_resume(c, status);
 }
 
 /* Checks the arguments and the right to write. */
@@ -190,6 +181,7 @@ static int run_write_same(struct nfs4_compound *c, void *args)
 	struct write_same_args *a = args;
 	const struct adb *b = &a->adb;
 	int status = begin_write_same(c, a);
+	int rc;
 
 	if (status != NFS4_OK)
 		return status;
@@ -210,12 +202,17 @@ static int run_write_same(struct nfs4_compound *c, void *args)
 		.piece_payload = { a->buffer },
 		.npieces = 1,
 		.stable = (enum vfs_stable)a->stable,
-		.done = write_done,
-		.arg = c,
 	};
 	a->verifier = vfs_write_verifier(c->current.ctx.exp);
-	write_next(c, a);
-	return NFS4_PENDING;
+	rc = write_all(c, a);
+	nfs4_io_end(&a->right);
+	rn_payload_put(a->buffer);
+	c->moved = a->written;
+	/* An error behind what was written is not told: the client meets it again. */
+	if (rc < 0 && a->written == 0)
+		return nfs4_data_status(c, rc);
+	put_response(c, a);
+	return NFS4_OK;
 }
 
 const struct nfs4_op nfs4_op_write_same = {

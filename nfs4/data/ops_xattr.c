@@ -145,8 +145,8 @@ static int change_xattr(struct nfs4_compound *c, struct vfs_xattr_change *change
 {
 	int rc = vfs_xattr_change(&c->current.ctx, c->current.node, change);
 
-	c->sync = (struct vfs_sync){ .node = { c->current.node }, .data_from = VFS_SYNC_METADATA };
-	return nfs4_settle(c, rc, after);
+	struct vfs_sync sync = { .node = { c->current.node }, .data_from = VFS_SYNC_METADATA };
+	return after(c, nfs4_settle(c, &sync, rc));
 }
 
 /* Sets a->change.value to the value in one piece: where it lies in the message, or in *copy. False:

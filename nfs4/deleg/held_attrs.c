@@ -85,8 +85,7 @@ static int ask(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg 
 {
 	int status;
 
-	if (rpc_is_prompt(c->req))
-		return nfs4_decline(c);
+	rpc_move(c->req);
 	if (!nfs4_client_is_alive(d->st.client))
 		return recall(c, p, attr);
 	status = read_attr(c, p, attr);

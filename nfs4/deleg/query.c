@@ -88,6 +88,7 @@ static void resume(struct rpc_request *req)
 	struct nfs4_query *q = c->obstacle;
 	int status;
 
+	nfs4_compound_rehome(c);
 	c->wait = w->saved;
 	c->held = q->answer; /* does not change any more */
 	c->held.index = c->index + 1;

@@ -145,10 +145,10 @@ static int run_create(struct nfs4_compound *c, void *args)
 	rc = make(c, a);
 	if (rc < 0)
 		a->made = NULL;
-	c->sync = (struct vfs_sync){ .node = { a->dir, a->made },
-				     .how = VFS_SYNC_MADE,
-				     .with_entry = !vfs_set_after_making(&a->attrs.set) };
-	return nfs4_settle(c, rc, made);
+	struct vfs_sync sync = { .node = { a->dir, a->made },
+				 .how = VFS_SYNC_MADE,
+				 .with_entry = !vfs_set_after_making(&a->attrs.set) };
+	return made(c, nfs4_settle(c, &sync, rc));
 }
 
 const struct nfs4_op nfs4_op_create = {

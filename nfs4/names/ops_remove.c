@@ -69,8 +69,8 @@ static int run_remove(struct nfs4_compound *c, void *args)
 		status = nfs4_take_name(c, &dir->ctx, remove_any, &(struct removal){ a, dir }, &rc);
 	if (status != NFS4_OK)
 		return status;
-	c->sync = (struct vfs_sync){ .node = { dir->node } };
-	return nfs4_settle(c, rc, removed);
+	struct vfs_sync sync = { .node = { dir->node } };
+	return removed(c, nfs4_settle(c, &sync, rc));
 }
 
 const struct nfs4_op nfs4_op_remove = {

@@ -105,9 +105,9 @@ static int run_rename(struct nfs4_compound *c, void *args)
 					&(struct renaming){ &c->current.ctx, &r }, &rc);
 	if (status != NFS4_OK)
 		return status;
-	c->sync = (struct vfs_sync){ .node = { from, to != from ? to : NULL },
-				     .how = VFS_SYNC_ONE_STEP };
-	return nfs4_settle(c, rc, renamed);
+	struct vfs_sync sync = { .node = { from, to != from ? to : NULL },
+				 .how = VFS_SYNC_ONE_STEP };
+	return renamed(c, nfs4_settle(c, &sync, rc));
 }
 
 struct link_args {
@@ -153,10 +153,10 @@ static int run_link(struct nfs4_compound *c, void *args)
 	if (status != NFS4_OK)
 		return status;
 	rc = vfs_link(&dir->ctx, file, dir->node, a->name.bytes, a->name.len, &a->change);
-	c->sync = (struct vfs_sync){ .node = { dir->node, file },
-				     .data_from = VFS_SYNC_METADATA,
-				     .how = VFS_SYNC_ONE_STEP };
-	return nfs4_settle(c, rc, linked);
+	struct vfs_sync sync = { .node = { dir->node, file },
+				 .data_from = VFS_SYNC_METADATA,
+				 .how = VFS_SYNC_ONE_STEP };
+	return linked(c, nfs4_settle(c, &sync, rc));
 }
 
 const struct nfs4_op nfs4_op_link = {

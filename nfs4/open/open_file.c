@@ -119,8 +119,7 @@ static int find_or_create(struct nfs4_compound *c, struct nfs4_opening *w)
 		status = a->how == NFS4_UNCHECKED ? look_up(c, w) : NFS4ERR_NOENT;
 		if (status != NFS4ERR_NOENT)
 			return status;
-		if (rpc_is_prompt(c->req)) /* to create waits for the disk */
-			return nfs4_decline(c);
+		rpc_move(c->req); /* to create waits for the disk */
 		status = create(c, w);
 		if (status != NFS4ERR_EXIST || a->how != NFS4_UNCHECKED)
 			return status;
@@ -285,5 +284,7 @@ int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w)
 	if (status != NFS4_OK)
 		return status;
 	w->truncate = a->create && !w->attrs_set && a->attrs.set.set_size && a->attrs.set.size == 0;
-	return rpc_is_prompt(c->req) && is_long(c, w) ? nfs4_decline(c) : NFS4_OK;
+	if (rpc_is_prompt(c->req) && is_long(c, w))
+		rpc_move(c->req);
+	return NFS4_OK;
 }

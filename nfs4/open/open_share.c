@@ -11,7 +11,6 @@
 #include "nfs4/client/client.h"
 #include "nfs4/open/opening.h"
 #include "nfs4/server.h"
-#include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/owner.h"
 
@@ -274,12 +273,9 @@ static int try_share(void *arg)
 	if (status != NFS4_OK)
 		return status;
 	open = w->open;
-	if (!nfs4_open_enter(c, open)) {
-		leave_open(w);
-		return NFS4ERR_DELAY;
-	}
+	rn_lock_take(&open->busy);
 	rc = open->st.gone || open->st.revoked ? NFS_TRY_AGAIN : share(c, w, &cf);
-	nfs4_open_leave(open);
+	rn_lock_give(&open->busy);
 	if (rc == 0)
 		return NFS4_OK;
 	leave_open(w);
@@ -304,18 +300,18 @@ void nfs4_open_unshare(struct nfs4_opening *w)
 {
 	struct nfs4_open *open = w->open;
 
-	pthread_mutex_lock(&open->busy);
+	rn_lock_take(&open->busy);
 	open->pending--;
 	if (!open->st.gone)
 		take_back(w);
-	pthread_mutex_unlock(&open->busy);
+	rn_lock_give(&open->busy);
 }
 
 void nfs4_open_shared(struct nfs4_opening *w)
 {
-	pthread_mutex_lock(&w->open->busy);
+	rn_lock_take(&w->open->busy);
 	commit(w);
-	pthread_mutex_unlock(&w->open->busy);
+	rn_lock_give(&w->open->busy);
 }
 
 /* The owner's open may be that of an earlier OPEN, or of a later one that was answered meanwhile. */
@@ -324,7 +320,7 @@ bool nfs4_open_yield(struct nfs4_opening *w)
 	struct nfs4_open *open = w->open;
 	bool ends;
 
-	pthread_mutex_lock(&open->busy);
+	rn_lock_take(&open->busy);
 	if (!w->shared)
 		commit(w);
 	w->shared = true;
@@ -332,6 +328,6 @@ bool nfs4_open_yield(struct nfs4_opening *w)
 	       is_last(w);
 	if (ends)
 		nfs4_open_end(open, false);
-	pthread_mutex_unlock(&open->busy);
+	rn_lock_give(&open->busy);
 	return ends;
 }

@@ -240,11 +240,10 @@ static int open_recorded(struct nfs4_compound *c, int rc)
 	}
 	if (!w->sync_name && !w->truncate)
 		return open_settled(c, 0);
-	c->sync =
-		(struct vfs_sync){ .node = { w->sync_name ? c->current.node : NULL,
-					     nfs4_opened_place(c, w)->node },
-				   .how = w->made && !w->truncate ? VFS_SYNC_MADE : VFS_SYNC_EACH };
-	return nfs4_settle(c, 0, open_settled);
+	struct vfs_sync sync = { .node = { w->sync_name ? c->current.node : NULL,
+					   nfs4_opened_place(c, w)->node },
+				 .how = w->made && !w->truncate ? VFS_SYNC_MADE : VFS_SYNC_EACH };
+	return open_settled(c, nfs4_settle(c, &sync, 0));
 }
 
 /* True if a prompt worker may try: the rest would wait for a disk or for others, or is too rare. */
@@ -273,7 +272,7 @@ static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 	if (gets_delegation(w))
 		bits |= nfs4_deleg_record(c, &wants);
 	if (rpc_is_prompt(c->req) && !may_be_prompt(c, w, bits))
-		return finish(w, nfs4_decline(c));
+		rpc_move(c->req);
 	status = nfs4_record_for(c, &w->client->record, bits, open_recorded);
 	if (status == NFS4ERR_DELAY && args->work)
 		return finish(w, status); /* no memory to wait: open_recorded has not run */

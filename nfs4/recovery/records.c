@@ -36,6 +36,7 @@ static void resume(struct rpc_request *req)
 	struct nfs4_record_wait *w = c->wait;
 	int status;
 
+	nfs4_compound_rehome(c);
 	c->wait = w->saved;
 	status = w->again(c, w->rc);
 	if (status != NFS4_PENDING)

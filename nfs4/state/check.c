@@ -286,8 +286,9 @@ int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwis
 	if (!nfs4_holder_is_ours(cf->holder))
 		return otherwise;
 	cl = nfs4_owner_of_holder(cf->holder)->client;
-	if (rpc_is_prompt(c->req)) /* the end of a courtesy client's state may wait */
-		return nfs4_client_is_alive(cl) ? otherwise : nfs4_decline(c);
+	if (rpc_is_prompt(c->req) && nfs4_client_is_alive(cl))
+		return otherwise;
+	rpc_move(c->req); /* the end of a courtesy client's state may wait */
 	nfs4_client_ref(cl);
 	switch (vfs_conflict_yield(cf)) {
 	case VFS_YIELDED:

@@ -45,7 +45,7 @@ static bool enter_soon(struct nfs4_open *open)
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
 	for (unsigned i = 0; i < ATTEMPTS; i++) {
-		if (pthread_mutex_trylock(&open->busy) == 0)
+		if (rn_lock_try(&open->busy))
 			return true;
 		nanosleep(&pause, NULL);
 	}
@@ -64,7 +64,7 @@ static int end_open_or_lock(struct nfs4_state *st)
 				   ? nfs4_open_revoke(open, NFS4ERR_ADMIN_REVOKED)
 				   : nfs4_lock_revoke(nfs4_as_lock(st), NFS4ERR_ADMIN_REVOKED);
 
-	pthread_mutex_unlock(&open->busy);
+	rn_lock_give(&open->busy);
 	return ended ? 0 : -ENOENT;
 }
 

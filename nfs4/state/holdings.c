@@ -77,11 +77,11 @@ static void drop_owners(struct nfs4_client *cl)
 
 static void drop_open(struct nfs4_client *cl, struct nfs4_open *open)
 {
-	pthread_mutex_lock(&open->busy);
+	rn_lock_take(&open->busy);
 	drop_locks(cl, open);
 	if (!open->st.gone)
 		nfs4_open_end(open, false);
-	pthread_mutex_unlock(&open->busy);
+	rn_lock_give(&open->busy);
 }
 
 static void drop(struct nfs4_client *cl)

@@ -24,15 +24,13 @@ static int ask_shares(const struct asking *a, struct vfs_conflict *cf)
 	const struct vfs_share *self = NULL;
 	int rc;
 
-	if (open && rpc_is_prompt(a->c->req)) /* busy is held while files are opened */
-		return vfs_worker_decline(a->c->req->worker->vfs);
 	if (open)
-		pthread_mutex_lock(&open->busy);
+		rn_lock_take(&open->busy);
 	if (open && open->share.file)
 		self = &open->share;
 	rc = vfs_share_check_io(&a->place->ctx, a->place->node, self, (uint8_t)a->access, cf);
 	if (open)
-		pthread_mutex_unlock(&open->busy);
+		rn_lock_give(&open->busy);
 	return rc;
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "nfs4/client/client.h"
-#include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/owner.h"
 
@@ -28,11 +27,10 @@ static int lock_open(struct nfs4_compound *c, struct nfs4_open *open,
 {
 	int status;
 
-	if (!nfs4_open_enter(c, open))
-		return NFS4ERR_DELAY;
+	rn_lock_take(&open->busy);
 	status = nfs4_state_check(c, &open->st, sid, NFS4_STATE_OPEN);
 	if (status != NFS4_OK)
-		nfs4_open_leave(open);
+		rn_lock_give(&open->busy);
 	return status;
 }
 
@@ -66,8 +64,8 @@ static int close_open(struct nfs4_compound *c, struct nfs4_open *open, struct nf
 	struct vfs_node *n = c->current.node;
 	const bool written = vfs_share_ends_writing(&open->share, n);
 
-	if (rpc_is_prompt(c->req) && (written || has_locks(open) || vfs_share_pins(&open->share)))
-		return nfs4_decline(c);
+	if (written || has_locks(open) || vfs_share_pins(&open->share))
+		rpc_move(c->req);
 	closed_stateid(c, &open->st, sid);
 	nfs4_open_end(open, c->minor == 0);
 	if (written)
@@ -91,7 +89,7 @@ static int run_close(struct nfs4_compound *c, void *args)
 	status = lock_open(c, open, &a->sid);
 	if (status == NFS4_OK) {
 		status = close_open(c, open, &sid);
-		nfs4_open_leave(open);
+		rn_lock_give(&open->busy);
 	}
 	if (status == NFS4_OK)
 		nfs4_put_stateid(c->out, &sid);
@@ -164,7 +162,7 @@ static int run_open_downgrade(struct nfs4_compound *c, void *args)
 	status = lock_open(c, nfs4_as_open(st), &a->sid);
 	if (status == NFS4_OK) {
 		status = downgrade(c, nfs4_as_open(st), a, &sid);
-		nfs4_open_leave(nfs4_as_open(st));
+		rn_lock_give(&nfs4_as_open(st)->busy);
 	}
 	if (status == NFS4_OK)
 		nfs4_put_stateid(c->out, &sid);

@@ -5,7 +5,6 @@
 #include "nfs4/client/client.h"
 #include "nfs4/recovery/drain.h"
 #include "nfs4/recovery/grace.h"
-#include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/deleg.h"
 #include "nfs4/state/lock_waiter.h"
@@ -186,15 +185,14 @@ static int enter_and_ask(struct nfs4_compound *c, struct locking *l, struct vfs_
 	int status = NFS4_OK;
 
 	*rc = NFS_TRY_AGAIN;
-	if (!nfs4_open_enter(c, lock->open))
-		return NFS4ERR_DELAY;
+	rn_lock_take(&lock->open->busy);
 	if (l->fresh)
 		status = add_lock(c, l);
 	else if (!l->args->new_owner)
 		status = nfs4_state_check(c, &lock->st, &l->args->sid, NFS4_STATE_LOCK);
 	if (status == NFS4_OK && !lock->st.gone && !lock->st.revoked)
 		*rc = ask(c, l, cf);
-	nfs4_open_leave(lock->open);
+	rn_lock_give(&lock->open->busy);
 	return status;
 }
 

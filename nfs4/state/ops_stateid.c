@@ -2,7 +2,6 @@
 /* FREE_STATEID and TEST_STATEID. */
 #include "nfs4/client/client.h"
 #include "nfs4/server.h"
-#include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/deleg.h"
 #include "nfs4/state/owner.h"
@@ -38,8 +37,7 @@ static int free_locked(struct nfs4_compound *c, struct nfs4_state *st,
 	int status = nfs4_state_check(c, st, sid, NFS4_STATE_ANY);
 
 	if (status == NFS4ERR_EXPIRED || status == NFS4ERR_ADMIN_REVOKED) {
-		if (rpc_is_prompt(c->req)) /* the end of an open may wait for a disk */
-			return nfs4_decline(c);
+		rpc_move(c->req); /* the end of an open may wait for a disk */
 		/* Linux (6.1) was seen to free an open only, and not its locks. It then tests all
 		 * its stateids after each SEQUENCE, as long as a revoked one is left. */
 		if (st->kind == NFS4_STATE_OPEN)
@@ -61,10 +59,9 @@ static int free_open(struct nfs4_compound *c, struct nfs4_state *st, const struc
 	struct nfs4_open *open = nfs4_open_of(st);
 	int status;
 
-	if (!nfs4_open_enter(c, open))
-		return NFS4ERR_DELAY;
+	rn_lock_take(&open->busy);
 	status = free_locked(c, st, sid);
-	nfs4_open_leave(open);
+	rn_lock_give(&open->busy);
 	return status;
 }
 

@@ -4,7 +4,6 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/recovery/grace.h"
-#include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/wire.h"
@@ -42,11 +41,11 @@ static int test_ranges(const struct testing *t, struct vfs_conflict *cf)
 	struct nfs4_lock *lock = t->lock;
 	int rc;
 
-	if (lock && !nfs4_open_enter(t->c, lock->open))
-		return -EAGAIN;
+	if (lock)
+		rn_lock_take(&lock->open->busy);
 	rc = vfs_lock_test(&p->ctx, p->node, lock && !lock->st.gone ? &lock->ranges : NULL, &r, cf);
 	if (lock)
-		nfs4_open_leave(lock->open);
+		rn_lock_give(&lock->open->busy);
 	return rc;
 }
 
@@ -148,12 +147,9 @@ static int run_locku(struct nfs4_compound *c, void *args)
 	if (status != NFS4_OK || replayed)
 		return status;
 	open = nfs4_open_of(st);
-	if (nfs4_open_enter(c, open)) {
-		status = unlock(c, a, nfs4_as_lock(st), &sid);
-		nfs4_open_leave(open);
-	} else {
-		status = NFS4ERR_DELAY; /* declined */
-	}
+	rn_lock_take(&open->busy);
+	status = unlock(c, a, nfs4_as_lock(st), &sid);
+	rn_lock_give(&open->busy);
 	if (status == NFS4_OK)
 		nfs4_put_stateid(c->out, &sid);
 	nfs4_state_unref(st);
@@ -211,10 +207,10 @@ static void release(struct nfs4_client *cl, struct nfs4_owner *o)
 	struct nfs4_lock *lock;
 
 	while ((lock = first_of(cl, o))) {
-		pthread_mutex_lock(&lock->open->busy);
+		rn_lock_take(&lock->open->busy);
 		if (!lock->st.gone)
 			nfs4_lock_end(lock);
-		pthread_mutex_unlock(&lock->open->busy);
+		rn_lock_give(&lock->open->busy);
 		nfs4_state_unref(&lock->st);
 	}
 	forget_sequence(cl, o);

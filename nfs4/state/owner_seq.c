@@ -253,8 +253,12 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 	v = judge(c, o, seqid);
 	if (v == SEQ_AFRESH && rpc_is_prompt(c->req)) {
 		/* The end of the open that is replaced may wait. */
-		status = nfs4_decline(c);
-	} else if (v == SEQ_AGAIN) {
+		pthread_mutex_unlock(&cl->lock);
+		rpc_move(c->req);
+		pthread_mutex_lock(&cl->lock);
+		v = judge(c, o, seqid);
+	}
+	if (v == SEQ_AGAIN) {
 		status = put_replay(c, o, &fh, &audience);
 		put = c->keep_body;
 	} else if (v == SEQ_NEXT || v == SEQ_AFRESH) {

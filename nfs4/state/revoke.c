@@ -69,9 +69,9 @@ bool nfs4_revoke(struct nfs4_state *st, int status)
 		return false;
 	}
 	open = nfs4_as_open(st);
-	pthread_mutex_lock(&open->busy);
+	rn_lock_take(&open->busy);
 	const bool revoked = nfs4_open_revoke(open, status);
 
-	pthread_mutex_unlock(&open->busy);
+	rn_lock_give(&open->busy);
 	return revoked;
 }

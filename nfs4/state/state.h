@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "lib/lock.h"
 #include "lib/util.h"
 #include "nfs4/client/client.h"
 #include "nfs4/compound.h"
@@ -105,7 +106,7 @@ struct nfs4_state {
 
 struct nfs4_open {
 	struct nfs4_state st;
-	pthread_mutex_t busy;
+	struct rn_lock busy;
 	struct vfs_share share;	      /* under busy */
 	_Atomic uint8_t access;	      /* access bits of share, for data operations */
 	_Atomic uint64_t opener;      /* uid whose permission was checked; changed under busy */

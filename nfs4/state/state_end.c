@@ -60,10 +60,10 @@ void nfs4_open_end(struct nfs4_open *open, bool keep)
 void nfs4_open_drop(struct nfs4_open *open)
 {
 	nfs4_state_ref(&open->st);
-	pthread_mutex_lock(&open->busy);
+	rn_lock_take(&open->busy);
 	if (!open->st.gone)
 		nfs4_open_end(open, false);
-	pthread_mutex_unlock(&open->busy);
+	rn_lock_give(&open->busy);
 	nfs4_state_unref(&open->st);
 }
 
@@ -71,8 +71,8 @@ void nfs4_lock_drop(struct nfs4_lock *lock)
 {
 	struct nfs4_open *open = lock->open;
 
-	pthread_mutex_lock(&open->busy);
+	rn_lock_take(&open->busy);
 	if (!lock->st.gone)
 		nfs4_lock_end(lock);
-	pthread_mutex_unlock(&open->busy);
+	rn_lock_give(&open->busy);
 }

@@ -40,7 +40,7 @@ struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f,
 	if (!open)
 		return NULL;
 	nfs4_state_init(&open->st, NFS4_STATE_OPEN, o->client, o, f);
-	pthread_mutex_init(&open->busy, NULL);
+	rn_lock_init(&open->busy);
 	LIST_INIT(&open->locks);
 	atomic_init(&open->opener, NFS4_OPENER_NONE);
 	open->export_id = p->export_id;
@@ -85,7 +85,7 @@ static struct nfs4_state *free_state(struct nfs4_state *st)
 		return &open->st;
 	case NFS4_STATE_OPEN:
 		vfs_share_close(&nfs4_as_open(st)->share);
-		pthread_mutex_destroy(&nfs4_as_open(st)->busy);
+		rn_lock_fini(&nfs4_as_open(st)->busy);
 		fini(st);
 		free(nfs4_as_open(st));
 		return NULL;

@@ -119,6 +119,7 @@ static void set_up(void)
 		rn_budget_init(&w.budget, BUDGET);
 		w.f.server.identify = identify;
 		w.prompt.move = move;
+		w.prompt.stacks = w.f.worker.stacks;
 		for (unsigned i = 0; i < CONNS; i++)
 			fake_conn_init(&w.conns[i], 1 + i, (uint8_t)(1 + i), 700);
 	}
@@ -257,7 +258,7 @@ static enum outcome submit(const struct message *m, const struct outgoing *o, ui
 	req->bulk_room[0] = WHOLE;
 	req->worker = layout & 1 ? &w.prompt : &w.f.worker;
 	w.identified = false;
-	rpc_dispatch(&w.f.server, req);
+	fake_begin(&w.f, req);
 	await_answer(c, before);
 	for (unsigned i = 0; i < n; i++)
 		free(mem[i]);

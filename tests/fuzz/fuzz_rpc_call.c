@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	req->bulk_room[0] = 1;
 	const unsigned before = answers(&conn);
 	f.pending = NULL;
-	rpc_dispatch(&f.server, req);
+	fake_begin(&f, req);
 	fake_run_inbox(&f); /* starts calls that the duplicate request cache deferred */
 	if (f.pending != NULL)
 		rpc_complete(f.pending, RPC_RUN_DONE);

@@ -78,7 +78,7 @@ static void submit(void *ctx, struct rpc_request *req)
 			peer_finding("a call is served under another protection", kind, protection);
 	}
 	req->worker = &w.fake.worker;
-	rpc_dispatch(&w.fake.server, req);
+	fake_begin(&w.fake, req);
 }
 
 static void must(bool ok, const char *what)

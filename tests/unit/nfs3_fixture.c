@@ -269,8 +269,10 @@ static const char *start_request(struct fixture *f)
 	if (vfs_worker_new_prompt(f->vfs, &f->prompt_vw) < 0)
 		return "no memory";
 	f->worker.vfs = f->vw;
+	rn_fiber_of_thread(&f->fiber, f->vw);
 	f->prompt_worker.vfs = f->prompt_vw;
 	f->prompt_worker.move = move;
+	f->worker.stacks = f->prompt_worker.stacks = rn_stacks_new(&f->budget, 16);
 	fix_from(f, 1);
 	f->conn.ops = &ops;
 	atomic_store(&f->conn.refs, 1);
@@ -371,6 +373,9 @@ void fix_stop(struct fixture *f)
 		vfs_free(f->vfs);
 	if (f->worker.inbox.fd > 0)
 		rn_inbox_fini(&f->worker.inbox);
+	rn_fiber_put(f->worker.spare);
+	rn_fiber_put(f->prompt_worker.spare);
+	rn_stacks_free(f->worker.stacks);
 	if (f->pool)
 		rn_payload_pool_free(f->pool);
 	free(f->call);
@@ -406,6 +411,20 @@ struct xdr_out *fix_call(struct fixture *f, uint32_t prog, uint32_t vers, uint32
 	return c;
 }
 
+void fix_run(struct rpc_request *req)
+{
+	if (!rpc_is_ready(req->worker))
+		abort();
+	rpc_run(req);
+}
+
+void fix_begin(struct fixture *f, struct rpc_request *req)
+{
+	req->server = &f->rpc;
+	req->work = rpc_dispatch;
+	fix_run(req);
+}
+
 static void run_inbox(struct fixture *f)
 {
 	struct rn_inbox_node *n = rn_inbox_take(&f->worker.inbox);
@@ -414,7 +433,7 @@ static void run_inbox(struct fixture *f)
 		struct rn_inbox_node *next = n->next;
 		struct rpc_request *req = rn_container_of(n, struct rpc_request, node);
 
-		req->work(req);
+		fix_run(req);
 		n = next;
 	}
 }
@@ -455,14 +474,13 @@ static void begin(struct fixture *f, struct rpc_request *req)
 	f->moved = 0;
 	req->worker = f->prompt ? &f->prompt_worker : &f->worker;
 	if (!f->prompt) {
-		rpc_dispatch(&f->rpc, req);
+		fix_begin(f, req);
 		return;
 	}
 	vfs_identity_root(&f->vw->identity); /* the thread of such a worker is always root */
 	atomic_store(&f->prompt_worker.ended_ns, 0);
 	req->run_ns = rn_now_ns();
-	rpc_dispatch(&f->rpc, req);
-	vfs_worker_settle(f->prompt_vw);
+	fix_begin(f, req);
 	/* The daemon reads the clock here if counting has not (daemon/reactor.c): tests/cost counts such readings. */
 	if (!atomic_load(&f->prompt_worker.ended_ns))
 		rn_now_ns();

@@ -33,6 +33,7 @@ struct fixture {
 	struct vfs *vfs;
 	struct vfs_export *exp[FIX_EXPORTS];
 	struct vfs_worker *vw;
+	struct rn_fiber fiber; /* this thread, for calls of vfs/ by the test itself */
 	struct rpc_worker worker;
 	struct vfs_worker *prompt_vw;
 	struct rpc_worker prompt_worker;
@@ -105,6 +106,9 @@ void fix_from(struct fixture *f, uint8_t machine);
 /* Ends the connection's reverse direction; it may begin anew, as that of another connection. */
 void fix_close_back(struct fixture *f);
 /* Sends a finished message, valid or not. */
+/* Begins that request on its worker, or goes on with it. */
+void fix_begin(struct fixture *f, struct rpc_request *req);
+void fix_run(struct rpc_request *req);
 void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len);
 
 void fix_put_fh(struct xdr_out *c, const struct vfs_fh *fh);

@@ -35,26 +35,12 @@ static bool fails(enum fault f)
 		return fails(which) ? fault_result : __real_##name args;                           \
 	}
 
-/* As usual, done() is called from the ring's loop. */
-#define WRAP_LATER(which, name, type, ring_op)                                                     \
-	static void name##_failed(struct vfs_ring_op *op, int res)                                 \
+#define WRAP_IO(which, name, result, type)                                                         \
+	result __real_##name(type *x);                                                             \
+	result __wrap_##name(type *x);                                                             \
+	result __wrap_##name(type *x)                                                              \
 	{                                                                                          \
-		type *x = op->owner;                                                               \
-                                                                                                   \
-		x->result = res;                                                                   \
-		x->done(x);                                                                        \
-	}                                                                                          \
-	void __real_##name(type *x);                                                               \
-	void __wrap_##name(type *x);                                                               \
-	void __wrap_##name(type *x)                                                                \
-	{                                                                                          \
-		if (!fails(which)) {                                                               \
-			__real_##name(x);                                                          \
-			return;                                                                    \
-		}                                                                                  \
-		x->priv.ring_op.complete = name##_failed;                                          \
-		x->priv.ring_op.owner = x;                                                         \
-		vfs_ring_finish(x->ctx->w, &x->priv.ring_op, fault_result);                        \
+		return fails(which) ? fault_result : __real_##name(x);                             \
 	}
 
 WRAP(FAULT_VFS_GETATTR, vfs_getattr,
@@ -154,9 +140,9 @@ WRAP(FAULT_VFS_LOCK_TEST, vfs_lock_test,
 WRAP(FAULT_NFS4_GROW_REPLY, nfs4_grow_reply, (struct nfs4_compound * c, size_t size), (c, size))
 WRAP(FAULT_NFS4_RESERVE_REPLY, nfs4_reserve_reply, (struct nfs4_compound * c, size_t size),
      (c, size))
-WRAP_LATER(FAULT_VFS_READ, vfs_read, struct vfs_io, op)
-WRAP_LATER(FAULT_VFS_WRITE, vfs_write, struct vfs_io, op)
-WRAP_LATER(FAULT_VFS_COMMIT, vfs_commit, struct vfs_io, op)
-WRAP_LATER(FAULT_VFS_SPACE, vfs_space, struct vfs_space, op)
-WRAP_LATER(FAULT_VFS_COPY, vfs_copy, struct vfs_copy, op)
-WRAP_LATER(FAULT_VFS_SYNC, vfs_sync, struct vfs_sync, op[0])
+WRAP_IO(FAULT_VFS_READ, vfs_read, int64_t, struct vfs_io)
+WRAP_IO(FAULT_VFS_WRITE, vfs_write, int64_t, struct vfs_io)
+WRAP_IO(FAULT_VFS_COMMIT, vfs_commit, int, struct vfs_io)
+WRAP_IO(FAULT_VFS_SPACE, vfs_space, int, struct vfs_space)
+WRAP_IO(FAULT_VFS_COPY, vfs_copy, int64_t, struct vfs_copy)
+WRAP_IO(FAULT_VFS_SYNC, vfs_sync, int, struct vfs_sync)

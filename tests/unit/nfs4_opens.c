@@ -395,15 +395,23 @@ uint32_t op_write(struct fixture *f, struct op_client *c, const struct vfs_fh *f
 	return send_one(f, OP_WRITE);
 }
 
+static bool somebody_waits(struct rn_lock *l)
+{
+	pthread_mutex_lock(&l->guard);
+	const bool waits = !STAILQ_EMPTY(&l->waiting);
+	pthread_mutex_unlock(&l->guard);
+	return waits;
+}
+
 static void *hold_busy(void *arg)
 {
 	struct op_busy *b = arg;
 
-	pthread_mutex_lock(&b->open->busy);
+	rn_lock_take(&b->open->busy);
 	b->f->moved = UINT32_MAX;
-	while (b->f->moved != 1)
+	while (!somebody_waits(&b->open->busy))
 		sched_yield();
-	pthread_mutex_unlock(&b->open->busy);
+	rn_lock_give(&b->open->busy);
 	return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/fiber.h"
 #include "lib/util.h"
 
 static void record(struct fake_conn *c, const struct xdr_out *out)
@@ -278,6 +279,7 @@ void fake_init(struct fake *f, size_t drc_entries)
 	f->server.observe = observe;
 	f->server.observe_ctx = f;
 	rn_inbox_init(&f->worker.inbox);
+	f->worker.stacks = rn_stacks_new(&f->budget, 4);
 }
 
 unsigned fake_leaks(struct fake *f)
@@ -292,6 +294,8 @@ void fake_fini(struct fake *f)
 {
 	drc_free(f->server.drc);
 	rn_inbox_fini(&f->worker.inbox);
+	rn_fiber_put(f->worker.spare);
+	rn_stacks_free(f->worker.stacks);
 	rn_payload_pool_free(f->pool);
 }
 
@@ -348,9 +352,23 @@ struct rpc_request *fake_request(struct fake *f, struct fake_conn *c, const stru
 	return req;
 }
 
+static void run(struct rpc_request *req)
+{
+	if (!rpc_is_ready(req->worker))
+		abort();
+	rpc_run(req);
+}
+
+void fake_begin(struct fake *f, struct rpc_request *req)
+{
+	req->server = &f->server;
+	req->work = rpc_dispatch;
+	run(req);
+}
+
 void fake_dispatch(struct fake *f, struct fake_conn *c, const struct xdr_out *call)
 {
-	rpc_dispatch(&f->server, fake_request(f, c, call));
+	fake_begin(f, fake_request(f, c, call));
 }
 
 unsigned fake_run_inbox(struct fake *f)
@@ -362,7 +380,7 @@ unsigned fake_run_inbox(struct fake *f)
 		struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
 
 		node = node->next;
-		req->work(req);
+		run(req);
 		n++;
 	}
 	return n;

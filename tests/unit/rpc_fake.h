@@ -64,6 +64,8 @@ void fake_call(struct xdr_out *x, uint32_t xid, uint32_t proc);
 
 /* A request with the call's bytes in one segment; reply_max is ample. */
 struct rpc_request *fake_request(struct fake *f, struct fake_conn *c, const struct xdr_out *call);
+/* Begins that request on its worker. */
+void fake_begin(struct fake *f, struct rpc_request *req);
 void fake_dispatch(struct fake *f, struct fake_conn *c, const struct xdr_out *call);
 
 /* Runs the items of the worker's inbox; returns their number. */

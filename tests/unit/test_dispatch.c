@@ -183,7 +183,7 @@ Test(dispatch, a_read_chunk_where_none_may_be_is_garbage)
 	struct rpc_request *req = fake_request(&f, &conn, &call);
 	req->seg[1] = (struct rpc_seg){ .base = item, .len = 4, .placed = true };
 	req->nseg = 2;
-	rpc_dispatch(&f.server, req);
+	fake_begin(&f, req);
 	REPLY(77, 1, 0, 0, 0, 4);
 }
 
@@ -199,7 +199,7 @@ Test(dispatch, a_read_chunk_behind_the_arguments_is_garbage)
 		struct rpc_request *req = fake_request(&f, &conn, &call);
 		req->seg[1] = (struct rpc_seg){ .base = item, .len = 4, .placed = true };
 		req->nseg = 2;
-		rpc_dispatch(&f.server, req);
+		fake_begin(&f, req);
 		REPLY(77, 1, 0, 0, 0, 4);
 	}
 }
@@ -213,7 +213,7 @@ Test(dispatch, a_read_chunk_for_bulk_and_its_payload_goes_back)
 	memset(p->data, 2, 5);
 	req->seg[1] = (struct rpc_seg){ .base = p->data, .len = 5, .placed = true, .payload = p };
 	req->nseg = 2;
-	rpc_dispatch(&f.server, req);
+	fake_begin(&f, req);
 	REPLY(77, 1, 0, 0, 0, 0, 5, 10);
 }
 
@@ -226,7 +226,7 @@ Test(dispatch, a_read_chunk_of_arguments_that_run_decodes)
 	struct rpc_request *req = fake_request(&f, &conn, &call);
 	req->seg[1] = (struct rpc_seg){ .base = item, .len = 3, .placed = true };
 	req->nseg = 2;
-	rpc_dispatch(&f.server, req);
+	fake_begin(&f, req);
 	REPLY(77, 1, 0, 0, 0, 0, 3);
 }
 
@@ -311,7 +311,7 @@ static void dispatch_with_room(size_t reply_max, uint32_t chunk)
 	req->reply_max = reply_max;
 	req->nbulk_rooms = chunk > 0;
 	req->bulk_room[0] = chunk;
-	rpc_dispatch(&f.server, req);
+	fake_begin(&f, req);
 }
 
 Test(dispatch, a_reply_of_exactly_what_was_offered_fits)
@@ -626,8 +626,9 @@ static void ask_promptly(bool wraps, uint32_t n)
 	for (size_t i = 0; i < rn_array_size(w); i++)
 		xdr_put_u32(&call, w[i]);
 	req = fake_request(&f, &conn, &call);
+	prompt.stacks = f.worker.stacks;
 	req->worker = &prompt;
-	rpc_dispatch(&f.server, req);
+	fake_begin(&f, req);
 }
 
 Test(dispatch, long_results_are_not_wrapped_on_an_event_thread)

@@ -339,7 +339,7 @@ Test(drc, data_from_a_read_chunk_sums_up_as_inline_data_does)
 		req->seg[0].len -= 4;
 		req->seg[1] = (struct rpc_seg){ .base = data, .len = len, .placed = true };
 		req->nseg = 2;
-		rpc_dispatch(&f.server, req);
+		fake_begin(&f, req);
 		cr_assert_eq(f.count, len, "%u bytes ran again", len);
 	}
 	end();
@@ -356,7 +356,7 @@ static uint32_t count_long(const uint8_t *rest)
 	struct rpc_request *req = fake_request(&f, &conn, &call);
 	req->seg[1] = (struct rpc_seg){ .base = (uint8_t *)rest, .len = LONG };
 	req->nseg = 2;
-	rpc_dispatch(&f.server, req);
+	fake_begin(&f, req);
 	return fake_word(&conn, 6);
 }
 
@@ -417,7 +417,7 @@ Test(drc, the_sum_does_not_depend_on_how_the_call_was_cut)
 		req->seg[1].base = call.base + at;
 		req->seg[1].len = (uint32_t)call.used - at;
 		req->nseg = 2;
-		rpc_dispatch(&f.server, req);
+		fake_begin(&f, req);
 		cr_assert_eq(fake_word(&conn, 6), 1, "cut at %u", at);
 	}
 	end();

@@ -205,7 +205,7 @@ Test(nfs3_create, symlink_by_read_chunk)
 	req->nseg = 2;
 	req->reply_max = 1000;
 	f->answers = 0;
-	rpc_dispatch(&f->rpc, req);
+	fix_begin(f, req);
 	for (int i = 0; i < 50 && f->answers == 0; i++)
 		vfs_worker_wait(f->vw, 50);
 	cr_assert_eq(f->outcome, FIX_REPLY);

@@ -136,14 +136,14 @@ Test(nfs3_io, read_waits_for_memory)
 	f->req->nseg = 1;
 	f->req->reply_max = FIX_REPLY_SIZE;
 	f->answers = 0;
-	rpc_dispatch(&f->rpc, f->req);
+	fix_begin(f, f->req);
 	vfs_worker_wait(f->vw, 20);
 	cr_expect_eq(f->answers, 0);
 	while (n > 0)
 		rn_payload_put(held[--n]);
 	struct rn_inbox_node *node = rn_inbox_take(&f->worker.inbox);
 	cr_assert_not_null(node, "not put back on its worker");
-	f->req->work(f->req);
+	fix_run(f->req);
 	for (int i = 0; i < 50 && f->answers == 0; i++)
 		vfs_worker_wait(f->vw, 50);
 	cr_assert_eq(f->answers, 1);
@@ -385,7 +385,7 @@ Test(nfs3_io, shares_of_others)
 	NEED_FIXTURE();
 	make_file("x", "0123456789", 0600);
 	fh = handle("x");
-	ctx = (struct vfs_ctx){ .vfs = f->vfs, .w = f->vw, .exp = f->exp[0] };
+	ctx = (struct vfs_ctx){ .vfs = f->vfs, .fiber = &f->fiber, .exp = f->exp[0] };
 	for (unsigned deny = 0; deny <= VFS_SHARE_BOTH; deny++) {
 		bool r = deny & VFS_SHARE_READ, w = deny & VFS_SHARE_WRITE;
 

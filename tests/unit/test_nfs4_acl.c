@@ -493,7 +493,7 @@ Test(nfs4_acl, both_or_none)
 	cr_assert_eq(mkdir(fix_path(f, "dir"), 0755), 0);
 	cr_assert_eq(set(NULL, "dir", inherited, NULL), NFS4_OK);
 	fh = handle("dir");
-	ctx = (struct vfs_ctx){ .vfs = f->vfs, .w = f->vw, .exp = f->exp[0] };
+	ctx = (struct vfs_ctx){ .vfs = f->vfs, .fiber = &f->fiber, .exp = f->exp[0] };
 	cr_assert_eq(vfs_fh_open(&ctx, &fh, &n), 0);
 	cr_expect_eq(vfs_setattr(&ctx, n, &sa, NULL), -EINVAL);
 	vfs_node_put(n);

@@ -53,7 +53,7 @@ static void run_piece(void)
 	memmove(queue, queue + 1, --queued * sizeof(queue[0]));
 	req->worker = &f->worker;
 	ended = 0;
-	req->work(req);
+	fix_run(req);
 	for (unsigned tries = 0; tries < 200 && ended == 0; tries++)
 		vfs_worker_wait(f->vw, 50);
 	cr_assert_eq(ended, 1);

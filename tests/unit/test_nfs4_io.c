@@ -273,7 +273,7 @@ static void dispatch(size_t left)
 	req->nseg = 1;
 	req->reply_max = FIX_REPLY_SIZE;
 	f->answers = 0;
-	rpc_dispatch(&f->rpc, req);
+	fix_begin(f, req);
 	vfs_worker_wait(f->vw, 20);
 }
 
@@ -282,7 +282,7 @@ static void finish(void)
 	struct rn_inbox_node *node = rn_inbox_take(&f->worker.inbox);
 
 	if (node)
-		f->req->work(f->req);
+		fix_run(f->req);
 	for (int i = 0; i < 50 && f->answers == 0; i++)
 		vfs_worker_wait(f->vw, 50);
 	cr_assert_eq(f->answers, 1);

@@ -34,25 +34,11 @@ int __wrap_vfs_parts(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_parts *
 	return rc == 0 && after_parts ? after_parts() : rc;
 }
 
-static void read_failed(struct vfs_ring_op *op, int res)
+int64_t __real_vfs_read(struct vfs_io *io);
+int64_t __wrap_vfs_read(struct vfs_io *io);
+int64_t __wrap_vfs_read(struct vfs_io *io)
 {
-	struct vfs_io *io = op->owner;
-
-	io->result = res;
-	io->done(io);
-}
-
-void __real_vfs_read(struct vfs_io *io);
-void __wrap_vfs_read(struct vfs_io *io);
-void __wrap_vfs_read(struct vfs_io *io)
-{
-	if (++reads != fail_read_at) {
-		__real_vfs_read(io);
-		return;
-	}
-	io->priv.op.complete = read_failed;
-	io->priv.op.owner = io;
-	vfs_ring_finish(io->ctx->w, &io->priv.op, -EIO);
+	return ++reads != fail_read_at ? __real_vfs_read(io) : -EIO;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------ */

@@ -161,7 +161,7 @@ static struct rpc_request *retry(void)
 	req->nseg = 1;
 	f->answers = 0;
 	f->reply_len = 0;
-	rpc_dispatch(&f->rpc, req);
+	fix_begin(f, req);
 	return req;
 }
 
@@ -173,7 +173,7 @@ static void run_worker(void)
 		struct rpc_request *req = rn_container_of(n, struct rpc_request, node);
 
 		next = n->next;
-		req->work(req);
+		fix_run(req);
 	}
 }
 

@@ -27,27 +27,13 @@ static uint32_t longest;
 static int odd_result;
 static enum vfs_stable last_stable;
 
-static void odd_write(struct vfs_ring_op *op, int res)
-{
-	struct vfs_io *io = op->owner;
-
-	io->result = res;
-	io->done(io);
-}
-
-void __real_vfs_write(struct vfs_io *io);
-void __wrap_vfs_write(struct vfs_io *io);
-void __wrap_vfs_write(struct vfs_io *io)
+int64_t __real_vfs_write(struct vfs_io *io);
+int64_t __wrap_vfs_write(struct vfs_io *io);
+int64_t __wrap_vfs_write(struct vfs_io *io)
 {
 	longest = (uint32_t)rn_max(longest, io->count);
 	last_stable = io->stable;
-	if (++writes != odd_at) {
-		__real_vfs_write(io);
-		return;
-	}
-	io->priv.op.complete = odd_write;
-	io->priv.op.owner = io;
-	vfs_ring_finish(io->ctx->w, &io->priv.op, odd_result);
+	return ++writes != odd_at ? __real_vfs_write(io) : odd_result;
 }
 
 struct adb {

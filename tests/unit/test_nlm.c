@@ -355,7 +355,7 @@ Test(nlm, locks_of_others)
 	fh = handle("x");
 	fd = open(fix_path(f, "x"), O_RDWR);
 	cr_assert_eq(fcntl(fd, F_OFD_SETLK, &fl), 0);
-	ctx = (struct vfs_ctx){ .vfs = f->vfs, .w = f->vw, .exp = f->exp[0] };
+	ctx = (struct vfs_ctx){ .vfs = f->vfs, .fiber = &f->fiber, .exp = f->exp[0] };
 	cr_assert_eq(vfs_fh_open(&ctx, &fh, &n), 0);
 	cr_assert_eq(vfs_file_get(&ctx, n, &file), 0);
 	vfs_lock_owner_init(&o, file, NULL);

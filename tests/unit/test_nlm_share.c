@@ -126,7 +126,7 @@ Test(nlm_share, opens_of_others_and_io)
 
 	NEED_FIXTURE();
 	make();
-	ctx = (struct vfs_ctx){ .vfs = f->vfs, .w = f->vw, .exp = f->exp[0] };
+	ctx = (struct vfs_ctx){ .vfs = f->vfs, .fiber = &f->fiber, .exp = f->exp[0] };
 	cr_assert_eq(vfs_fh_open(&ctx, &fh, &n), 0);
 	cr_expect_eq(share("a", DENY_WRITE, READ), NLM4_GRANTED);
 	s = none;

@@ -16,24 +16,12 @@ TestSuite(vfs_advise, .timeout = 60);
 #define ME 1u
 #define OTHER 2u
 
-static void advise_done(struct vfs_advise *a)
-{
-	*(bool *)a->arg = true;
-}
-
 /* Gives the advice and returns what is followed. */
 static unsigned advise(struct fx *f, struct vfs_node *n, struct vfs_advise *a)
 {
-	bool flag = false;
-
 	a->ctx = &f->ctx;
 	a->node = n;
-	a->done = advise_done;
-	a->arg = &flag;
-	vfs_advise(a);
-	cr_assert_not(flag, "never from within the call");
-	fx_run(f, &flag);
-	return a->followed;
+	return vfs_advise(a);
 }
 
 static unsigned advise_all(struct fx *f, struct vfs_node *n, unsigned advice)

@@ -193,10 +193,14 @@ static void *list_often(void *arg)
 {
 	struct lister *l = arg;
 	struct vfs_ctx ctx = l->f->ctx;
+	struct rn_fiber fiber;
+	struct vfs_worker *w;
 
 	ctx.cred = (struct vfs_cred){ .uid = l->uid, .gid = 100 };
-	if (vfs_worker_new(l->f->vfs, 0, &ctx.w) != 0)
+	if (vfs_worker_new(l->f->vfs, 0, &w) != 0)
 		return NULL;
+	rn_fiber_of_thread(&fiber, w);
+	ctx.fiber = &fiber;
 	for (unsigned i = 0; i < 60; i++) {
 		const bool closed = i % 2;
 		struct taker t = { .f = l->f,
@@ -210,7 +214,7 @@ static void *list_often(void *arg)
 		if (t.wrong || t.looked != (may ? t.taken : 0) || t.refused != (may ? 0 : t.taken))
 			l->wrong++;
 	}
-	vfs_worker_free(ctx.w);
+	vfs_worker_free(w);
 	return NULL;
 }
 

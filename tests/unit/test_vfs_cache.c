@@ -314,16 +314,20 @@ static void *hammer(void *arg)
 {
 	struct hammer *h = arg;
 	struct vfs_ctx ctx = as_user(h->f, h->seed % 2 ? 0 : 1000, 100);
+	struct rn_fiber fiber;
+	struct vfs_worker *w;
 
-	if (vfs_worker_new(h->f->vfs, 0, &ctx.w) != 0)
+	if (vfs_worker_new(h->f->vfs, 0, &w) != 0)
 		return NULL;
+	rn_fiber_of_thread(&fiber, w);
+	ctx.fiber = &fiber;
 	while (!atomic_load(h->stop)) {
 		int rc = one_blow(&ctx, h->f->root, (unsigned)rand_r(&h->seed) >> 3);
 
 		if (!expected_in_a_race(rc) && rc != -EPERM && h->surprises++ == 0)
 			fprintf(stderr, "surprise: %s\n", strerror(-rc));
 	}
-	vfs_worker_free(ctx.w);
+	vfs_worker_free(w);
 	return NULL;
 }
 

@@ -356,30 +356,19 @@ static void every_operation(struct fixture *f)
 	}
 }
 
-static void written(struct vfs_io *io)
-{
-	*(int64_t *)io->arg = io->result;
-}
-
 static void every_write(struct fixture *f)
 {
 	struct vfs_node *n = must_create(&f->ctx, f->root, "w", 0644);
 	uint64_t before = change_of(f, n), after;
 
 	for (unsigned i = 0; i < 100; i++) {
-		int64_t result = 0;
 		struct vfs_io io = { .ctx = &f->ctx,
 				     .node = n,
 				     .count = 1,
 				     .npieces = 1,
-				     .piece[0] = { (char[]){ "x" }, 1 },
-				     .done = written,
-				     .arg = &result };
+				     .piece[0] = { (char[]){ "x" }, 1 } };
 
-		vfs_write(&io);
-		while (vfs_worker_in_flight(f->w))
-			vfs_worker_wait(f->w, -1);
-		cr_assert_eq(result, 1);
+		cr_assert_eq(vfs_write(&io), 1);
 		after = change_of(f, n);
 		cr_assert_gt(after, before);
 		cr_assert_geq(change_of(f, n), after); /* the file may have settled meanwhile */
@@ -488,29 +477,25 @@ struct writer {
 
 static void write_all(struct vfs_ctx *ctx, struct vfs_node *n, char *data)
 {
-	int64_t result = 0;
-	struct vfs_io io = { .ctx = ctx,
-			     .node = n,
-			     .count = BIG,
-			     .npieces = 1,
-			     .piece[0] = { data, BIG },
-			     .done = written,
-			     .arg = &result };
+	struct vfs_io io = {
+		.ctx = ctx, .node = n, .count = BIG, .npieces = 1, .piece[0] = { data, BIG }
+	};
 
-	vfs_write(&io);
-	while (vfs_worker_in_flight(ctx->w))
-		vfs_worker_wait(ctx->w, -1);
-	cr_assert_eq(result, BIG);
+	cr_assert_eq(vfs_write(&io), BIG);
 }
 
 static void *writer(void *arg)
 {
 	struct writer *w = arg;
 	struct vfs_ctx ctx = w->f->ctx;
+	struct vfs_worker *own;
+	struct rn_fiber fiber;
 
-	cr_assert_eq(vfs_worker_new(w->f->vfs, 0, &ctx.w), 0);
+	cr_assert_eq(vfs_worker_new(w->f->vfs, 0, &own), 0);
+	rn_fiber_of_thread(&fiber, own);
+	ctx.fiber = &fiber;
 	write_all(&ctx, w->n, w->data);
-	vfs_worker_free(ctx.w);
+	vfs_worker_free(own);
 	atomic_store(&w->done, true);
 	return NULL;
 }

@@ -212,43 +212,20 @@ static int op_lock_write(struct fx *f, struct vfs_node *n)
 	return take_lock(f, n, VFS_LOCK_WRITE);
 }
 
-static void space_done(struct vfs_space *s)
-{
-	*(bool *)s->arg = true;
-}
-
 static int op_space(struct fx *f, struct vfs_node *n)
 {
-	bool flag = false;
-	struct vfs_space s = { .ctx = &f->ctx,
-			       .node = n,
-			       .what = VFS_SPACE_PUNCH,
-			       .length = 1,
-			       .done = space_done,
-			       .arg = &flag };
+	struct vfs_space s = { .ctx = &f->ctx, .node = n, .what = VFS_SPACE_PUNCH, .length = 1 };
 
-	vfs_space(&s);
-	fx_run(f, &flag);
-	return s.result;
-}
-
-static void copy_done(struct vfs_copy *c)
-{
-	*(bool *)c->arg = true;
+	return vfs_space(&s);
 }
 
 static int copy(struct fx *f, struct vfs_node *from, struct vfs_node *to)
 {
-	bool flag = false;
 	struct vfs_copy c = { .from = { .ctx = &f->ctx, .node = from },
 			      .ctx = &f->ctx,
-			      .node = to,
-			      .done = copy_done,
-			      .arg = &flag };
+			      .node = to };
 
-	vfs_copy(&c);
-	fx_run(f, &flag);
-	return (int)c.result;
+	return (int)vfs_copy(&c);
 }
 
 static int op_copy_to(struct fx *f, struct vfs_node *n)

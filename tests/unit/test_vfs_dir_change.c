@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/unit/mover.h"
 #include "lib/clock.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
@@ -388,7 +389,8 @@ Test(vfs_dir_change, a_look_tells_of_others)
 Test(vfs_dir_change, a_look_that_must_ask_moves)
 {
 	const struct timespec pause = { .tv_nsec = 60 * 1000 * 1000 };
-	struct vfs_worker *prompt, *other;
+	struct vfs_worker *prompt;
+	struct mover mover;
 	struct vfs_dir_change c;
 	struct vfs_attr attr;
 	struct fixture f;
@@ -398,19 +400,16 @@ Test(vfs_dir_change, a_look_that_must_ask_moves)
 		return;
 	f.root->mnt->dir_changes = f.vfs->changes;
 	cr_assert_eq(vfs_worker_new_prompt(f.vfs, &prompt), 0);
-	other = f.ctx.w;
+	mover_init(&mover, prompt, f.w);
 	create(&f, "first");
 	c = create(&f, "second");
 	nanosleep(&pause, NULL);
-	f.ctx.w = prompt;
-	cr_expect_eq(vfs_getattr(&f.ctx, f.root, &attr), -EAGAIN);
-	cr_expect(vfs_worker_has_declined(prompt));
-	f.ctx.w = other;
+	f.ctx.fiber = &mover.fiber;
 	cr_expect_eq(must_getattr(&f.ctx, f.root).change, c.after.change);
-	f.ctx.w = prompt;
+	cr_expect(mover_has_moved(&mover));
 	cr_expect_eq(vfs_getattr(&f.ctx, f.root, &attr), 0);
 	cr_expect_eq(attr.change, c.after.change);
-	f.ctx.w = other;
+	f.ctx.fiber = &f.fiber;
 	vfs_worker_free(prompt);
 	fixture_close(&f);
 }

@@ -26,17 +26,17 @@ static bool hold;
 static struct vfs_ring_op *held[4];
 static unsigned nheld;
 
-void __real_vfs_ring_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64_t offset,
-			   uint32_t len);
-void __wrap_vfs_ring_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64_t offset,
-			   uint32_t len);
+void __real_vfs_ring_begin_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd,
+				 uint64_t offset, uint32_t len);
+void __wrap_vfs_ring_begin_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd,
+				 uint64_t offset, uint32_t len);
 
-void __wrap_vfs_ring_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64_t offset,
-			   uint32_t len)
+void __wrap_vfs_ring_begin_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd,
+				 uint64_t offset, uint32_t len)
 {
 	by_ring++;
 	if (!hold) {
-		__real_vfs_ring_fsync(w, op, fd, offset, len);
+		__real_vfs_ring_begin_fsync(w, op, fd, offset, len);
 		return;
 	}
 	cr_assert_lt(nheld, sizeof(held) / sizeof(held[0]));
@@ -80,22 +80,24 @@ static void disk_takes(struct disk *d, uint64_t ns)
 struct change {
 	struct vfs_sync sync;
 	struct vfs_node *dir;
+	int result;
 	bool done;
 };
 
-static void change_done(struct vfs_sync *s)
+static void sync_in_fiber(struct vfs_ctx *ctx, void *arg)
 {
-	((struct change *)s->arg)->done = true;
+	struct change *c = arg;
+
+	c->sync.ctx = ctx;
+	c->result = vfs_sync(&c->sync);
+	c->done = true;
 }
 
 static void wait_for(struct fx *f, struct change *c)
 {
-	c->sync.ctx = &f->ctx;
-	c->sync.done = change_done;
-	c->sync.arg = c;
 	c->done = false;
-	vfs_sync(&c->sync);
-	cr_assert_not(c->done, "done() from within the call");
+	fx_start(f, sync_in_fiber, c);
+	cr_assert_not(c->done, "nothing is flushed before the worker looks");
 }
 
 static void run_all(struct fx *f, struct change *c, unsigned n)
@@ -154,7 +156,7 @@ static void several_directories(const char *fs)
 	run_all(&d.f, c, N);
 	cr_expect_eq(by_ring + by_call, 1, "%s: %u flushes", fs, by_ring + by_call);
 	for (unsigned i = 0; i < N; i++) {
-		cr_expect_eq(c[i].sync.result, 0);
+		cr_expect_eq(c[i].result, 0);
 		check_removed(&d, i);
 		vfs_node_put(c[i].dir);
 	}
@@ -274,7 +276,7 @@ Test(vfs_group, a_slow_disk_does_not_stand_still)
 	answer(d.f.w, 0);
 	run_all(&d.f, c, N);
 	for (unsigned i = 0; i < N; i++) {
-		cr_expect_eq(c[i].sync.result, 0);
+		cr_expect_eq(c[i].result, 0);
 		vfs_node_put(c[i].dir);
 	}
 	disk_close(&d);
@@ -298,12 +300,12 @@ Test(vfs_group, an_error_reaches_everybody_who_waited)
 	answer(d.f.w, -EIO);
 	some_turns(&d.f);
 	cr_expect(c[0].done && c[1].done && !c[2].done);
-	cr_expect_eq(c[0].sync.result, -EIO);
-	cr_expect_eq(c[1].sync.result, -EIO);
+	cr_expect_eq(c[0].result, -EIO);
+	cr_expect_eq(c[1].result, -EIO);
 	answer(d.f.w, 0);
 	some_turns(&d.f);
 	cr_expect(c[2].done);
-	cr_expect_eq(c[2].sync.result, 0, "an error of the flush before");
+	cr_expect_eq(c[2].result, 0, "an error of the flush before");
 	hold = false;
 	for (unsigned i = 0; i < 3; i++)
 		vfs_node_put(c[i].dir);
@@ -333,8 +335,8 @@ Test(vfs_group, an_error_of_one_file_is_not_told_to_others)
 	hold = false;
 	answer(d.f.w, -EIO);
 	run_all(&d.f, c, 2);
-	cr_expect_eq(c[0].sync.result, 0);
-	cr_expect_eq(c[1].sync.result, 0);
+	cr_expect_eq(c[0].result, 0);
+	cr_expect_eq(c[1].result, 0);
 	for (unsigned i = 0; i < 2; i++)
 		vfs_node_put(c[i].dir);
 	disk_close(&d);
@@ -490,28 +492,35 @@ Test(vfs_group, an_idle_worker_waits_itself_for_a_fast_disk)
 	disk_close(&d);
 }
 
-static void write_ended(struct vfs_io *io)
+struct writing {
+	struct vfs_io io;
+	int64_t result;
+	bool done;
+};
+
+static void write_in_fiber(struct vfs_ctx *ctx, void *arg)
 {
-	io->arg = io;
+	struct writing *w = arg;
+
+	w->io.ctx = ctx;
+	w->result = vfs_write(&w->io);
+	w->done = true;
 }
 
 /* How many operations the ring has when the write has begun: 0, the worker has made it itself. */
 static unsigned write_begins(struct disk *d, struct vfs_node *n, const char *data, uint32_t len)
 {
-	struct vfs_io io = { .ctx = &d->f.ctx,
-			     .node = n,
-			     .count = len,
-			     .piece = { { (void *)(uintptr_t)data, len } },
-			     .npieces = 1,
-			     .stable = VFS_FILE_SYNC,
-			     .done = write_ended };
+	struct writing w = { .io = { .node = n,
+				     .count = len,
+				     .piece = { { (void *)(uintptr_t)data, len } },
+				     .npieces = 1,
+				     .stable = VFS_FILE_SYNC } };
 	unsigned in_ring;
 
-	vfs_write(&io);
-	in_ring = STAILQ_EMPTY(&d->f.w->finished);
-	while (!io.arg)
-		cr_assert_eq(vfs_worker_wait(d->f.w, 10000), 0);
-	cr_expect_eq(io.result, len);
+	fx_start(&d->f, write_in_fiber, &w);
+	in_ring = !w.done;
+	fx_run(&d->f, &w.done);
+	cr_expect_eq(w.result, len);
 	return in_ring;
 }
 

@@ -108,11 +108,15 @@ static void use_share(struct thread *t, struct vfs_node *n, unsigned i)
 static void *run(void *arg)
 {
 	struct thread *t = arg;
+	struct rn_fiber fiber;
+	struct vfs_worker *w;
 	struct vfs_node *n;
 
 	t->ctx = f.ctx;
 	t->holder.holder.ops = &ops;
-	cr_assert_eq(vfs_worker_new(f.vfs, 0, &t->ctx.w), 0);
+	cr_assert_eq(vfs_worker_new(f.vfs, 0, &w), 0);
+	rn_fiber_of_thread(&fiber, w);
+	t->ctx.fiber = &fiber;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		unsigned i = rnd(t, FILES);
 
@@ -120,7 +124,7 @@ static void *run(void *arg)
 		use_share(t, n, i);
 		vfs_node_put(n);
 	}
-	vfs_worker_free(t->ctx.w);
+	vfs_worker_free(w);
 	return NULL;
 }
 
@@ -162,12 +166,16 @@ static _Atomic bool stop;
 static void *open_and_close(void *arg)
 {
 	struct thread *t = arg;
+	struct rn_fiber fiber;
+	struct vfs_worker *w;
 	struct vfs_node *n;
 	struct vfs_share s;
 	struct vfs_attr attr;
 
 	t->ctx = f.ctx;
-	cr_assert_eq(vfs_worker_new(f.vfs, 0, &t->ctx.w), 0);
+	cr_assert_eq(vfs_worker_new(f.vfs, 0, &w), 0);
+	rn_fiber_of_thread(&fiber, w);
+	t->ctx.fiber = &fiber;
 	while (!atomic_load(&stop)) {
 		if (vfs_lookup(&t->ctx, f.root, "x", 1, &n, NULL) != 0)
 			continue;
@@ -180,7 +188,7 @@ static void *open_and_close(void *arg)
 		}
 		vfs_node_put(n);
 	}
-	vfs_worker_free(t->ctx.w);
+	vfs_worker_free(w);
 	return NULL;
 }
 

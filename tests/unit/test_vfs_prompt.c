@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/unit/mover.h"
 #include "lib/util.h"
 #include "vfs/export/mounts.h"
 #include "vfs_fixture.h"
@@ -21,12 +22,14 @@
 struct prompt {
 	struct fixture f;
 	struct vfs_worker *w;
+	struct mover mover;
 };
 
 static void open_prompt(struct prompt *p)
 {
 	fixture_open(&p->f, FIX_MAC);
 	cr_assert_eq(vfs_worker_new_prompt(p->f.vfs, &p->w), 0);
+	mover_init(&p->mover, p->w, p->f.w);
 }
 
 static void close_prompt(struct prompt *p)
@@ -36,11 +39,11 @@ static void close_prompt(struct prompt *p)
 }
 
 /* The prompt worker's context for the same caller. */
-static struct vfs_ctx promptly(const struct prompt *p, const struct vfs_ctx *ctx)
+static struct vfs_ctx promptly(struct prompt *p, const struct vfs_ctx *ctx)
 {
 	struct vfs_ctx same = *ctx;
 
-	same.w = p->w;
+	same.fiber = &p->mover.fiber;
 	return same;
 }
 
@@ -55,9 +58,9 @@ static const struct vfs_cred callers[] = {
 	{ .uid = 1003, .gid = 5, .ngroups = 1, .groups = { 1000 } }, /* another */
 };
 
-/* The prompt worker and the usual one grant the same rights, or the prompt one has declined. */
+/* The prompt worker and the usual one grant the same rights. *moved: the prompt one did not decide. */
 static void expect_same_access(struct prompt *p, const struct vfs_cred *cred, struct vfs_node *n,
-			       unsigned mode, bool *declined)
+			       unsigned mode, bool *moved)
 {
 	struct vfs_ctx ctx = p->f.ctx, prompt;
 	unsigned kernel = 0, ours = 0;
@@ -68,24 +71,23 @@ static void expect_same_access(struct prompt *p, const struct vfs_cred *cred, st
 	cr_assert_eq(vfs_access(&ctx, n, ALL_RIGHTS, &kernel, NULL), 0);
 	be_root(&p->f);
 	rc = vfs_access(&prompt, n, ALL_RIGHTS, &ours, NULL);
-	*declined = vfs_worker_has_declined(p->w);
-	if (!*declined) {
-		cr_expect_eq(rc, 0);
-		cr_expect_eq(ours, kernel, "uid %u, mode %o: %x, not %x", cred->uid, mode, ours,
-			     kernel);
-	}
-	cr_expect_eq(setfsuid((uid_t)-1), 0, "the thread became somebody else");
+	*moved = mover_has_moved(&p->mover);
+	cr_expect_eq(rc, 0);
+	cr_expect_eq(ours, kernel, "uid %u, mode %o: %x, not %x", cred->uid, mode, ours, kernel);
+	if (!*moved)
+		cr_expect_eq(setfsuid((uid_t)-1), 0, "the thread became somebody else");
+	be_root(&p->f);
 }
 
 static void check_modes(struct prompt *p, const char *name, struct vfs_node *n)
 {
-	bool declined;
+	bool moved;
 
 	for (unsigned mode = 0; mode <= 0777; mode++) {
 		cr_assert_eq(chmod(in_export(&p->f, name), mode), 0);
 		for (size_t i = 0; i < rn_array_size(callers); i++) {
-			expect_same_access(p, &callers[i], n, mode, &declined);
-			cr_expect_not(declined, "uid %u, mode %o", callers[i].uid, mode);
+			expect_same_access(p, &callers[i], n, mode, &moved);
+			cr_expect_not(moved, "uid %u, mode %o", callers[i].uid, mode);
 		}
 	}
 }
@@ -123,11 +125,11 @@ static const struct {
 	    { 0x10, 7, UINT32_MAX },
 	    { 0x20, 7, UINT32_MAX } } };
 
-Test(vfs_prompt, a_file_with_an_acl_is_declined_but_for_its_owner)
+Test(vfs_prompt, an_acl_is_left_to_the_kernel_but_for_the_owner)
 {
 	struct vfs_node *file;
 	struct prompt p;
-	bool declined;
+	bool moved;
 
 	open_prompt(&p);
 	put_file(in_export(&p.f, "file"), "text");
@@ -136,8 +138,8 @@ Test(vfs_prompt, a_file_with_an_acl_is_declined_but_for_its_owner)
 		cr_skip_test("no ACLs here");
 	file = must_lookup(&p.f.ctx, p.f.root, "file");
 	for (size_t i = 0; i < rn_array_size(callers); i++) {
-		expect_same_access(&p, &callers[i], file, 0777, &declined);
-		cr_expect_eq(declined, i >= 2, "uid %u", callers[i].uid);
+		expect_same_access(&p, &callers[i], file, 0777, &moved);
+		cr_expect_eq(moved, i >= 2, "uid %u", callers[i].uid);
 	}
 	vfs_node_put(file);
 	close_prompt(&p);
@@ -159,9 +161,8 @@ Test(vfs_prompt, finds_only_what_is_in_memory)
 	open_prompt(&p);
 	prompt = promptly(&p, &p.f.ctx);
 	put_file(in_export(&p.f, "file"), "text");
-	cr_expect_lt(lookup(&prompt, p.f.root, "file", &n), 0);
-	cr_expect(vfs_worker_has_declined(p.w), "its node is not cached");
-	n = must_lookup(&p.f.ctx, p.f.root, "file");
+	cr_assert_eq(lookup(&prompt, p.f.root, "file", &n), 0);
+	cr_expect(mover_has_moved(&p.mover), "its node is not cached");
 	cr_assert_eq(lookup(&prompt, p.f.root, "file", &again), 0);
 	cr_expect_eq(again, n);
 	vfs_node_put(again);
@@ -170,7 +171,7 @@ Test(vfs_prompt, finds_only_what_is_in_memory)
 	fh = *vfs_node_fh(n);
 	cr_assert_eq(vfs_fh_open(&prompt, &fh, &again), 0);
 	vfs_node_put(again);
-	cr_expect_not(vfs_worker_has_declined(p.w));
+	cr_expect_not(mover_has_moved(&p.mover));
 
 	user = as_user(&p.f, 1000, 100);
 	user = promptly(&p, &user);
@@ -179,14 +180,16 @@ Test(vfs_prompt, finds_only_what_is_in_memory)
 	cr_assert_eq(chmod(p.f.dir, 0711), 0);
 	cr_assert_eq(lookup(&user, p.f.root, "file", &again), 0);
 	vfs_node_put(again);
-	cr_expect_not(vfs_worker_has_declined(p.w));
+	cr_expect_not(mover_has_moved(&p.mover));
 	vfs_node_put(n);
 
 	fixture_restart(&p.f); /* no node is cached */
 	prompt.vfs = p.f.vfs;
 	prompt.exp = p.f.exp;
-	cr_expect_lt(vfs_fh_open(&prompt, &fh, &again), 0);
-	cr_expect(vfs_worker_has_declined(p.w));
+	mover_init(&p.mover, p.w, p.f.w);
+	cr_assert_eq(vfs_fh_open(&prompt, &fh, &again), 0);
+	cr_expect(mover_has_moved(&p.mover));
+	vfs_node_put(again);
 	close_prompt(&p);
 }
 
@@ -241,14 +244,15 @@ Test(vfs_prompt, a_name_is_what_it_is_now)
 	put_file(in_export(&p.f, "three"), "another");
 	cr_assert_eq(rename(in_export(&p.f, "three"), in_export(&p.f, "one")), 0);
 	prompt = promptly(&p, &p.f.ctx);
-	cr_expect_lt(lookup(&prompt, p.f.root, "one", &found), 0, "its node is not cached");
-	cr_expect(vfs_worker_has_declined(p.w));
+	cr_assert_eq(lookup(&prompt, p.f.root, "one", &found), 0);
+	cr_expect(mover_has_moved(&p.mover), "its node is not cached");
+	vfs_node_put(found);
 	vfs_node_put(one);
 	vfs_node_put(two);
 	close_prompt(&p);
 }
 
-/* A prompt worker declines changes by a user, before anything has changed. */
+/* Changes by a user are made on a thread that can be that user. */
 Test(vfs_prompt, does_nothing_under_another_identity)
 {
 	struct vfs_setattr sa = { .set_mode = true, .mode = 0600 };
@@ -264,12 +268,15 @@ Test(vfs_prompt, does_nothing_under_another_identity)
 	n = must_lookup(&p.f.ctx, p.f.root, "file");
 	user = as_user(&p.f, 1000, 100);
 	user = promptly(&p, &user);
-	cr_expect_lt(vfs_setattr(&user, n, &sa, NULL), 0);
-	cr_expect(vfs_worker_has_declined(p.w));
-	cr_expect_lt(vfs_remove(&user, p.f.root, "file", 4, NULL), 0);
-	cr_expect(vfs_worker_has_declined(p.w));
+	cr_expect_eq(vfs_setattr(&user, n, &sa, NULL), 0);
+	cr_expect(mover_has_moved(&p.mover));
+	be_root(&p.f);
+	cr_assert_eq(chmod(p.f.dir, 0755), 0);
+	cr_expect_eq(vfs_remove(&user, p.f.root, "file", 4, NULL), -EACCES);
+	cr_expect(mover_has_moved(&p.mover));
+	be_root(&p.f);
 	cr_assert_eq(stat(in_export(&p.f, "file"), &st), 0);
-	cr_expect_eq(st.st_mode & 07777, 0644u);
+	cr_expect_eq(st.st_mode & 07777, 0600u);
 	vfs_node_put(n);
 	close_prompt(&p);
 }

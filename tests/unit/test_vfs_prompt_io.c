@@ -3,10 +3,14 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
+#include <time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "tests/unit/mover.h"
 #include "tests/unit/vfs_io_fixture.h"
 #include "vfs/node/node.h"
 
@@ -14,8 +18,8 @@
 
 struct prompt {
 	struct fx f;
-	struct vfs_worker *usual; /* f.w is the prompt one where that is used */
 	struct vfs_worker *w;
+	struct mover mover;
 	uint8_t data[LEN], got[LEN];
 	struct vfs_node *n;
 };
@@ -24,8 +28,8 @@ static void open_prompt(struct prompt *p, enum vfs_io_mode mode)
 {
 	fx_need_root();
 	fx_open(&p->f, FX_FIXED, mode, NULL);
-	p->usual = p->f.w;
 	cr_assert_eq(vfs_worker_new_prompt(p->f.vfs, &p->w), 0);
+	mover_init(&p->mover, p->w, p->f.w);
 	fx_fill(p->data, LEN, 0, 1);
 	p->n = fx_file(&p->f, "file", p->data, LEN);
 }
@@ -34,32 +38,13 @@ static void close_prompt(struct prompt *p)
 {
 	vfs_node_put(p->n);
 	vfs_worker_free(p->w);
-	p->f.w = p->f.ctx.w = p->usual;
 	fx_close(&p->f);
 }
 
 struct outcome {
 	int64_t result;
-	bool declined, eof;
+	bool moved, eof;
 };
-
-static void settle(struct prompt *p, struct vfs_io *io, struct outcome *o)
-{
-	bool done = false;
-
-	io->done = fx_done;
-	io->arg = &done;
-	if (io->payload)
-		vfs_read(io);
-	else
-		vfs_write(io);
-	vfs_worker_settle(p->w);
-	cr_assert(done, "it ends at once");
-	cr_expect_eq(vfs_worker_in_flight(p->w), 0);
-	o->result = io->result;
-	o->eof = io->eof;
-	o->declined = vfs_worker_has_declined(p->w);
-}
 
 static struct outcome read_promptly(struct prompt *p, uint64_t offset, uint32_t count)
 {
@@ -67,10 +52,12 @@ static struct outcome read_promptly(struct prompt *p, uint64_t offset, uint32_t 
 	struct vfs_io io = { .ctx = &ctx, .node = p->n, .offset = offset, .count = count };
 	struct outcome o;
 
-	ctx.w = p->w;
+	ctx.fiber = &p->mover.fiber;
 	io.payload = rn_payload_get(p->f.pool, count);
 	cr_assert_not_null(io.payload);
-	settle(p, &io, &o);
+	o.result = vfs_read(&io);
+	o.eof = io.eof;
+	o.moved = mover_has_moved(&p->mover);
 	if (o.result > 0)
 		memcpy(p->got, io.payload->data + io.data_off, (size_t)o.result);
 	rn_payload_put(io.payload);
@@ -89,8 +76,10 @@ static struct outcome write_promptly(struct prompt *p, const void *data, uint32_
 			     .stable = stable };
 	struct outcome o;
 
-	ctx.w = p->w;
-	settle(p, &io, &o);
+	ctx.fiber = &p->mover.fiber;
+	o.result = vfs_write(&io);
+	o.eof = false;
+	o.moved = mover_has_moved(&p->mover);
 	return o;
 }
 
@@ -105,17 +94,34 @@ static void expect_file(struct prompt *p, const void *want)
 	close(fd);
 }
 
+static _Atomic bool opening;
+
+static void *hold_open_lock(void *arg)
+{
+	struct vfs_node *n = arg;
+
+	pthread_mutex_lock(&n->open_lock);
+	atomic_store(&opening, true);
+	nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	pthread_mutex_unlock(&n->open_lock);
+	return NULL;
+}
+
 Test(vfs_prompt_io, reads_what_is_in_memory, .timeout = 60)
 {
 	struct prompt p;
+	pthread_t other;
 	struct outcome o;
 
 	open_prompt(&p, VFS_IO_BUFFERED);
-	pthread_mutex_lock(&p.n->open_lock);
-	cr_expect(read_promptly(&p, 0, LEN).declined, "another thread opens the file");
-	pthread_mutex_unlock(&p.n->open_lock);
+	opening = false;
+	cr_assert_eq(pthread_create(&other, NULL, hold_open_lock, p.n), 0);
+	while (!atomic_load(&opening))
+		sched_yield();
+	cr_expect(read_promptly(&p, 0, LEN).moved, "another thread opens the file");
+	pthread_join(other, NULL);
 	o = read_promptly(&p, 0, LEN);
-	cr_expect_not(o.declined);
+	cr_expect_not(o.moved);
 	cr_expect_eq(o.result, (int64_t)LEN);
 	cr_expect(o.eof);
 	cr_expect_arr_eq(p.got, p.data, LEN);
@@ -165,7 +171,7 @@ Test(vfs_prompt_io, does_not_wait_for_the_disk, .timeout = 60)
 	for (unsigned i = 0; i < ROUNDS && !declined && by_kernel < DECLINED; i++) {
 		if (is_absent(&p)) {
 			absent++;
-			declined = read_promptly(&p, 0, LEN).declined;
+			declined = read_promptly(&p, 0, LEN).moved;
 		}
 		by_kernel += is_absent(&p) && kernel_declines(fd);
 	}
@@ -185,11 +191,11 @@ Test(vfs_prompt_io, reads_neither_directly_nor_long, .timeout = 60)
 
 	open_prompt(&p, VFS_IO_DIRECT);
 	cr_assert_eq(fx_read(&p.f, p.n, 0, LEN, p.got, &eof), (int64_t)LEN);
-	cr_expect(read_promptly(&p, 0, LEN).declined);
+	cr_expect(read_promptly(&p, 0, LEN).moved);
 	close_prompt(&p);
 	open_prompt(&p, VFS_IO_BUFFERED);
 	cr_assert_eq(fx_read(&p.f, p.n, 0, sizeof(all), all, &eof), (int64_t)LEN);
-	cr_expect(read_promptly(&p, 0, sizeof(all)).declined);
+	cr_expect(read_promptly(&p, 0, sizeof(all)).moved);
 	close_prompt(&p);
 }
 
@@ -201,19 +207,20 @@ Test(vfs_prompt_io, writes_into_memory_as_root_only, .timeout = 60)
 
 	open_prompt(&p, VFS_IO_BUFFERED);
 	fx_fill(other, LEN, 0, 2);
-	cr_expect(write_promptly(&p, other, LEN, VFS_UNSTABLE).declined, "no descriptor yet");
-	expect_file(&p, p.data);
+	cr_expect(write_promptly(&p, other, LEN, VFS_UNSTABLE).moved, "no descriptor yet");
+	expect_file(&p, other);
 	cr_assert_eq(fx_write(&p.f, p.n, 0, p.data, LEN, VFS_FILE_SYNC), (int64_t)LEN);
-	cr_expect(write_promptly(&p, other, LEN, VFS_DATA_SYNC).declined);
-	cr_expect(write_promptly(&p, other, LEN, VFS_FILE_SYNC).declined);
+	cr_expect(write_promptly(&p, other, LEN, VFS_DATA_SYNC).moved);
+	cr_expect(write_promptly(&p, p.data, LEN, VFS_FILE_SYNC).moved);
 	cr_assert_eq(fchownat(AT_FDCWD, fx_path(&p.f, "file"), 1000, 1000, 0), 0);
 	fx_user(&p.f, 1000);
-	cr_expect(write_promptly(&p, other, LEN, VFS_UNSTABLE).declined);
+	cr_expect(write_promptly(&p, p.data, LEN, VFS_UNSTABLE).moved);
 	fx_user(&p.f, 0);
 	expect_file(&p, p.data);
+	cr_assert_eq(fx_commit(&p.f, p.n, 0, 0), 0);
 	cr_expect_eq(atomic_load(&p.n->uncommitted.state), VFS_COMMITTED);
 	o = write_promptly(&p, other, LEN, VFS_UNSTABLE);
-	cr_expect_not(o.declined);
+	cr_expect_not(o.moved);
 	cr_expect_eq(o.result, (int64_t)LEN);
 	cr_expect_eq(atomic_load(&p.n->uncommitted.state), VFS_UNCOMMITTED);
 	expect_file(&p, other);

@@ -188,17 +188,14 @@ Test(vfs_read, the_owner_reads_whatever_the_mode)
 
 Test(vfs_read, a_payload_too_small)
 {
-	bool finished = false;
 	struct fx f;
-	struct vfs_io io = { .count = 4097, .done = fx_done, .arg = &finished };
+	struct vfs_io io = { .count = 4097 };
 
 	fx_open(&f, FX_FIXED, VFS_IO_BUFFERED, NULL);
 	io.ctx = &f.ctx;
 	io.node = fx_file(&f, "file", "hello", 5);
 	io.payload = rn_payload_get(f.pool, 4096);
-	vfs_read(&io);
-	fx_run(&f, &finished);
-	cr_assert_eq(io.result, -EINVAL);
+	cr_assert_eq(vfs_read(&io), -EINVAL);
 	rn_payload_put(io.payload);
 	vfs_node_put(io.node);
 	fx_close(&f);
@@ -207,9 +204,8 @@ Test(vfs_read, a_payload_too_small)
 /* A direct read without buffer space for the whole granules becomes a buffered one. */
 Test(vfs_read, direct_without_room)
 {
-	bool finished = false;
 	struct fx f;
-	struct vfs_io io = { .offset = 100, .count = 8192, .done = fx_done, .arg = &finished };
+	struct vfs_io io = { .offset = 100, .count = 8192 };
 	uint8_t data[20000];
 
 	fx_open(&f, FX_FIXED, VFS_IO_DIRECT, NULL);
@@ -218,9 +214,7 @@ Test(vfs_read, direct_without_room)
 	io.node = fx_file(&f, "file", data, sizeof(data));
 	io.payload = rn_payload_get(f.pool, 8192);
 	cr_assert_gt(vfs_read_buffer_size(f.exp, 100, 8192), 8192);
-	vfs_read(&io);
-	fx_run(&f, &finished);
-	cr_assert_eq(io.result, 8192);
+	cr_assert_eq(vfs_read(&io), 8192);
 	cr_assert_eq(memcmp(io.payload->data + io.data_off, data + 100, 8192), 0);
 	rn_payload_put(io.payload);
 	vfs_node_put(io.node);

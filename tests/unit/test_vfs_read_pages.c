@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/unit/mover.h"
 #include "lib/pipe.h"
 #include "tests/unit/vfs_io_fixture.h"
 #include "vfs/node/node.h"
@@ -79,11 +80,12 @@ static int64_t read_pages(struct vfs_node *n, uint64_t offset, uint32_t count, b
 		rn_pipe_put(p);
 		return -1;
 	}
-	cr_assert_eq(io.result, (int64_t)p->bytes);
+	const int64_t n_read = p->bytes;
+
 	cr_assert_eq(rn_pipe_read(p, out), 0);
 	rn_pipe_put(p);
 	*eof = io.eof;
-	return io.result;
+	return n_read;
 }
 
 static void expect_bytes(uint64_t offset, int64_t n)
@@ -201,29 +203,24 @@ Test(vfs_read_pages, a_part_is_not_cached_without_cachestat)
 /* A thread that must not wait reads what the kernel says is there, and takes no guess for it. */
 static void check_prompt(int64_t want)
 {
-	struct vfs_worker *usual, *prompt;
+	struct vfs_worker *prompt;
+	struct mover mover;
 	bool eof;
 
 	start(VFS_IO_BUFFERED, SIZE);
-	usual = f.ctx.w;
 	cr_assert_eq(vfs_worker_new_prompt(f.vfs, &prompt), 0);
-	f.ctx.w = prompt;
-	pthread_mutex_lock(&node->open_lock);
-	cr_expect_eq(read_pages(node, 0, MIB, &eof), -1, "another thread opens the file");
-	pthread_mutex_unlock(&node->open_lock);
-	f.ctx.w = usual;
+	mover_init(&mover, prompt, f.w);
 	cr_assert_eq(read_pages(node, 0, MIB, &eof), MIB);
-	f.ctx.w = prompt;
-	cr_expect_not(vfs_worker_has_declined(prompt), "vfs_read shall decide");
+	f.ctx.fiber = &mover.fiber;
 	cr_expect_eq(read_pages(node, 0, MIB, &eof), want);
-	cr_expect_not(vfs_worker_has_declined(prompt));
+	cr_expect_not(mover_has_moved(&mover));
 	if (want > 0)
 		expect_bytes(0, want);
-	f.ctx.w = usual;
+	f.ctx.fiber = &f.fiber;
 	drop();
-	f.ctx.w = prompt;
+	f.ctx.fiber = &mover.fiber;
 	cr_expect_eq(read_pages(node, 0, MIB, &eof), -1, "nothing is cached");
-	f.ctx.w = usual;
+	f.ctx.fiber = &f.fiber;
 	vfs_worker_free(prompt);
 	end();
 }

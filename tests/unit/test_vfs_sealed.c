@@ -24,40 +24,24 @@ struct calling {
 static int write_io(const struct calling *c)
 {
 	char data[] = "new";
-	bool finished = false;
 	struct vfs_io io = { .ctx = &c->f->ctx,
 			     .node = c->n,
 			     .opened = c->opened,
 			     .count = sizeof(data),
 			     .piece = { { data, sizeof(data) } },
-			     .npieces = 1,
-			     .done = fx_done,
-			     .arg = &finished };
+			     .npieces = 1 };
+	const int64_t n = vfs_write(&io);
 
-	vfs_write(&io);
-	fx_run(c->f, &finished);
-	return io.result < 0 ? (int)io.result : 0;
-}
-
-static void space_done(struct vfs_space *s)
-{
-	*(bool *)s->arg = true;
+	return n < 0 ? (int)n : 0;
 }
 
 static int space_of(const struct calling *c, enum vfs_space_what what)
 {
-	bool finished = false;
-	struct vfs_space s = { .ctx = &c->f->ctx,
-			       .node = c->n,
-			       .what = what,
-			       .length = 4096,
-			       .opened = c->opened,
-			       .done = space_done,
-			       .arg = &finished };
+	struct vfs_space s = {
+		.ctx = &c->f->ctx, .node = c->n, .what = what, .length = 4096, .opened = c->opened
+	};
 
-	vfs_space(&s);
-	fx_run(c->f, &finished);
-	return s.result;
+	return vfs_space(&s);
 }
 
 static int reserve(const struct calling *c)
@@ -70,29 +54,20 @@ static int punch(const struct calling *c)
 	return space_of(c, VFS_SPACE_PUNCH);
 }
 
-static void copy_done(struct vfs_copy *c)
-{
-	*(bool *)c->arg = true;
-}
-
 static struct vfs_copy copy_of(const struct calling *c)
 {
 	return (struct vfs_copy){ .from = { .ctx = &c->f->ctx, .node = c->source, .opened = true },
 				  .ctx = &c->f->ctx,
 				  .node = c->n,
-				  .opened = c->opened,
-				  .done = copy_done };
+				  .opened = c->opened };
 }
 
 static int copy(const struct calling *c)
 {
 	struct vfs_copy k = copy_of(c);
-	bool finished = false;
+	const int64_t n = vfs_copy(&k);
 
-	k.arg = &finished;
-	vfs_copy(&k);
-	fx_run(c->f, &finished);
-	return k.result < 0 ? (int)k.result : 0;
+	return n < 0 ? (int)n : 0;
 }
 
 static int clone(const struct calling *c)

@@ -16,29 +16,18 @@ TestSuite(vfs_space, .timeout = 60);
 #define MIB (1u << 20)
 #define K64 65536u
 
-static void space_done(struct vfs_space *s)
-{
-	*(bool *)s->arg = true;
-}
-
 static int space(struct fx *f, struct vfs_node *n, enum vfs_space_what what, uint64_t offset,
 		 uint64_t length)
 {
-	bool flag = false;
 	struct vfs_space s = {
 		.ctx = &f->ctx,
 		.node = n,
 		.what = what,
 		.offset = offset,
 		.length = length,
-		.done = space_done,
-		.arg = &flag,
 	};
 
-	vfs_space(&s);
-	cr_assert_not(flag, "never from within the call");
-	fx_run(f, &flag);
-	return s.result;
+	return vfs_space(&s);
 }
 
 static struct stat stat_of(const struct fx *f, const char *name)

@@ -121,12 +121,26 @@ Test(vfs_worker, watch_syscall)
 
 #define MANY 600u
 
+struct reading {
+	struct vfs_io io;
+	int64_t result;
+	bool finished;
+};
+
+static void read_in_fiber(struct vfs_ctx *ctx, void *arg)
+{
+	struct reading *r = arg;
+
+	r->io.ctx = ctx;
+	r->result = vfs_read(&r->io);
+	r->finished = true;
+}
+
 /* Many more operations than the ring and its completion queue have entries. */
 Test(vfs_worker, more_operations_than_entries)
 {
-	struct vfs_io *io = calloc(MANY, sizeof(*io));
+	struct reading *r = calloc(MANY, sizeof(*r));
 	uint8_t *data = malloc(MANY * 100);
-	bool *finished = calloc(MANY, sizeof(*finished));
 	struct vfs_node *n;
 	struct fx f;
 
@@ -134,55 +148,22 @@ Test(vfs_worker, more_operations_than_entries)
 	fx_fill(data, MANY * 100, 0, 1);
 	n = fx_file(&f, "file", data, MANY * 100);
 	for (unsigned i = 0; i < MANY; i++) {
-		io[i] = (struct vfs_io){ .ctx = &f.ctx, .node = n, .offset = i * 100UL };
-		io[i].count = 100;
-		io[i].done = fx_done;
-		io[i].arg = &finished[i];
-		io[i].payload = rn_payload_get(f.pool, 100);
-		cr_assert_not_null(io[i].payload);
-		vfs_read(&io[i]);
+		r[i].io = (struct vfs_io){ .node = n, .offset = i * 100UL, .count = 100 };
+		r[i].io.payload = rn_payload_get(f.pool, 100);
+		cr_assert_not_null(r[i].io.payload);
+		fx_start(&f, read_in_fiber, &r[i]);
 	}
 	cr_assert_eq(vfs_worker_in_flight(f.w), MANY);
 	for (unsigned i = 0; i < MANY; i++) {
-		fx_run(&f, &finished[i]);
-		cr_assert_eq(io[i].result, 100);
-		cr_assert_eq(memcmp(io[i].payload->data, data + i * 100UL, 100), 0);
-		rn_payload_put(io[i].payload);
+		fx_run(&f, &r[i].finished);
+		cr_assert_eq(r[i].result, 100);
+		cr_assert_eq(memcmp(r[i].io.payload->data, data + i * 100UL, 100), 0);
+		rn_payload_put(r[i].io.payload);
 	}
 	vfs_node_put(n);
 	fx_close(&f);
-	free(finished);
 	free(data);
-	free(io);
-}
-
-static unsigned chained;
-
-static void chain(struct vfs_io *io)
-{
-	chained++;
-	if (chained < 300000)
-		vfs_read(io);
-	else
-		*(bool *)io->arg = true;
-}
-
-/* Operations fail at once; a done() that starts the next one must not grow the stack. */
-Test(vfs_worker, failures_do_not_recurse)
-{
-	bool finished = false;
-	struct fx f;
-	struct vfs_io io = { .count = 1, .done = chain, .arg = &finished };
-
-	fx_open(&f, FX_SYSCALL, VFS_IO_BUFFERED, NULL);
-	io.ctx = &f.ctx;
-	io.node = f.root;
-	io.payload = rn_payload_get(f.pool, 1);
-	vfs_read(&io);
-	fx_run(&f, &finished);
-	cr_assert_eq(io.result, -EISDIR);
-	rn_payload_put(io.payload);
-	fx_close(&f);
+	free(r);
 }
 
 /* Installs a seccomp filter as containers have. */
@@ -213,7 +194,8 @@ static void check_without_io_uring(int error)
 	cr_assert_eq(vfs_worker_new(f.vfs, 64, &w), 0);
 	cr_assert_not(vfs_worker_has_ring(w));
 	vfs_worker_free(f.w);
-	f.w = f.ctx.w = w;
+	f.w = w;
+	f.fiber.worker = w;
 	n = fx_file(&f, "file", "hello", 5);
 	cr_assert_eq(fx_write(&f, n, 4, "ish", 3, VFS_FILE_SYNC), 3);
 	cr_assert_eq(fx_read(&f, n, 0, 10, out, &eof), 7);
@@ -324,7 +306,8 @@ static void *write_half(void *arg)
 	bool eof;
 
 	cr_assert_eq(vfs_worker_new(f->vfs, 64, &f->w), 0);
-	f->ctx.w = f->w;
+	rn_fiber_of_thread(&f->fiber, f->w);
+	f->ctx.fiber = &f->fiber;
 	fx_user(f, 1000 + wr->which);
 	for (unsigned i = 0; i < 20; i++) {
 		uint64_t at = wr->which * (8UL << 20) + i * 70000UL;

@@ -115,8 +115,7 @@ Test(vfs_write, appending_and_beyond_4_gib)
 static void check_pieces(enum fx_how how, enum vfs_io_mode mode, const size_t len[4])
 {
 	uint8_t have[20000], want[20000];
-	bool finished = false;
-	struct vfs_io io = { .offset = 4096, .done = fx_done, .arg = &finished, .npieces = 4 };
+	struct vfs_io io = { .offset = 4096, .npieces = 4 };
 	struct fx f;
 	int fd;
 
@@ -135,9 +134,7 @@ static void check_pieces(enum fx_how how, enum vfs_io_mode mode, const size_t le
 	struct rn_payload *kept[4] = { io.priv.iov[0].iov_base, io.priv.iov[1].iov_base,
 				       io.priv.iov[2].iov_base, io.priv.iov[3].iov_base };
 
-	vfs_write(&io);
-	fx_run(&f, &finished);
-	cr_assert_eq(io.result, io.count);
+	cr_assert_eq(vfs_write(&io), io.count);
 	fd = open(fx_path(&f, "file"), O_RDONLY);
 	cr_assert_eq(pread(fd, have, sizeof(have), 4096), io.count);
 	close(fd);
@@ -230,6 +227,21 @@ Test(vfs_write, setuid_and_setgid_bits)
 	}
 }
 
+struct writing {
+	struct vfs_io io;
+	int64_t result;
+	bool finished;
+};
+
+static void write_in_fiber(struct vfs_ctx *ctx, void *arg)
+{
+	struct writing *w = arg;
+
+	w->io.ctx = ctx;
+	w->result = vfs_write(&w->io);
+	w->finished = true;
+}
+
 /* The thread's identity at the time of submission does not matter. */
 Test(vfs_write, the_threads_identity_does_not_matter)
 {
@@ -242,24 +254,20 @@ Test(vfs_write, the_threads_identity_does_not_matter)
 	cr_assert_eq(chmod(fx_path(&f, "file"), 06777), 0);
 	for (uint32_t uid = 0; uid <= 1000; uid += 1000) {
 		struct rn_payload *p = rn_payload_get(f.pool, 4096);
-		bool finished = false;
-		struct vfs_io io = { .ctx = &f.ctx,
-				     .node = n,
-				     .count = 4096,
-				     .piece[0] = { p->data, 4096 },
-				     .piece_payload[0] = p,
-				     .npieces = 1,
-				     .done = fx_done,
-				     .arg = &finished };
+		struct writing w = { .io = { .node = n,
+					     .count = 4096,
+					     .piece[0] = { p->data, 4096 },
+					     .piece_payload[0] = p,
+					     .npieces = 1 } };
 
 		fx_user(&f, uid);
-		vfs_write(&io);
+		fx_start(&f, write_in_fiber, &w);
 		if (uid == 0)
 			cr_assert_eq(vfs_identity_become(&f.w->identity, &user), 0);
 		else
 			cr_assert_eq(vfs_identity_root(&f.w->identity), 0);
-		fx_run(&f, &finished);
-		cr_assert_eq(io.result, 4096);
+		fx_run(&f, &w.finished);
+		cr_assert_eq(w.result, 4096);
 		cr_assert_eq(mode_of(&f, "file"), uid ? 0777 : 06777);
 		rn_payload_put(p);
 	}
@@ -323,26 +331,16 @@ Test(vfs_write, beyond_the_largest_file)
 Test(vfs_write, pieces_that_do_not_add_up)
 {
 	char byte = 'x';
-	bool finished = false;
 	struct fx f;
-	struct vfs_io io = { .count = 2,
-			     .piece[0] = { &byte, 1 },
-			     .npieces = 1,
-			     .done = fx_done,
-			     .arg = &finished };
+	struct vfs_io io = { .count = 2, .piece[0] = { &byte, 1 }, .npieces = 1 };
 
 	fx_open(&f, FX_FIXED, VFS_IO_BUFFERED, NULL);
 	io.ctx = &f.ctx;
 	io.node = fx_file(&f, "file", "", 0);
-	vfs_write(&io);
-	fx_run(&f, &finished);
-	cr_assert_eq(io.result, -EINVAL);
-	finished = false;
+	cr_assert_eq(vfs_write(&io), -EINVAL);
 	io.count = 1;
 	io.npieces = VFS_IO_PIECES + 1;
-	vfs_write(&io);
-	fx_run(&f, &finished);
-	cr_assert_eq(io.result, -EINVAL);
+	cr_assert_eq(vfs_write(&io), -EINVAL);
 	vfs_node_put(io.node);
 	fx_close(&f);
 }

@@ -56,7 +56,8 @@ static void start(struct fixture *f, bool crossmnt)
 	if (rc == -EPERM)
 		cr_skip_test("may not open by handle: %s", why);
 	cr_assert_eq(rc, 0, "export: %d, %s", rc, why);
-	f->ctx = (struct vfs_ctx){ .vfs = f->vfs, .w = f->w, .exp = f->exp };
+	rn_fiber_of_thread(&f->fiber, f->w);
+	f->ctx = (struct vfs_ctx){ .vfs = f->vfs, .fiber = &f->fiber, .exp = f->exp };
 	cr_assert_eq(vfs_root(&f->ctx, &f->root), 0);
 }
 

@@ -19,7 +19,8 @@ struct fixture {
 	struct vfs *vfs;
 	struct vfs_worker *w;
 	struct vfs_export *exp;
-	struct vfs_ctx ctx; /* root, not squashed */
+	struct rn_fiber fiber; /* this thread */
+	struct vfs_ctx ctx;    /* root, not squashed */
 	struct vfs_node *root;
 };
 

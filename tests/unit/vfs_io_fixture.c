@@ -36,7 +36,8 @@ static void fx_open_worker(struct fx *f, unsigned entries)
 	cr_assert_eq(rc, 0, "vfs_worker_new: %s", strerror(-rc));
 	if (entries && !vfs_worker_has_ring(f->w))
 		cr_skip_test("io_uring is switched off here");
-	f->ctx = (struct vfs_ctx){ .vfs = f->vfs, .w = f->w, .exp = f->exp };
+	rn_fiber_of_thread(&f->fiber, f->w);
+	f->ctx = (struct vfs_ctx){ .vfs = f->vfs, .fiber = &f->fiber, .exp = f->exp };
 	vfs_access_accept(&f->ctx.access, VFS_SEC_SYS, 0);
 	rc = vfs_root(&f->ctx, &f->root);
 	cr_assert_eq(rc, 0, "vfs_root: %s", strerror(-rc));
@@ -154,87 +155,85 @@ void fx_run(struct fx *f, const bool *flag)
 	}
 }
 
-void fx_done(struct vfs_io *io)
+struct started {
+	struct vfs_ctx ctx;
+	void (*main)(struct vfs_ctx *ctx, void *arg);
+	void *arg;
+};
+
+static void in_fiber(struct rn_fiber *fiber, void *arg)
 {
-	*(bool *)io->arg = true;
+	struct started s = *(struct started *)arg;
+
+	s.ctx.fiber = fiber;
+	s.main(&s.ctx, s.arg);
+}
+
+void fx_start(struct fx *f, void (*main)(struct vfs_ctx *ctx, void *arg), void *arg)
+{
+	static struct rn_budget budget = { .max = SIZE_MAX };
+	static struct rn_stacks *stacks;
+	struct rn_fiber *fiber;
+
+	if (!stacks)
+		stacks = rn_stacks_new(&budget, 1);
+	fiber = rn_fiber_get(stacks);
+	cr_assert_not_null(fiber);
+	fiber->worker = f->w;
+	if (rn_fiber_begin(fiber, in_fiber, &(struct started){ f->ctx, main, arg }))
+		rn_fiber_put(fiber);
 }
 
 int64_t fx_read(struct fx *f, struct vfs_node *n, uint64_t offset, uint32_t count, void *out,
 		bool *eof)
 {
-	bool finished = false;
 	struct vfs_io io = { .ctx = &f->ctx, .node = n, .offset = offset, .count = count };
+	int64_t got;
 
-	io.done = fx_done;
-	io.arg = &finished;
 	io.payload = rn_payload_get(f->pool, vfs_read_buffer_size(f->exp, offset, count));
 	cr_assert_not_null(io.payload);
 	memset(io.payload->data, 0xee, io.payload->size);
-	vfs_read(&io);
-	cr_assert_not(finished, "done() from within the call");
-	fx_run(f, &finished);
-	if (io.result > 0) {
-		cr_assert_leq(io.result, count);
-		cr_assert_leq(io.data_off + (uint64_t)io.result, io.payload->size);
-		memcpy(out, io.payload->data + io.data_off, (size_t)io.result);
+	got = vfs_read(&io);
+	if (got > 0) {
+		cr_assert_leq(got, count);
+		cr_assert_leq(io.data_off + (uint64_t)got, io.payload->size);
+		memcpy(out, io.payload->data + io.data_off, (size_t)got);
 	}
 	rn_payload_put(io.payload);
 	*eof = io.eof;
-	return io.result;
+	return got;
 }
 
 int64_t fx_write(struct fx *f, struct vfs_node *n, uint64_t offset, const void *data,
 		 uint32_t count, enum vfs_stable stable)
 {
-	bool finished = false;
 	struct vfs_io io = {
 		.ctx = &f->ctx, .node = n, .offset = offset, .count = count, .stable = stable
 	};
 	struct rn_payload *p = rn_payload_get(f->pool, count ? count : 1);
+	int64_t result;
 
 	cr_assert_not_null(p);
 	memcpy(p->data, data, count);
 	io.piece[0] = (struct iovec){ p->data, count };
 	io.piece_payload[0] = p;
 	io.npieces = 1;
-	io.done = fx_done;
-	io.arg = &finished;
-	vfs_write(&io);
-	cr_assert_not(finished, "done() from within the call");
-	fx_run(f, &finished);
+	result = vfs_write(&io);
 	rn_payload_put(p);
-	return io.result;
+	return result;
 }
 
 int64_t fx_commit(struct fx *f, struct vfs_node *n, uint64_t offset, uint32_t count)
 {
-	bool finished = false;
 	struct vfs_io io = { .ctx = &f->ctx, .node = n, .offset = offset, .count = count };
 
-	io.done = fx_done;
-	io.arg = &finished;
-	vfs_commit(&io);
-	cr_assert_not(finished, "done() from within the call");
-	fx_run(f, &finished);
-	return io.result;
-}
-
-static void sync_done(struct vfs_sync *s)
-{
-	*(bool *)s->arg = true;
+	return vfs_commit(&io);
 }
 
 static int run_sync(struct fx *f, struct vfs_sync *s)
 {
-	bool finished = false;
-
 	s->ctx = &f->ctx;
-	s->done = sync_done;
-	s->arg = &finished;
-	vfs_sync(s);
-	cr_assert_not(finished, "done() from within the call");
-	fx_run(f, &finished);
-	return s->result;
+	return vfs_sync(s);
 }
 
 int fx_sync(struct fx *f, struct vfs_node *a, struct vfs_node *b, struct vfs_node *c)

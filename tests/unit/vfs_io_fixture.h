@@ -19,7 +19,8 @@ struct fx {
 	struct vfs *vfs;
 	struct vfs_export *exp;
 	struct vfs_worker *w;
-	struct vfs_ctx ctx; /* root, until fx_user() is called */
+	struct rn_fiber fiber; /* this thread */
+	struct vfs_ctx ctx;    /* root, until fx_user() is called */
 	struct vfs_node *root;
 	char dir[FX_PATH];
 	bool own_dir; /* fx_open() has made the directory, and fx_close() removes it */
@@ -49,8 +50,8 @@ void fx_fill(void *buf, size_t len, uint64_t offset, unsigned seed);
 
 /* Runs the worker's loop until *flag is true. */
 void fx_run(struct fx *f, const bool *flag);
-/* A done() that sets the bool at io->arg. */
-void fx_done(struct vfs_io *io);
+/* Starts a fiber on the worker: main(ctx, arg). It has ended, or waits for the ring, and goes on in fx_run. */
+void fx_start(struct fx *f, void (*main)(struct vfs_ctx *ctx, void *arg), void *arg);
 
 /* Whole operations: bytes moved, or -errno. out has room for count bytes. */
 int64_t fx_read(struct fx *f, struct vfs_node *n, uint64_t offset, uint32_t count, void *out,

@@ -65,17 +65,8 @@ static bool range_of(const struct vfs_advise *a, struct vfs_ring_fadvise *f)
 	return true;
 }
 
-static void advise_complete(struct vfs_ring_op *op, int res)
-{
-	struct vfs_advise *a = op->owner;
-
-	if (res < 0)
-		a->followed &= ~(unsigned)RANGES;
-	a->done(a);
-}
-
-/* Starts what is advised about the range. False: nothing is started. */
-static bool start(struct vfs_advise *a, int fd)
+/* Follows what is advised about the range: that, or 0. */
+static unsigned follow_range(struct vfs_advise *a, int fd)
 {
 	const unsigned range = a->advice & RANGES;
 	struct vfs_ring_fadvise f = {
@@ -85,23 +76,19 @@ static bool start(struct vfs_advise *a, int fd)
 
 	if (range == 0 || range == RANGES || !range_of(a, &f) ||
 	    (range == VFS_ADVICE_DONTNEED && !vfs_share_is_only(a->ctx, a->node, a->own_shares)))
-		return false;
-	a->followed |= range;
-	vfs_ring_fadvise(a->ctx->w, &a->priv.op, &f);
-	return true;
+		return 0;
+	return vfs_ring_fadvise(a->ctx, &f) < 0 ? 0 : range;
 }
 
-void vfs_advise(struct vfs_advise *a)
+unsigned vfs_advise(struct vfs_advise *a)
 {
+	unsigned followed;
 	int fd = -1;
 
-	a->followed = 0;
-	a->priv.op.complete = advise_complete;
-	a->priv.op.owner = a;
 	if (a->ctx->exp->mode == VFS_IO_BUFFERED && vfs_may_read(a->ctx, a->node) == 0)
 		fd = vfs_node_readable_fd(a->ctx, a->node);
-	if (fd >= 0)
-		a->followed = follow_pattern(a);
-	if (fd < 0 || !start(a, fd))
-		vfs_ring_finish(a->ctx->w, &a->priv.op, 0);
+	if (fd < 0)
+		return 0;
+	followed = follow_pattern(a);
+	return followed | follow_range(a, fd);
 }

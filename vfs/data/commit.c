@@ -15,7 +15,8 @@
 #include "vfs/meta/permission.h"
 #include "vfs/node/uncommitted.h"
 
-static void commit_next(struct vfs_io *io)
+/* Once: 0 or -errno. */
+static int commit_once(struct vfs_io *io, bool *began)
 {
 	uint64_t offset = io->offset;
 	uint32_t len = io->count;
@@ -24,38 +25,29 @@ static void commit_next(struct vfs_io *io)
 	 * possible for a program that runs. */
 	int fd = vfs_node_readable_fd(io->ctx, io->node);
 
-	if (fd < 0) {
-		vfs_io_finish_later(io, fd);
-		return;
-	}
+	*began = fd >= 0;
+	if (fd < 0)
+		return fd;
 	if (offset > VFS_OFFSET_MAX - len)
 		len = 0;
 	vfs_syncing_begin(&io->priv.syncing, io->node, len ? VFS_SYNCING_PART : VFS_SYNCING_ALL);
-	vfs_ring_fsync(io->ctx->w, &io->priv.op, fd, offset, len);
+	return vfs_ring_fsync(io->ctx, fd, offset, len);
 }
 
-static void commit_complete(struct vfs_ring_op *op, int res)
+int vfs_commit(struct vfs_io *io)
 {
-	struct vfs_io *io = op->owner;
+	unsigned tries = 0;
+	bool began;
+	int rc = vfs_io_may_write(io);
 
-	if (vfs_io_again(io, res)) {
-		commit_next(io);
-		return;
-	}
-	vfs_syncing_end(&io->priv.syncing, io->node, res);
-	vfs_io_finish(io, res);
-}
-
-void vfs_commit(struct vfs_io *io)
-{
-	int rc;
-
-	vfs_io_init(io, commit_complete);
-	rc = vfs_io_may_write(io);
 	if (rc == -EPERM) /* immutable by now: what was written before may be made durable */
 		rc = 0;
 	if (rc < 0 || io->ctx->access.flags & VFS_ASYNC)
-		vfs_io_finish_later(io, rc);
-	else
-		commit_next(io);
+		return (int)vfs_io_answer(rc);
+	do
+		rc = commit_once(io, &began);
+	while (began && vfs_io_again(&tries, rc));
+	if (began)
+		vfs_syncing_end(&io->priv.syncing, io->node, rc);
+	return (int)vfs_io_answer(rc);
 }

@@ -70,5 +70,5 @@ int vfs_copy_act(const struct vfs_copy *c)
 {
 	if (c->ctx->cred.uid == 0)
 		return vfs_act_as_root(c->ctx);
-	return vfs_identity_become(&c->ctx->w->identity, &vfs_nobody);
+	return vfs_identity_become(&vfs_worker_of(c->ctx)->identity, &vfs_nobody);
 }

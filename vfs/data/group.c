@@ -12,6 +12,7 @@
 #include "vfs/data/sync.h"
 #include "vfs/export/mounts.h"
 #include "vfs/node/uncommitted.h"
+#include "vfs/worker/wait.h"
 
 /*
  * A disk that usually answers within this time is fast. Then the processor is what limits the
@@ -141,13 +142,13 @@ static void begin_one(struct vfs_sync *s)
 
 static void end_one(struct vfs_sync *s, int res)
 {
-	s->ctx->w->in_flight--;
+	vfs_worker_of(s->ctx)->in_flight--;
 	for (unsigned i = 0; i < VFS_SYNC_NODES; i++) {
 		if (s->node[i])
 			vfs_sync_seen(s, i, res);
 	}
-	s->result = res < 0 && res != -EINVAL ? (int)vfs_io_answer(res) : 0;
-	s->done(s);
+	s->priv.result = res < 0 && res != -EINVAL ? (int)vfs_io_answer(res) : 0;
+	vfs_wait_ended(s->priv.wait);
 }
 
 /* Calls end for all changes of the flush; the first one's memory may be gone after its end. */
@@ -167,7 +168,7 @@ static void end_all(struct vfs_sync *first, int res, void (*end)(struct vfs_sync
 static void each_by_itself(struct vfs_sync *s, int res)
 {
 	(void)res;
-	s->ctx->w->in_flight--;
+	vfs_worker_of(s->ctx)->in_flight--;
 	vfs_sync_each(s);
 }
 
@@ -191,7 +192,7 @@ void vfs_group_waited(struct vfs_worker *w, const struct vfs_node *n, uint64_t n
  * by itself then. Any other error is everybody's. */
 static void flush_end(struct vfs_sync *first, int res)
 {
-	struct vfs_worker *w = first->ctx->w;
+	struct vfs_worker *w = vfs_worker_of(first->ctx);
 	struct vfs *vfs = first->ctx->vfs;
 	const int log_fd = first->priv.log_fd;
 	const bool of_file = first->priv.by && first->priv.by->type == S_IFREG;
@@ -239,7 +240,7 @@ static void flush_by_ring(struct vfs_worker *w, struct vfs_sync *first, int fd)
 
 	op->complete = flush_complete;
 	op->owner = first;
-	vfs_ring_fsync(w, op, fd, file ? VFS_OFFSET_MAX - 1 : 0, file ? 1 : 0);
+	vfs_ring_begin_fsync(w, op, fd, file ? VFS_OFFSET_MAX - 1 : 0, file ? 1 : 0);
 }
 
 /* True if the flush has ended already. */
@@ -285,7 +286,7 @@ static enum vfs_turn turn(struct vfs_worker *w, bool idle)
 
 void vfs_group_add(struct vfs_sync *s)
 {
-	struct vfs_worker *w = s->ctx->w;
+	struct vfs_worker *w = vfs_worker_of(s->ctx);
 
 	w->in_flight++;
 	w->group.turn = turn;

@@ -20,15 +20,11 @@
 /* Most restarts of an operation that the kernel broke off (-EINTR, -EAGAIN). */
 #define VFS_IO_TRIES 16u
 
-void vfs_io_init(struct vfs_io *io, void (*complete)(struct vfs_ring_op *op, int res));
-/* Completes io from within the call that started it: done() is then called by the loop. */
-void vfs_io_finish_later(struct vfs_io *io, int64_t result);
-void vfs_io_finish(struct vfs_io *io, int64_t result);
 /* Tells the daemon about bytes that were moved: vfs_config.moved. */
 void vfs_io_moved(const struct vfs_io *io, uint64_t read, uint64_t written);
 /* Translates -EBADF, which means a bad file handle to callers and a bad descriptor here. */
 int64_t vfs_io_answer(int64_t result);
-/* Counts one more broken-off try; true if another may follow. */
-bool vfs_io_again(struct vfs_io *io, int res);
+/* True if the kernel broke off the operation, and another try may follow. */
+bool vfs_io_again(unsigned *tries, int res);
 
 #endif

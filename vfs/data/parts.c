@@ -128,8 +128,7 @@ int vfs_parts(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_parts *p)
 	if (!may_have_holes(&st))
 		return 0;
 	/* The file system may have to read where its blocks are. */
-	if (vfs_worker_is_prompt(ctx->w))
-		return vfs_worker_decline(ctx->w);
+	rn_fiber_move(ctx->fiber);
 	const uint64_t size = (uint64_t)st.st_size;
 	const uint64_t end = rn_min(p->offset + p->count, size);
 	p->n = 0;

@@ -13,7 +13,6 @@
 #include "vfs/data/advise.h"
 #include "vfs/export/mounts.h"
 #include "vfs/meta/permission.h"
-#include "vfs/worker.h"
 
 /* Bytes from the granule of offset to the end of the granule of the last byte. */
 static uint64_t direct_window(uint64_t offset, uint32_t count)
@@ -55,7 +54,8 @@ static uint32_t read_have(const struct vfs_io *io)
 	return got < io->count ? got : io->count;
 }
 
-static void read_next(struct vfs_io *io)
+/* Reads on in the window: bytes or -errno. */
+static int read_next(struct vfs_io *io)
 {
 	struct vfs_ring_rw rw = { .fd = -EINVAL,
 				  .offset = io->offset - io->data_off + io->priv.moved,
@@ -73,30 +73,16 @@ static void read_next(struct vfs_io *io)
 	}
 	io->priv.iov[0].iov_base = io->payload->data + io->priv.moved;
 	io->priv.iov[0].iov_len = io->priv.window - io->priv.moved;
-	if (rw.fd < 0)
-		vfs_io_finish_later(io, read_have(io) > 0 ? (int64_t)read_have(io) : rw.fd);
-	else
-		vfs_ring_read(io->ctx->w, &io->priv.op, &rw);
+	return rw.fd < 0 ? rw.fd : vfs_ring_read(io->ctx, &rw);
 }
 
-static void read_finish(struct vfs_io *io)
+/* True if what failed with that error may be tried again: buffered, or as the kernel broke it off. */
+static bool may_retry(struct vfs_io *io, int error)
 {
-	vfs_io_moved(io, read_have(io), 0);
-	vfs_io_finish(io, read_have(io));
-}
-
-static void read_error(struct vfs_io *io, int error)
-{
-	if (io->priv.direct && error == -EINVAL) {
-		io->priv.direct = false;
-		read_next(io);
-	} else if (vfs_io_again(io, error)) {
-		read_next(io);
-	} else if (read_have(io) > 0) {
-		read_finish(io); /* the client's next READ meets the error */
-	} else {
-		vfs_io_finish(io, error);
-	}
+	if (!io->priv.direct || error != -EINVAL)
+		return vfs_io_again(&io->priv.tries, error);
+	io->priv.direct = false;
+	return true;
 }
 
 /* The file's size: that of its attributes, unless the res bytes that were read up to the offset at
@@ -119,54 +105,55 @@ static int size_of(struct vfs_io *io, int res, uint64_t at, uint64_t *size)
 	return 0;
 }
 
-/* Whether the end was reached is decided by the file's size, not by a short read: the file may be
- * growing. */
-static void read_complete(struct vfs_ring_op *op, int res)
+/* Fills the window. Whether the end was reached is decided by the file's size, not by a short read: the file may be
+ * growing. 0 or -errno. */
+static int read_window(struct vfs_io *io)
 {
-	struct vfs_io *io = op->owner;
 	uint64_t size, at;
-	int rc;
+	int res, rc;
 
-	if (res < 0) {
-		read_error(io, res);
-		return;
-	}
-	io->priv.moved += (uint32_t)res;
-	at = io->offset - io->data_off + io->priv.moved;
-	rc = size_of(io, res, at, &size);
-	if (rc < 0) {
-		vfs_io_finish(io, rc);
-		return;
-	}
-	if (res > 0 && io->priv.moved < io->priv.window && at < size) {
-		read_next(io);
-		return;
+	for (;;) {
+		/* Without bytes that are wanted, only the end is looked for. */
+		res = io->priv.window > 0 ? read_next(io) : 0;
+		if (res < 0 && may_retry(io, res))
+			continue;
+		if (res < 0)
+			return res;
+		io->priv.moved += (uint32_t)res;
+		at = io->offset - io->data_off + io->priv.moved;
+		rc = size_of(io, res, at, &size);
+		if (rc < 0)
+			return rc;
+		if (res == 0 || io->priv.moved >= io->priv.window || at >= size)
+			break;
 	}
 	io->eof = io->offset >= size || read_have(io) >= size - io->offset;
-	read_finish(io);
+	return 0;
 }
 
-void vfs_read(struct vfs_io *io)
+int64_t vfs_read(struct vfs_io *io)
 {
-	int rc;
+	int rc = vfs_io_may_read(io);
 
-	vfs_io_init(io, read_complete);
 	io->eof = false;
 	io->data_off = 0;
-	rc = vfs_io_may_read(io);
-	/* O_DIRECT waits for the disk, whatever is in memory. */
-	if (rc == 0 && vfs_worker_is_prompt(io->ctx->w) && io->ctx->exp->mode == VFS_IO_DIRECT)
-		rc = vfs_worker_decline(io->ctx->w);
+	io->priv.moved = 0;
+	io->priv.window = 0;
+	io->priv.tries = 0;
+	io->priv.direct = false;
 	if (rc == 0 && io->count > io->payload->size)
 		rc = -EINVAL;
-	if (rc < 0) {
-		vfs_io_finish_later(io, rc);
-		return;
-	}
+	if (rc < 0)
+		return vfs_io_answer(rc);
+	/* O_DIRECT waits for the disk, whatever is in memory. */
+	if (io->ctx->exp->mode == VFS_IO_DIRECT)
+		rn_fiber_move(io->ctx->fiber);
 	vfs_advise_reads(io->ctx, io->node);
 	read_plan(io);
-	if (io->priv.window == 0)
-		vfs_ring_finish(io->ctx->w, &io->priv.op, 0); /* for eof */
-	else
-		read_next(io);
+	rc = read_window(io);
+	/* The client's next READ meets an error behind what was read. */
+	if (rc < 0 && read_have(io) == 0)
+		return vfs_io_answer(rc);
+	vfs_io_moved(io, read_have(io), 0);
+	return read_have(io);
 }

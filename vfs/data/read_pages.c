@@ -47,7 +47,7 @@ static bool is_cached(const struct vfs_io *io, int fd, uint64_t offset, uint32_t
 	const int64_t cached = vfs_cached_pages(fd, offset, len);
 	if (cached != -ENOSYS)
 		return cached >= last / page - first / page + 1;
-	if (vfs_worker_is_prompt(io->ctx->w))
+	if (vfs_worker_is_prompt(vfs_worker_of(io->ctx)))
 		return false;
 	for (int64_t at = first; at < last; at += TRY_EVERY)
 		if (!is_there(fd, (uint64_t)at))
@@ -101,12 +101,8 @@ static bool read_pages(struct vfs_io *io, struct rn_pipe *pipe)
 
 bool vfs_read_pages(struct vfs_io *io, struct rn_pipe *pipe)
 {
-	if (!read_pages(io, pipe)) {
-		/* A step that a prompt worker declined here is not the operation's last word. */
-		(void)vfs_worker_has_declined(io->ctx->w);
+	if (!read_pages(io, pipe))
 		return false;
-	}
-	io->result = pipe->bytes;
 	vfs_io_moved(io, pipe->bytes, 0);
 	io->has_attr = false; /* the end was looked for again */
 	return true;

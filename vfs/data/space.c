@@ -12,22 +12,17 @@
 #include "vfs/hold/file_change.h"
 #include "vfs/meta/permission.h"
 
-static void space_next(struct vfs_space *s)
+static int space_once(struct vfs_space *s)
 {
-	int mode = s->what == VFS_SPACE_PUNCH ? FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE : 0;
-	int fd = vfs_node_fd(s->ctx, s->node, VFS_FD_WRITE);
 	const struct vfs_ring_fallocate f = {
-		.fd = fd,
-		.mode = mode,
+		.fd = vfs_node_fd(s->ctx, s->node, VFS_FD_WRITE),
+		.mode = s->what == VFS_SPACE_PUNCH ? FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE : 0,
 		.offset = s->offset,
 		.len = s->length,
 		.as_user = s->ctx->cred.uid != 0,
 	};
 
-	if (fd < 0)
-		vfs_ring_finish(s->ctx->w, &s->priv.op, fd);
-	else
-		vfs_ring_fallocate(s->ctx->w, &s->priv.op, &f);
+	return f.fd < 0 ? f.fd : vfs_ring_fallocate(s->ctx, &f);
 }
 
 /* A range to punch that ends behind what this file system can have is one to the end of the file.
@@ -45,25 +40,16 @@ static bool cut_at_end(struct vfs_space *s)
 	return true;
 }
 
-static void space_complete(struct vfs_ring_op *op, int res)
+/* Changes the space of the range. */
+static int space_all(struct vfs_space *s)
 {
-	struct vfs_space *s = op->owner;
+	unsigned tries = 0;
+	int rc;
 
-	if ((res == -EINTR || res == -EAGAIN) && s->priv.tries++ < VFS_IO_TRIES) {
-		space_next(s);
-		return;
-	}
-	if (res == -EFBIG && cut_at_end(s)) {
-		if (s->length > 0) {
-			space_next(s);
-			return;
-		}
-		res = 0;
-	}
-	vfs_node_changed(s->node); /* at least in part, perhaps */
-	vfs_file_change_end(&s->priv.change);
-	s->result = (int)vfs_io_answer(res);
-	s->done(s);
+	do
+		rc = space_once(s);
+	while (vfs_io_again(&tries, rc) || (rc == -EFBIG && cut_at_end(s) && s->length > 0));
+	return rc == -EFBIG && s->what == VFS_SPACE_PUNCH && s->length == 0 ? 0 : rc;
 }
 
 static int check_range(struct vfs_space *s)
@@ -104,25 +90,23 @@ static int check_free(const struct vfs_space *s)
 	return s->length / fs.f_frsize > there ? -ENOSPC : 0;
 }
 
-void vfs_space(struct vfs_space *s)
+int vfs_space(struct vfs_space *s)
 {
 	const struct vfs_io io = { .ctx = s->ctx, .node = s->node, .opened = s->opened };
+	struct vfs_file_change change = { .count = NULL };
 	int rc = vfs_io_may_write(&io);
 
-	s->priv.change.count = NULL;
 	if (rc == 0)
 		rc = check_range(s);
 	if (rc == 0)
-		rc = vfs_file_change_begin(s->ctx, s->node, &s->priv.change);
+		rc = vfs_file_change_begin(s->ctx, s->node, &change);
 	if (rc == 0)
 		rc = check_free(s);
-	s->priv.tries = 0;
-	s->priv.op.complete = space_complete;
-	s->priv.op.owner = s;
-	if (rc < 0)
-		vfs_ring_finish(s->ctx->w, &s->priv.op, rc);
-	else
-		space_next(s);
+	if (rc == 0)
+		rc = space_all(s);
+	vfs_node_changed(s->node); /* at least in part, perhaps */
+	vfs_file_change_end(&change);
+	return (int)vfs_io_answer(rc);
 }
 
 int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_seek *s)

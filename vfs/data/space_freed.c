@@ -79,8 +79,7 @@ int vfs_space_freed(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_at
 		*out = 0;
 	if (n->type != S_IFREG || *out == 0)
 		return 0;
-	if (vfs_worker_is_prompt(ctx->w))
-		return vfs_worker_decline(ctx->w);
+	rn_fiber_move(ctx->fiber);
 	fd = vfs_node_readable_fd(ctx, n);
 	if (fd < 0)
 		return (int)vfs_io_answer(fd);

@@ -13,6 +13,7 @@
 #include "vfs/data/log_sync.h"
 #include "vfs/data/operation.h"
 #include "vfs/node/uncommitted.h"
+#include "vfs/worker/wait.h"
 
 static void sync_by_descriptor(struct vfs_sync *s, unsigned i, int fd)
 {
@@ -22,9 +23,9 @@ static void sync_by_descriptor(struct vfs_sync *s, unsigned i, int fd)
 	/* The call that a synchronous write makes: data of the range, all metadata. One byte stands
 	 * for its page, behind which a file that was cut there has none. */
 	if (s->node[i]->type == S_IFREG && s->data_from > 0)
-		vfs_ring_fsync(s->ctx->w, op, fd, from, 1);
+		vfs_ring_begin_fsync(vfs_worker_of(s->ctx), op, fd, from, 1);
 	else
-		vfs_ring_fsync(s->ctx->w, op, fd, 0, 0);
+		vfs_ring_begin_fsync(vfs_worker_of(s->ctx), op, fd, 0, 0);
 }
 
 /* A write-back error of data written before keeps an fsync from getting as far as the metadata.
@@ -72,10 +73,10 @@ static void sync_complete(struct vfs_ring_op *op, int res)
 		vfs_fd_close(s->ctx->vfs, s->priv.log_fd);
 		s->priv.log_fd = -1;
 	}
-	if (res < 0 && res != -EINVAL && s->result == 0)
-		s->result = (int)vfs_io_answer(res);
+	if (res < 0 && res != -EINVAL && s->priv.result == 0)
+		s->priv.result = (int)vfs_io_answer(res);
 	if (--s->priv.pending == 0)
-		s->done(s);
+		vfs_wait_ended(s->priv.wait);
 }
 
 static bool has_data(const struct vfs_node *n)
@@ -110,9 +111,9 @@ static void sync_by_log(struct vfs_sync *s, unsigned i)
 		rc = vfs_log_sync(s->ctx, s->node[i]->mnt, false, &s->priv.log_fd);
 	}
 	if (rc == 0 && i == s->priv.by_log && s->priv.log_fd >= 0)
-		vfs_ring_fsync(s->ctx->w, op, s->priv.log_fd, 0, 0);
+		vfs_ring_begin_fsync(vfs_worker_of(s->ctx), op, s->priv.log_fd, 0, 0);
 	else
-		vfs_ring_finish(s->ctx->w, op, rc);
+		vfs_ring_finish(vfs_worker_of(s->ctx), op, rc);
 }
 
 static void sync_start(struct vfs_sync *s, unsigned i)
@@ -133,17 +134,6 @@ static void sync_start(struct vfs_sync *s, unsigned i)
 		sync_by_descriptor(s, i, fd);
 }
 
-/* done() is never called before vfs_sync returns. */
-static void sync_none(struct vfs_sync *s)
-{
-	struct vfs_ring_op *op = &s->priv.op[0];
-
-	op->complete = sync_complete;
-	op->owner = s;
-	s->priv.pending = 1;
-	vfs_ring_finish(s->ctx->w, op, 0);
-}
-
 void vfs_sync_each(struct vfs_sync *s)
 {
 	bool wanted[VFS_SYNC_NODES];
@@ -158,7 +148,7 @@ void vfs_sync_each(struct vfs_sync *s)
 		s->priv.pending += wanted[i];
 	}
 	if (s->priv.pending == 0) {
-		sync_none(s);
+		vfs_wait_ended(s->priv.wait);
 		return;
 	}
 	/* Nothing else: an operation that has ended at once keeps the worker from waiting. */
@@ -168,11 +158,17 @@ void vfs_sync_each(struct vfs_sync *s)
 	}
 }
 
-void vfs_sync(struct vfs_sync *s)
+int vfs_sync(struct vfs_sync *s)
 {
-	s->result = 0;
+	struct vfs_wait wait = VFS_WAIT(s->ctx);
+
+	rn_fiber_move(s->ctx->fiber);
+	s->priv.result = 0;
+	s->priv.wait = &wait;
 	if (vfs_group_takes(s))
 		vfs_group_add(s);
 	else
 		vfs_sync_each(s);
+	vfs_wait(&wait);
+	return s->priv.result;
 }

@@ -20,7 +20,6 @@
 #include "vfs/hold/file_change.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/uncommitted.h"
-#include "vfs/worker.h"
 
 /* A longer write to disk keeps a worker busy too long, however fast the disk is. */
 #define WAIT_MAX (64u << 10)
@@ -108,7 +107,7 @@ static int64_t write_synced(struct vfs_io *io, int64_t of_disk, int64_t result)
 
 /* All or a part is written, which an error met later does not change: the client's next WRITE meets
  * it again. of_disk: the error if it may tell of data that were written before. */
-static void write_end(struct vfs_io *io, int64_t error, int64_t of_disk)
+static int64_t write_end(struct vfs_io *io, int64_t error, int64_t of_disk)
 {
 	int64_t result = io->priv.moved ? (int64_t)io->priv.moved : error;
 
@@ -121,92 +120,90 @@ static void write_end(struct vfs_io *io, int64_t error, int64_t of_disk)
 	else if (!(io->ctx->access.flags & VFS_ASYNC))
 		vfs_uncommitted_wrote(io->node, io->priv.moved > 0);
 	vfs_io_moved(io, 0, io->priv.moved);
-	vfs_io_finish(io, result);
-}
-
-/* The file could not be opened, or direct writes are in the way: nothing was written that could have failed. */
-static void write_without_fd(struct vfs_ring_op *op, int res)
-{
-	write_end(op->owner, res, 0);
+	return vfs_io_answer(result);
 }
 
 /* True if a short write waits for the disk on this thread: the ring would cost two switches of
  * threads more, which is a good part of such a wait. */
-static bool waits_here(struct vfs_io *io)
+static bool waits_here(const struct vfs_io *io)
 {
-	if (!io->priv.synced || io->priv.direct || io->count > WAIT_MAX ||
-	    !vfs_group_may_wait(io->ctx->w, io->node))
-		return false;
-	io->priv.began_ns = rn_now_ns();
-	return true;
+	return io->priv.synced && !io->priv.direct && io->count <= WAIT_MAX &&
+	       vfs_group_may_wait(vfs_worker_of(io->ctx), io->node);
 }
 
-static void write_next(struct vfs_io *io)
+static int write_measured(struct vfs_io *io, const struct vfs_ring_rw *rw)
+{
+	const uint64_t began_ns = rn_now_ns();
+	int n = vfs_ring_write(io->ctx, rw);
+
+	vfs_group_waited(vfs_worker_of(io->ctx), io->node, rn_now_ns() - began_ns);
+	return n;
+}
+
+/* Opens what is to be written through. -EAGAIN: direct writes are in the way. */
+static int writing_fd(struct vfs_io *io)
+{
+	const int buffered = vfs_writing_fd(io->ctx, io->node); /* before any other */
+	int fd = -EINVAL;
+
+	if (io->priv.moved % VFS_DIRECT_ALIGN || io->count - io->priv.moved < VFS_DIRECT_ALIGN)
+		leave_direct(io);
+	if (io->priv.direct && buffered >= 0)
+		fd = vfs_node_fd(io->ctx, io->node, VFS_FD_WRITE_DIRECT);
+	if (fd != -EINVAL)
+		return fd;
+	leave_direct(io);
+	return buffered < 0 || enter_buffered(io) ? buffered : -EAGAIN;
+}
+
+/* Writes on: bytes or -errno. *of_disk: 0 if nothing was written that could have failed. */
+static int write_next(struct vfs_io *io, int *of_disk)
 {
 	struct rn_payload *payload = NULL;
-	struct vfs_ring_rw rw = { .fd = -EINVAL,
+	struct vfs_ring_rw rw = { .fd = writing_fd(io),
 				  .offset = io->offset + io->priv.moved,
 				  .iov = io->priv.iov,
 				  .flags = write_flags(io),
-				  .as_user = io->ctx->cred.uid != 0,
-				  .in_place = !io->priv.synced || waits_here(io) };
+				  .as_user = io->ctx->cred.uid != 0 };
+	const bool here = waits_here(io);
 	uint32_t left = io->count - io->priv.moved;
-	int buffered = vfs_writing_fd(io->ctx, io->node); /* before any other */
+	int n;
 
-	if (io->priv.moved % VFS_DIRECT_ALIGN || left < VFS_DIRECT_ALIGN)
-		leave_direct(io);
-	if (io->priv.direct && buffered >= 0)
-		rw.fd = vfs_node_fd(io->ctx, io->node, VFS_FD_WRITE_DIRECT);
-	if (rw.fd == -EINVAL) {
-		leave_direct(io);
-		rw.fd = buffered < 0 || enter_buffered(io) ? buffered : -EAGAIN;
-	}
-	if (io->priv.direct) {
+	*of_disk = 0;
+	if (rw.fd < 0)
+		return rw.fd;
+	if (io->priv.direct)
 		left -= left % VFS_DIRECT_ALIGN;
-		rw.in_place = false;
-	}
+	rw.in_place = !io->priv.direct && (!io->priv.synced || here);
 	rw.niov = write_gather(io, left, &payload);
 	rw.payload = payload;
-	if (rw.fd < 0) {
-		io->priv.op.complete = write_without_fd;
-		vfs_ring_finish(io->ctx->w, &io->priv.op, rw.fd);
-	} else {
-		vfs_ring_write(io->ctx->w, &io->priv.op, &rw);
-	}
+	n = here ? write_measured(io, &rw) : vfs_ring_write(io->ctx, &rw);
+	n = n == 0 ? -EIO : n;
+	*of_disk = n;
+	return n;
 }
 
-static void write_error(struct vfs_io *io, int error)
+static bool may_retry(struct vfs_io *io, int error)
 {
-	if (io->priv.direct && error == -EINVAL) {
-		leave_direct(io);
-		write_next(io);
-		return;
-	}
-	if (vfs_io_again(io, error)) {
-		write_next(io);
-		return;
-	}
-	write_end(io, error, error);
+	if (!io->priv.direct || error != -EINVAL)
+		return vfs_io_again(&io->priv.tries, error);
+	leave_direct(io);
+	return true;
 }
 
-static void write_complete(struct vfs_ring_op *op, int res)
+static int64_t write_all(struct vfs_io *io)
 {
-	struct vfs_io *io = op->owner;
+	int n, of_disk;
 
-	if (io->priv.began_ns != 0)
-		vfs_group_waited(io->ctx->w, io->node, rn_now_ns() - io->priv.began_ns);
-	io->priv.began_ns = 0;
-	if (res == 0)
-		res = -EIO;
-	if (res < 0) {
-		write_error(io, res);
-		return;
+	while (io->priv.moved < io->count) {
+		n = write_next(io, &of_disk);
+		if (n < 0 && of_disk < 0 && may_retry(io, n))
+			continue;
+		if (n < 0)
+			return write_end(io, n, of_disk);
+		io->priv.moved += (uint32_t)n;
 	}
-	io->priv.moved += (uint32_t)res;
-	if (io->priv.moved < io->count)
-		write_next(io);
-	else
-		write_end(io, 0, 0);
+	return write_end(io, 0, 0);
 }
 
 static int write_check(const struct vfs_io *io)
@@ -238,35 +235,33 @@ static void write_begin(struct vfs_io *io)
 		vfs_uncommitted_write(io->node);
 }
 
-/* A prompt worker writes only into the page cache, as root, and to a file that is open already. */
-static int write_promptly(const struct vfs_io *io)
+/* A thread that must not block writes only into the page cache, as root, and to a file that is open already. */
+static void leave_if_it_blocks(const struct vfs_io *io)
 {
 	const bool sync = !(io->ctx->access.flags & VFS_ASYNC);
 
 	if (io->ctx->cred.uid != 0 || io->ctx->exp->mode == VFS_IO_DIRECT ||
 	    (sync && (io->stable != VFS_UNSTABLE || !vfs_uncommitted_room(io->node))))
-		return vfs_worker_decline(io->ctx->w);
-	return vfs_writing_fd(io->ctx, io->node) < 0 ? -EAGAIN : 0; /* it has declined */
+		rn_fiber_move(io->ctx->fiber);
 }
 
-void vfs_write(struct vfs_io *io)
+int64_t vfs_write(struct vfs_io *io)
 {
-	int rc;
+	int rc = write_check(io);
 
-	vfs_io_init(io, write_complete);
-	rc = write_check(io);
+	io->priv.moved = 0;
+	io->priv.tries = 0;
+	io->priv.direct = false;
 	if (rc == 0)
 		rc = vfs_io_may_write(io);
-	if (rc == 0 && vfs_worker_is_prompt(io->ctx->w))
-		rc = write_promptly(io);
+	if (rc == 0)
+		leave_if_it_blocks(io);
 	if (rc == 0 && io->count > 0)
 		rc = vfs_file_change_begin(io->ctx, io->node, &io->priv.change);
-	if (rc < 0 || io->count == 0) {
-		vfs_io_finish_later(io, rc);
-		return;
-	}
+	if (rc < 0 || io->count == 0)
+		return vfs_io_answer(rc);
 	write_begin(io);
 	io->priv.direct =
 		io->ctx->exp->mode == VFS_IO_DIRECT && on_granule(io) && enter_direct(io->node);
-	write_next(io);
+	return write_all(io);
 }

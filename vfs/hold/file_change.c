@@ -113,7 +113,7 @@ static int begin(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news, struct 
 		return 0;
 	rc = vfs_file_change_count(ctx->vfs, &n->fh, c);
 	if (rc != 0)
-		return vfs_worker_is_prompt(ctx->w) ? vfs_worker_decline(ctx->w) : rc;
+		return rc;
 	rc = check(ctx, n, news);
 	if (rc != 0)
 		vfs_file_change_end(c);

@@ -43,18 +43,16 @@ static void spares_free(struct spares *s)
 }
 
 /*
- * Locked ranges of a file beyond which a prompt worker leaves its locks to others: one call may
+ * Locked ranges of a file beyond which a thread that must not block leaves its locks to others: one call may
  * change them all, and the kernel walks its list of them.
  */
 #define PROMPT_RANGES 1000u
 
 /* Before f->lock is taken, which others may hold as long. */
-static int decline_crowd(const struct vfs_ctx *ctx, const struct vfs_file *f)
+static void leave_crowd(const struct vfs_ctx *ctx, const struct vfs_file *f)
 {
-	if (!vfs_worker_is_prompt(ctx->w) ||
-	    atomic_load_explicit(&f->ranges.count, memory_order_relaxed) <= PROMPT_RANGES)
-		return 0;
-	return vfs_worker_decline(ctx->w);
+	if (atomic_load_explicit(&f->ranges.count, memory_order_relaxed) > PROMPT_RANGES)
+		rn_fiber_move(ctx->fiber);
 }
 
 static int to_span(uint64_t offset, uint64_t length, struct vfs_span *out)
@@ -213,10 +211,9 @@ int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
 	struct vfs_span span;
 	int rc = to_span(r->offset, r->length, &span);
 
-	if (rc == 0)
-		rc = decline_crowd(ctx, o->file);
 	if (rc != 0)
 		return rc;
+	leave_crowd(ctx, o->file);
 	/* No delegation is given until the lock is there to see. */
 	rc = vfs_file_change_count(ctx->vfs, &n->fh, &change);
 	if (rc == 0)
@@ -237,10 +234,9 @@ int vfs_unlock(struct vfs_ctx *ctx, struct vfs_lock_owner *o, uint64_t offset, u
 	int rc = to_span(offset, length, &span);
 	int fd;
 
-	if (rc == 0 && o->count > 0)
-		rc = decline_crowd(ctx, f);
 	if (rc != 0 || o->count == 0)
 		return rc;
+	leave_crowd(ctx, f);
 	if (!spares_get(&spares)) {
 		spares_free(&spares);
 		return -ENOMEM;
@@ -325,8 +321,8 @@ int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock
 	if (rc != 0)
 		return rc;
 	f = vfs_file_find(n);
-	rc = f ? decline_crowd(ctx, f) : 0;
-	if (f && rc == 0) {
+	if (f) {
+		leave_crowd(ctx, f);
 		pthread_mutex_lock(&f->lock);
 		rc = test_locked(f, o, r, &span, c, &tested);
 		pthread_mutex_unlock(&f->lock);

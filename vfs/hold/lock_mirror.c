@@ -198,10 +198,10 @@ int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file 
 	    (!has_one && !vfs_file_may_hold(f->vfs, VFS_PART_LOCKS)))
 		return 0;
 	fd = share_data_fd(n, type, writers, &held);
-	if (fd < 0 && vfs_worker_is_prompt(ctx->w))
-		return vfs_worker_decline(ctx->w);
-	if (fd < 0)
+	if (fd < 0) {
+		rn_fiber_move(ctx->fiber);
 		fd = open_for(ctx, n, type, &held);
+	}
 	if (fd < 0)
 		return fd == -VFS_ELEASE ? fd : 0;
 	pthread_mutex_lock(&f->lock);

@@ -6,8 +6,8 @@
 #include "vfs/hold/file.h"
 
 /* Gives the file the descriptor that a lock of that type needs, if possible; called before f->lock
- * is taken. 0, or -VFS_ELEASE: possible as soon as a local process has given up its lease. A prompt
- * worker declines what would have to be opened. */
+ * is taken. 0, or -VFS_ELEASE: possible as soon as a local process has given up its lease. What has to be
+ * opened is opened on a thread that may block. */
 int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
 		       enum vfs_lock_type type);
 /* The functions below are called under f->lock. Locks span for all clients: 0, -VFS_EDENIED with c

@@ -271,9 +271,7 @@ int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs
 
 	if (!vfs_share_any_denying(ctx->vfs))
 		return 0;
-	if (vfs_worker_is_prompt(
-		    ctx->w)) /* whose share it is may have to be found out, and ended */
-		return vfs_worker_decline(ctx->w);
+	rn_fiber_move(ctx->fiber); /* whose share it is may have to be found out, and ended */
 	f = vfs_file_find(n);
 	if (!f)
 		return 0;

@@ -91,17 +91,16 @@ static void keep_value(const struct vfs_node *dir, const char *name, uint64_t ot
 		vfs_change_stays(dir->mnt->dir_changes, dir->dev, dir->ino, others);
 }
 
-int vfs_dir_keep_change(struct vfs_ctx *ctx, struct vfs_node *n)
+void vfs_dir_keep_change(struct vfs_ctx *ctx, struct vfs_node *n)
 {
 	uint64_t others;
 
 	if (n->type != S_IFDIR || !atomic_load(&n->watched) || atomic_load(&n->exp->nfs_only))
-		return 0;
+		return;
 	others = vfs_change_asks(n->mnt->dir_changes, n->dev, n->ino);
-	if (others != 0 && vfs_worker_is_prompt(ctx->w))
-		return vfs_worker_decline(ctx->w);
+	if (others != 0)
+		rn_fiber_move(ctx->fiber);
 	keep_value(n, "a name", others);
-	return 0;
 }
 
 static bool look(const struct vfs_dir_changing *c, struct vfs_attr *out)

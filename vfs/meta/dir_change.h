@@ -51,10 +51,10 @@ void vfs_dir_change_end(struct vfs_dir_changing *c, bool made);
 /*
  * Before a look that a client asks for, between changes of its own: lets the directory's change
  * attribute (vfs/fs/change.h) stay what the client was told after its last change, if nobody else
- * has changed the directory. Nodes of other types are left alone. 0; -EAGAIN: a prompt worker has
- * declined, as the directory's lock is needed.
+ * has changed the directory. Nodes of other types are left alone. Moves from a thread that must not block where the
+ * directory's lock is needed.
  */
-int vfs_dir_keep_change(struct vfs_ctx *ctx, struct vfs_node *n);
+void vfs_dir_keep_change(struct vfs_ctx *ctx, struct vfs_node *n);
 
 /* Counts a change of a directory that has no node. */
 _Atomic uint64_t *vfs_dir_count_begin(struct vfs *vfs, uint64_t dev, uint64_t ino);

@@ -12,10 +12,9 @@ int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out)
 {
 	int64_t clock;
 	struct statx sx;
-	int rc = vfs_dir_keep_change(ctx, n);
+	int rc;
 
-	if (rc != 0)
-		return rc;
+	vfs_dir_keep_change(ctx, n);
 	clock = vfs_change_clock(vfs_changes_of(n->mnt, n->type));
 	rc = vfs_node_stat(n, &sx);
 	if (rc != 0)

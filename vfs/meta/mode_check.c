@@ -9,7 +9,6 @@
 #include "vfs/fs/proc_path.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/node.h"
-#include "vfs/worker.h"
 
 #define ACL_NAME "system.posix_acl_access"
 
@@ -27,24 +26,25 @@ static bool may_have_acl(const struct vfs_node *n, unsigned mode)
 	return len >= 0 || (errno != ENODATA && errno != EOPNOTSUPP);
 }
 
-int vfs_mode_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
+bool vfs_mode_check(const struct vfs_ctx *ctx, struct vfs_node *n, int amode, int *rc)
 {
 	const struct vfs_cred *cred = &ctx->cred;
 	struct statx sx;
 	unsigned bits;
-	int rc;
 
+	*rc = 0;
 	if (cred->uid == 0)
-		return 0;
-	rc = vfs_node_stat(n, &sx);
-	if (rc != 0)
-		return rc;
+		return true;
+	*rc = vfs_node_stat(n, &sx);
+	if (*rc != 0)
+		return true;
 	bits = sx.stx_mode;
 	if (cred->uid == sx.stx_uid)
 		bits >>= 6;
 	else if (may_have_acl(n, sx.stx_mode))
-		return vfs_worker_decline(ctx->w);
+		return false;
 	else if (vfs_cred_has_group(cred, sx.stx_gid))
 		bits >>= 3;
-	return ((unsigned)amode & ~bits & 7) == 0 ? 0 : -EACCES;
+	*rc = ((unsigned)amode & ~bits & 7) == 0 ? 0 : -EACCES;
+	return true;
 }

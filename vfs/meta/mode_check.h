@@ -6,10 +6,10 @@
 #include "vfs/vfs.h"
 
 /*
- * For a prompt worker: 0 if the mode grants R_OK, W_OK and X_OK as far as asked, else -EACCES, by
- * the rules of path_resolution(7). For root always 0. A file whose ACL may say otherwise is
- * declined; its owner's rights are in the mode whatever the ACL.
+ * *rc: 0 if the mode grants R_OK, W_OK and X_OK as far as asked, else -EACCES, by the rules of
+ * path_resolution(7); or -errno. For root always 0. The owner's rights are in the mode whatever the ACL. False: an ACL may say
+ * otherwise.
  */
-int vfs_mode_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode);
+bool vfs_mode_check(const struct vfs_ctx *ctx, struct vfs_node *n, int amode, int *rc);
 
 #endif

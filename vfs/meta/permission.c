@@ -25,10 +25,16 @@ static bool root_always_may(const struct vfs_node *n, int amode)
 
 int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
 {
-	int rc = vfs_worker_is_prompt(ctx->w) ? vfs_mode_check(ctx, n, amode)
-					      : vfs_act_as_caller(ctx);
+	int rc = 0;
 
-	if (rc != 0 || (vfs_worker_is_prompt(ctx->w) && root_always_may(n, amode)))
+	if (vfs_worker_is_prompt(vfs_worker_of(ctx)) && vfs_mode_check(ctx, n, amode, &rc)) {
+		if (rc != 0 || root_always_may(n, amode))
+			return rc;
+	} else {
+		rn_fiber_move(ctx->fiber);
+		rc = vfs_act_as_caller(ctx);
+	}
+	if (rc != 0)
 		return rc;
 	/* The system call itself: glibc emulates the flags where the kernel refuses them, and
 	 * wrongly. */
@@ -242,12 +248,13 @@ int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned 
 	unsigned expect;
 	struct statx sx;
 	int64_t clock;
-	int rc = attr ? vfs_dir_keep_change(ctx, n) : 0;
+	int rc;
 
 	*granted = 0;
+	if (attr)
+		vfs_dir_keep_change(ctx, n);
 	clock = vfs_change_clock(vfs_changes_of(n->mnt, n->type));
-	if (rc == 0)
-		rc = vfs_node_stat(n, &sx);
+	rc = vfs_node_stat(n, &sx);
 	if (rc != 0)
 		return rc;
 	if (attr)

@@ -74,8 +74,7 @@ int vfs_statfs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_statfs *out)
 	struct statfs fs;
 	uint64_t unit;
 
-	if (vfs_worker_is_prompt(ctx->w))
-		return vfs_worker_decline(ctx->w);
+	rn_fiber_move(ctx->fiber);
 	if (fstatfs(n->path_fd, &fs) != 0)
 		return -errno;
 	unit = (uint64_t)(fs.f_frsize ? fs.f_frsize : fs.f_bsize);

@@ -103,8 +103,7 @@ static int open_in_mount(struct vfs_ctx *ctx, struct vfs_mount *mnt, const struc
 	*out = vfs_cache_find(ctx->vfs, mnt, fh);
 	if (*out)
 		return 0;
-	if (vfs_worker_is_prompt(ctx->w))
-		return vfs_worker_decline(ctx->w);
+	rn_fiber_move(ctx->fiber);
 	rc = vfs_handle_check(fh, vfs_mount_mac(ctx->vfs, mnt));
 	if (rc == 0)
 		rc = vfs_act_as_root(ctx);
@@ -123,11 +122,13 @@ static int open_in_mount(struct vfs_ctx *ctx, struct vfs_mount *mnt, const struc
 
 static int find_mount(struct vfs_ctx *ctx, uint32_t id, struct vfs_mount **out)
 {
-	int rc = id == 0 ? 0 : vfs_act_as_root(ctx);
+	int rc = 0;
 
 	/* A submount may have to be looked for. */
-	if (id != 0 && vfs_worker_is_prompt(ctx->w))
-		return vfs_worker_decline(ctx->w);
+	if (id != 0) {
+		rn_fiber_move(ctx->fiber);
+		rc = vfs_act_as_root(ctx);
+	}
 	return rc == 0 ? vfs_mount_by_id(ctx->exp, id, out) : rc;
 }
 

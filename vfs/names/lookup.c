@@ -57,8 +57,10 @@ int vfs_lookup_below(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name
 		return -ENOTDIR;
 	if (!vfs_name_is_dots(nm.s) && vfs_node_is_covered(ctx, dir))
 		return -EACCES;
-	if (vfs_worker_is_prompt(ctx->w))
-		return vfs_lookup_prompt(ctx, dir, &nm, out, attr);
+	if (vfs_worker_is_prompt(vfs_worker_of(ctx)) &&
+	    vfs_lookup_prompt(ctx, dir, &nm, out, attr, &rc))
+		return rc;
+	rn_fiber_move(ctx->fiber);
 	rc = vfs_act_as_caller(ctx);
 	if (rc != 0)
 		return rc;

@@ -64,30 +64,32 @@ static int get_attr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_sh
 	return 0;
 }
 
-int vfs_lookup_prompt(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-		      struct vfs_node **out, struct vfs_attr *attr)
+bool vfs_lookup_prompt(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
+		       struct vfs_node **out, struct vfs_attr *attr, int *rc)
 {
 	struct vfs_shown shown;
 	struct vfs_node *n;
-	int fd, rc;
+	int fd;
 
 	if (vfs_name_is_dot(name) || vfs_name_is_dotdot(name))
-		return vfs_worker_decline(ctx->w);
-	rc = vfs_access_check(ctx, dir, X_OK);
-	if (rc != 0)
-		return rc;
+		return false;
+	*rc = vfs_access_check(ctx, dir, X_OK);
+	if (*rc != 0)
+		return true;
 	fd = open_in_memory(dir, name);
+	*rc = fd;
 	if (fd == -ENOENT)
-		return fd;
+		return true;
 	n = fd >= 0 ? find_node(ctx, dir, fd, &shown) : NULL;
 	if (fd >= 0)
 		close(fd);
 	if (!n)
-		return vfs_worker_decline(ctx->w);
+		return false;
 	if (attr && get_attr(ctx, n, &shown, attr) != 0) {
 		vfs_node_put(n);
-		return vfs_worker_decline(ctx->w);
+		return false;
 	}
 	*out = n;
-	return 0;
+	*rc = 0;
+	return true;
 }

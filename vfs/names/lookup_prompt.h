@@ -6,9 +6,9 @@
 #include "vfs/names/name.h"
 #include "vfs/vfs.h"
 
-/* The same as vfs_lookup_below, for a name that the kernel has in memory and whose node is cached. Other
- * names are declined. */
-int vfs_lookup_prompt(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-		      struct vfs_node **out, struct vfs_attr *attr);
+/* The same as vfs_lookup_below, for a name that the kernel has in memory and whose node is cached. True: *rc is the result. False: it
+ * is another name. */
+bool vfs_lookup_prompt(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
+		       struct vfs_node **out, struct vfs_attr *attr, int *rc);
 
 #endif

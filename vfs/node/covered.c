@@ -54,14 +54,13 @@ static bool is_listed(const struct vfs_export *exp)
 	       atomic_load_explicit(&exp->vfs->table_generation, memory_order_relaxed);
 }
 
-static bool lock(struct vfs_ctx *ctx, struct vfs_export *exp)
+static void lock(struct vfs_ctx *ctx, struct vfs_export *exp)
 {
-	if (!vfs_worker_is_prompt(ctx->w))
-		return pthread_mutex_lock(&exp->covered_lock) == 0;
-	if (is_listed(exp) && pthread_mutex_trylock(&exp->covered_lock) == 0)
-		return true;
-	vfs_worker_decline(ctx->w);
-	return false;
+	if (vfs_worker_is_prompt(vfs_worker_of(ctx)) && is_listed(exp) &&
+	    pthread_mutex_trylock(&exp->covered_lock) == 0)
+		return;
+	rn_fiber_move(ctx->fiber);
+	pthread_mutex_lock(&exp->covered_lock);
 }
 
 static bool search(struct vfs_ctx *ctx, struct vfs_export *exp, const struct vfs_node *n)
@@ -69,8 +68,7 @@ static bool search(struct vfs_ctx *ctx, struct vfs_export *exp, const struct vfs
 	const struct vfs_covered key = { n->ino, n->dev };
 	bool found;
 
-	if (!lock(ctx, exp))
-		return true;
+	lock(ctx, exp);
 	if (!is_listed(exp) && vfs_act_as_root(ctx) == 0) {
 		const uint64_t now = atomic_load(&exp->vfs->table_generation);
 

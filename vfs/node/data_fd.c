@@ -27,7 +27,7 @@ static int open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
 }
 
 /*
- * Takes the node's open_lock, as root. A prompt worker opens regular files for reading only: to open
+ * Takes the node's open_lock, as root. A thread that must not block opens regular files for reading only: to open
  * for writing may read a quota from the disk, a directory is read ahead, an eviction may delete a
  * file, and a gate has to be passed.
  */
@@ -35,12 +35,11 @@ static int begin_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind 
 {
 	int rc;
 
-	if (vfs_worker_is_prompt(ctx->w)) {
-		if (n->type != S_IFREG || kind != VFS_FD_READ || !vfs_fd_has_room(n->vfs) ||
-		    vfs_is_gated(n->vfs, &n->fh) || pthread_mutex_trylock(&n->open_lock) != 0)
-			return vfs_worker_decline(ctx->w);
+	if (vfs_worker_is_prompt(vfs_worker_of(ctx)) && n->type == S_IFREG && kind == VFS_FD_READ &&
+	    vfs_fd_has_room(n->vfs) && !vfs_is_gated(n->vfs, &n->fh) &&
+	    pthread_mutex_trylock(&n->open_lock) == 0)
 		return 0;
-	}
+	rn_fiber_move(ctx->fiber);
 	rc = vfs_act_as_root(ctx);
 	if (rc == 0)
 		pthread_mutex_lock(&n->open_lock);

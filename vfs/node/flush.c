@@ -126,7 +126,7 @@ static void start(struct vfs_flusher *fl, struct vfs_flush *f)
 	f->op.complete = flush_complete;
 	f->op.owner = f;
 	vfs_syncing_begin(&f->syncing, f->node, VFS_SYNCING_ALL);
-	vfs_ring_fsync(fl->w, &f->op, fd_of(f->node), 0, 0);
+	vfs_ring_begin_fsync(fl->w, &f->op, fd_of(f->node), 0, 0);
 }
 
 bool vfs_flush(struct vfs_node *n)

@@ -5,19 +5,14 @@
 
 #include "vfs/vfs.h"
 #include "vfs/worker/identity.h"
-#include "vfs/worker/prompt.h"
 #include "vfs/worker/worker_state.h"
 
-static inline int vfs_act_as_caller(struct vfs_ctx *ctx)
-{
-	if (ctx->w->prompt)
-		return vfs_prompt_act_as(ctx->w, &ctx->cred);
-	return vfs_identity_become(&ctx->w->identity, &ctx->cred);
-}
+/* 0 or -errno. On a thread whose identity cannot change the fiber moves, unless the caller is root. Holds until the next wait. */
+int vfs_act_as_caller(struct vfs_ctx *ctx);
 
 static inline int vfs_act_as_root(struct vfs_ctx *ctx)
 {
-	return vfs_identity_root(&ctx->w->identity);
+	return vfs_identity_root(&vfs_worker_of(ctx)->identity);
 }
 
 #endif

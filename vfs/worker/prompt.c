@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "vfs/worker/acting.h"
 #include "vfs/worker/syscall.h"
 
 /* Longer reads would keep the thread's other clients waiting while they are copied. */
@@ -30,57 +31,40 @@ int vfs_worker_new_prompt(struct vfs *vfs, struct vfs_worker **out)
 	return 0;
 }
 
-int vfs_worker_decline(struct vfs_worker *w)
-{
-	w->declined = true;
-	return -EAGAIN;
-}
-
 bool vfs_worker_is_prompt(const struct vfs_worker *w)
 {
 	return w->prompt;
 }
 
-bool vfs_worker_has_declined(struct vfs_worker *w)
+bool vfs_prompt_read(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw, int *n)
 {
-	const bool declined = w->declined;
-
-	w->declined = false;
-	return declined;
-}
-
-bool vfs_worker_is_declining(const struct vfs_worker *w)
-{
-	return w->declined;
-}
-
-void vfs_prompt_decline_op(struct vfs_worker *w, struct vfs_ring_op *op)
-{
-	vfs_ring_finish(w, op, vfs_worker_decline(w));
-}
-
-void vfs_prompt_read(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw)
-{
-	ssize_t n = -1;
-
-	if (rw->niov == 1 && rw->iov->iov_len <= READ_MAX)
-		n = preadv2(rw->fd, rw->iov, 1, (off_t)rw->offset, rw->flags | RWF_NOWAIT);
-	if (n < 0)
-		vfs_prompt_decline_op(w, op);
-	else
-		vfs_ring_finish(w, op, (int)n);
-}
-
-void vfs_prompt_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw)
-{
-	if (rw->as_user || !rw->in_place) {
-		vfs_prompt_decline_op(w, op);
-		return;
+	if (!vfs_worker_of(ctx)->prompt)
+		return false;
+	if (rw->niov == 1 && rw->iov->iov_len <= READ_MAX) {
+		*n = (int)preadv2(rw->fd, rw->iov, 1, (off_t)rw->offset, rw->flags | RWF_NOWAIT);
+		if (*n >= 0)
+			return true;
 	}
-	vfs_ring_finish(w, op, vfs_syscall_pwrite(rw));
+	rn_fiber_move(ctx->fiber);
+	return false;
 }
 
-int vfs_prompt_act_as(struct vfs_worker *w, const struct vfs_cred *cred)
+bool vfs_prompt_write(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw, int *n)
 {
-	return cred->uid == 0 && cred->gid == 0 ? 0 : vfs_worker_decline(w);
+	if (!vfs_worker_of(ctx)->prompt)
+		return false;
+	if (!rw->as_user && rw->in_place) {
+		*n = vfs_syscall_pwrite(rw);
+		return true;
+	}
+	rn_fiber_move(ctx->fiber);
+	return false;
+}
+
+int vfs_act_as_caller(struct vfs_ctx *ctx)
+{
+	if (vfs_worker_of(ctx)->prompt && ctx->cred.uid == 0 && ctx->cred.gid == 0)
+		return 0;
+	rn_fiber_move(ctx->fiber);
+	return vfs_identity_become(&vfs_worker_of(ctx)->identity, &ctx->cred);
 }

@@ -8,13 +8,10 @@
 
 struct vfs_ctx;
 
-/* The operations of vfs/worker/ring.h. Only what is in memory is read. */
-void vfs_prompt_read(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw);
+/* The operations of vfs/worker/ring.h. False: the fiber is on a worker that may block, where it was, or has moved to. Only what
+ * is in memory is read. */
+bool vfs_prompt_read(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw, int *n);
 /* Only what is in_place, and not as_user. */
-void vfs_prompt_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw);
-void vfs_prompt_decline_op(struct vfs_worker *w, struct vfs_ring_op *op);
-
-/* 0 if the thread's identity, root's, is that of the caller; else it is declined. */
-int vfs_prompt_act_as(struct vfs_worker *w, const struct vfs_cred *cred);
+bool vfs_prompt_write(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw, int *n);
 
 #endif

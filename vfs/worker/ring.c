@@ -6,9 +6,11 @@
 #include <poll.h>
 #include <time.h>
 
+#include "lib/util.h"
 #include "vfs/worker/prompt.h"
 #include "vfs/worker/ring_setup.h"
 #include "vfs/worker/syscall.h"
+#include "vfs/worker/wait.h"
 
 /* The kernel's memory for a request ran out, or completions must be reaped first. */
 static bool ring_busy(int rc)
@@ -80,102 +82,118 @@ static void ring_start(struct vfs_worker *w, struct vfs_ring_op *op, struct io_u
 	w->in_flight++;
 }
 
-void vfs_ring_read(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw)
+/* An operation that a fiber waits for. */
+struct awaited {
+	struct vfs_ring_op op;
+	struct vfs_wait wait;
+};
+
+static void awaited_ended(struct vfs_ring_op *op, int res)
+{
+	struct awaited *a = rn_container_of(op, struct awaited, op);
+
+	(void)res;
+	vfs_wait_ended(&a->wait);
+}
+
+/* Starts the operation of sqe, and waits for its result. */
+static int ring_await(struct vfs_ctx *ctx, struct io_uring_sqe *sqe, uint16_t personality)
+{
+	struct awaited a = { .op.complete = awaited_ended, .wait = VFS_WAIT(ctx) };
+
+	ring_start(vfs_worker_of(ctx), &a.op, sqe, personality);
+	vfs_wait(&a.wait);
+	return a.op.res;
+}
+
+static uint16_t personality_of(const struct vfs_worker *w, bool as_user)
+{
+	return as_user ? w->user_personality : w->root_personality;
+}
+
+int vfs_ring_read(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw)
 {
 	const struct iovec *v = rw->iov;
 	struct io_uring_sqe *sqe;
-	int error = 0;
+	struct vfs_worker *w;
+	int n = 0;
 
-	if (w->prompt) {
-		vfs_prompt_read(w, op, rw);
-		return;
-	}
-	if (!w->has_ring) {
-		vfs_syscall_read(w, op, rw);
-		return;
-	}
-	sqe = ring_sqe(w, &error);
-	if (!sqe) {
-		vfs_ring_finish(w, op, error);
-		return;
-	}
+	if (vfs_prompt_read(ctx, rw, &n))
+		return n;
+	w = vfs_worker_of(ctx);
+	if (!w->has_ring)
+		return vfs_syscall_read(w, rw);
+	sqe = ring_sqe(w, &n);
+	if (!sqe)
+		return n;
 	if (rw->niov == 1 && vfs_ring_slab_ready(w, rw->payload, v))
 		io_uring_prep_read_fixed(sqe, rw->fd, v->iov_base, (unsigned)v->iov_len, rw->offset,
 					 (int)rw->payload->slab);
 	else
 		io_uring_prep_readv2(sqe, rw->fd, v, rw->niov, rw->offset, 0);
 	sqe->rw_flags = rw->flags;
-	ring_start(w, op, sqe, w->root_personality);
+	return ring_await(ctx, sqe, w->root_personality);
 }
 
-void vfs_ring_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw)
+int vfs_ring_write(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw)
 {
 	const struct iovec *v = rw->iov;
 	struct io_uring_sqe *sqe;
-	int error = 0;
+	struct vfs_worker *w;
+	int n = 0;
 
-	if (w->prompt) {
-		vfs_prompt_write(w, op, rw);
-		return;
-	}
-	if (!w->has_ring || rw->in_place) {
-		vfs_syscall_write(w, op, rw);
-		return;
-	}
-	sqe = ring_sqe(w, &error);
-	if (!sqe) {
-		vfs_ring_finish(w, op, error);
-		return;
-	}
+	if (vfs_prompt_write(ctx, rw, &n))
+		return n;
+	w = vfs_worker_of(ctx);
+	if (!w->has_ring || rw->in_place)
+		return vfs_syscall_write(w, rw);
+	sqe = ring_sqe(w, &n);
+	if (!sqe)
+		return n;
 	if (rw->niov == 1 && vfs_ring_slab_ready(w, rw->payload, v))
 		io_uring_prep_write_fixed(sqe, rw->fd, v->iov_base, (unsigned)v->iov_len,
 					  rw->offset, (int)rw->payload->slab);
 	else
 		io_uring_prep_writev2(sqe, rw->fd, v, rw->niov, rw->offset, 0);
 	sqe->rw_flags = rw->flags;
-	ring_start(w, op, sqe, rw->as_user ? w->user_personality : w->root_personality);
+	return ring_await(ctx, sqe, personality_of(w, rw->as_user));
 }
 
-void vfs_ring_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64_t offset,
-		    uint32_t len)
+/* The kernel takes offset + length 0, not length 0, for the whole file. */
+static void prep_fsync(struct io_uring_sqe *sqe, int fd, uint64_t offset, uint32_t len)
 {
-	struct io_uring_sqe *sqe;
-	int error = 0;
-
-	if (w->prompt) {
-		vfs_prompt_decline_op(w, op);
-		return;
-	}
-	if (!w->has_ring) {
-		vfs_syscall_fsync(w, op, fd);
-		return;
-	}
-	sqe = ring_sqe(w, &error);
-	if (!sqe) {
-		vfs_ring_finish(w, op, error);
-		return;
-	}
 	io_uring_prep_fsync(sqe, fd, 0);
-	/* The kernel takes offset + length 0, not length 0, for the whole file. */
 	if (len) {
 		sqe->off = offset;
 		sqe->len = len;
 	}
-	ring_start(w, op, sqe, w->root_personality);
 }
 
-void vfs_ring_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
-			const struct vfs_ring_fallocate *f)
+int vfs_ring_fsync(struct vfs_ctx *ctx, int fd, uint64_t offset, uint32_t len)
+{
+	struct io_uring_sqe *sqe;
+	struct vfs_worker *w;
+	int error = 0;
+
+	rn_fiber_move(ctx->fiber);
+	w = vfs_worker_of(ctx);
+	if (!w->has_ring)
+		return vfs_syscall_fsync(fd);
+	sqe = ring_sqe(w, &error);
+	if (!sqe)
+		return error;
+	prep_fsync(sqe, fd, offset, len);
+	return ring_await(ctx, sqe, w->root_personality);
+}
+
+void vfs_ring_begin_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64_t offset,
+			  uint32_t len)
 {
 	struct io_uring_sqe *sqe;
 	int error = 0;
 
-	if (w->prompt) {
-		vfs_prompt_decline_op(w, op);
-		return;
-	}
 	if (!w->has_ring) {
-		vfs_syscall_fallocate(w, op, f);
+		vfs_ring_finish(w, op, vfs_syscall_fsync(fd));
 		return;
 	}
 	sqe = ring_sqe(w, &error);
@@ -183,31 +201,42 @@ void vfs_ring_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
 		vfs_ring_finish(w, op, error);
 		return;
 	}
+	prep_fsync(sqe, fd, offset, len);
+	ring_start(w, op, sqe, w->root_personality);
+}
+
+int vfs_ring_fallocate(struct vfs_ctx *ctx, const struct vfs_ring_fallocate *f)
+{
+	struct io_uring_sqe *sqe;
+	struct vfs_worker *w;
+	int error = 0;
+
+	rn_fiber_move(ctx->fiber);
+	w = vfs_worker_of(ctx);
+	if (!w->has_ring)
+		return vfs_syscall_fallocate(w, f);
+	sqe = ring_sqe(w, &error);
+	if (!sqe)
+		return error;
 	io_uring_prep_fallocate(sqe, f->fd, f->mode, f->offset, f->len);
-	ring_start(w, op, sqe, f->as_user ? w->user_personality : w->root_personality);
+	return ring_await(ctx, sqe, personality_of(w, f->as_user));
 }
 
-void vfs_ring_fadvise(struct vfs_worker *w, struct vfs_ring_op *op,
-		      const struct vfs_ring_fadvise *f)
+int vfs_ring_fadvise(struct vfs_ctx *ctx, const struct vfs_ring_fadvise *f)
 {
 	struct io_uring_sqe *sqe;
+	struct vfs_worker *w;
 	int error = 0;
 
-	if (w->prompt) {
-		vfs_prompt_decline_op(w, op);
-		return;
-	}
-	if (!w->has_ring) {
-		vfs_syscall_fadvise(w, op, f);
-		return;
-	}
+	rn_fiber_move(ctx->fiber);
+	w = vfs_worker_of(ctx);
+	if (!w->has_ring)
+		return vfs_syscall_fadvise(f);
 	sqe = ring_sqe(w, &error);
-	if (!sqe) {
-		vfs_ring_finish(w, op, error);
-		return;
-	}
+	if (!sqe)
+		return error;
 	io_uring_prep_fadvise(sqe, f->fd, f->offset, (off_t)f->len, f->advice);
-	ring_start(w, op, sqe, w->root_personality);
+	return ring_await(ctx, sqe, w->root_personality);
 }
 
 int vfs_ring_watch(struct vfs_worker *w)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations of a worker: reads, writes and fsyncs that end in op->complete(), called from
- * vfs_worker_wait or _poll. The op and the iovecs belong to the operation until then. A full
+ * Operations of a worker, which the fiber waits for: the worker serves others meanwhile. A full
  * submission queue is submitted and tried again, an overflown completion queue is kept by the
- * kernel; nothing is dropped.
+ * kernel; nothing is dropped. A thread that must not block reads what is in memory, and writes to
+ * memory; for anything else the fiber moves.
  *
  * The identity of the thread does not matter: every request carries a personality, root's or, for
  * as_user, one without capabilities, so that the kernel clears set-uid and set-gid bits (a write
@@ -14,15 +14,18 @@
 
 #include "vfs/worker/worker_state.h"
 
-void vfs_ring_read(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw);
-void vfs_ring_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw);
-/* len 0: the whole file. Data and metadata. */
-void vfs_ring_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64_t offset,
-		    uint32_t len);
-void vfs_ring_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
-			const struct vfs_ring_fallocate *f);
-void vfs_ring_fadvise(struct vfs_worker *w, struct vfs_ring_op *op,
-		      const struct vfs_ring_fadvise *f);
+/* Bytes moved, or -errno. */
+int vfs_ring_read(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw);
+int vfs_ring_write(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw);
+/* len 0: the whole file. Data and metadata. 0 or -errno. */
+int vfs_ring_fsync(struct vfs_ctx *ctx, int fd, uint64_t offset, uint32_t len);
+int vfs_ring_fallocate(struct vfs_ctx *ctx, const struct vfs_ring_fallocate *f);
+int vfs_ring_fadvise(struct vfs_ctx *ctx, const struct vfs_ring_fadvise *f);
+
+/* An fsync that nobody waits for here: op->complete() is called from vfs_worker_wait or _poll. The
+ * op belongs to the operation until then. Not on a thread that must not block. */
+void vfs_ring_begin_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64_t offset,
+			  uint32_t len);
 
 /* Within vfs/worker/. */
 int vfs_ring_watch(struct vfs_worker *w);

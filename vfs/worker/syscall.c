@@ -16,14 +16,14 @@ static int result_of(ssize_t n)
 	return n < 0 ? -errno : (int)n;
 }
 
-void vfs_syscall_read(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw)
+int vfs_syscall_read(struct vfs_worker *w, const struct vfs_ring_rw *rw)
 {
 	int res = vfs_identity_root(&w->identity);
 
 	if (res == 0)
 		res = result_of(
 			preadv2(rw->fd, rw->iov, (int)rw->niov, (off_t)rw->offset, rw->flags));
-	vfs_ring_finish(w, op, res);
+	return res;
 }
 
 /* nobody's lack of CAP_FSETID is what clears the set-uid and set-gid bits. */
@@ -52,34 +52,32 @@ int vfs_syscall_pwrite(const struct vfs_ring_rw *rw)
 	return result_of(n);
 }
 
-void vfs_syscall_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw)
+int vfs_syscall_write(struct vfs_worker *w, const struct vfs_ring_rw *rw)
 {
 	int res = become_writer(w, rw->as_user);
 
 	if (res == 0)
 		res = vfs_syscall_pwrite(rw);
-	vfs_ring_finish(w, op, res);
+	return res;
 }
 
-void vfs_syscall_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd)
+int vfs_syscall_fsync(int fd)
 {
-	vfs_ring_finish(w, op, result_of(fsync(fd)));
+	return result_of(fsync(fd));
 }
 
-void vfs_syscall_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
-			   const struct vfs_ring_fallocate *f)
+int vfs_syscall_fallocate(struct vfs_worker *w, const struct vfs_ring_fallocate *f)
 {
 	int res = become_writer(w, f->as_user);
 
 	if (res == 0)
 		res = result_of(fallocate(f->fd, f->mode, (off_t)f->offset, (off_t)f->len));
-	vfs_ring_finish(w, op, res);
+	return res;
 }
 
-void vfs_syscall_fadvise(struct vfs_worker *w, struct vfs_ring_op *op,
-			 const struct vfs_ring_fadvise *f)
+int vfs_syscall_fadvise(const struct vfs_ring_fadvise *f)
 {
-	vfs_ring_finish(w, op, -posix_fadvise(f->fd, (off_t)f->offset, (off_t)f->len, f->advice));
+	return -posix_fadvise(f->fd, (off_t)f->offset, (off_t)f->len, f->advice);
 }
 
 int vfs_syscall_enter(struct vfs_worker *w, int timeout_ms)

@@ -88,12 +88,6 @@ static void run_finished(struct vfs_worker *w)
 	}
 }
 
-void vfs_worker_settle(struct vfs_worker *w)
-{
-	while (!STAILQ_EMPTY(&w->finished))
-		run_finished(w);
-}
-
 static void run_watch(struct vfs_worker *w)
 {
 	uint64_t count;

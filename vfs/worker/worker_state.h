@@ -55,8 +55,7 @@ struct vfs_worker {
 	struct vfs *vfs;
 	struct vfs_identity identity; /* what the thread has just now */
 
-	bool prompt;   /* vfs_worker_new_prompt */
-	bool declined; /* a prompt worker: since vfs_worker_has_declined */
+	bool prompt; /* vfs_worker_new_prompt */
 
 	bool has_ring;
 	struct io_uring ring;

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/worker/wait.h"
+
+#include "lib/util.h"
+#include "vfs/worker/worker_state.h"
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+void vfs_wait(struct vfs_wait *x)
+{
+	/* A fiber that stands for its thread does what the thread would do meanwhile. */
+	while (!x->ended && !x->fiber->stack)
+		vfs_worker_wait(x->fiber->worker, -1);
+	if (x->ended)
+		return;
+	x->waits = true;
+	rn_fiber_wait(x->fiber, nothing, NULL);
+}
+
+void vfs_wait_ended(struct vfs_wait *x)
+{
+	x->ended = true;
+	if (x->waits)
+		rn_fiber_resume(x->fiber);
+}
+
+struct yielded {
+	struct vfs_ring_op op;
+	struct vfs_wait wait;
+};
+
+static void go_on(struct vfs_ring_op *op, int res)
+{
+	struct yielded *y = rn_container_of(op, struct yielded, op);
+
+	(void)res;
+	vfs_wait_ended(&y->wait);
+}
+
+void vfs_worker_yield(struct vfs_ctx *ctx)
+{
+	struct yielded y = { .op.complete = go_on, .wait = VFS_WAIT(ctx) };
+
+	vfs_ring_finish(vfs_worker_of(ctx), &y.op, 0);
+	vfs_wait(&y.wait);
+}
