@@ -75,7 +75,6 @@ static void put_location(void *arg, const struct vfs_location *l)
 static void put_all(struct sink *to, const struct nfs4_attr_source *src)
 {
 	const struct vfs_exports *exports = &src->server->cfg.exports;
-	const struct sockaddr *peer = (const struct sockaddr *)&src->c->req->conn->peer;
 	const struct nfs4_place *p = src->place;
 	const bool known = p && p->kind == NFS4_FILE;
 	char root[PATH_MAX] = "";
@@ -86,7 +85,9 @@ static void put_all(struct sink *to, const struct nfs4_attr_source *src)
 	put_parts(to, root, strlen(root), '/');
 	at = put_count(to);
 	if (known && exports->locations)
-		exports->locations(exports->ctx, p->export_id, peer, put_location, to);
+		exports->locations(exports->ctx, p->export_id,
+				   (const struct sockaddr *)&src->c->req->conn->peer, put_location,
+				   to);
 	patch_count(to, at, to->count);
 }
 
