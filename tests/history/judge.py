@@ -43,9 +43,10 @@ def left_out(op):
     return []
 
 
-def twice(op):
+def again_and_again(op):
+    """The server tries eight times; more than three in vain were not seen."""
     what, i, tag, *more, _ = op["op"]
-    return [{**op, "again": True}, {**op, "op": (what, i, tag + .5, *more, linear.MAYBE), "must": False}]
+    return [{**op, "again": True}, *({**op, "op": (what, i, tag + part, *more, linear.MAYBE), "must": False} for part in (.25, .5, .75))]
 
 
 # Anomaly: (which operation it is, what stands for it, file systems, kernels, reason). Where a history fails, an operation of such a shape
@@ -57,7 +58,7 @@ PERMITTED = {
                                      "object does not wait for the directory's lock."),
     "listing misses a name being replaced": (missed_amid_rename, left_out, "btrfs", "all", "rename() over an existing name removes the entry before it enters the new one, and readdir "
                                              "does not wait; local processes see it, too."),
-    "made again": (made_amid_removal, twice, "all", "all", "no system call makes a directory or a link and tells which: what loses its name before the server has "
+    "made again": (made_amid_removal, again_and_again, "all", "all", "no system call makes a directory or a link and tells which: what loses its name before the server has "
                    "looked at it is made again, or EXIST if the name is another's by then (vfs/names/create_other.c, create.c)."),
 }
 
