@@ -35,8 +35,8 @@ static bool is_there(int fd, uint64_t offset)
 }
 
 /* True if all bytes, one or more, are in the page cache as far as the kernel can tell. The last one
- * is tried, too, since it comes last when the disk is being read ahead. A prompt worker wants to
- * know it of each page. */
+ * is tried, too, since it comes last when the disk is being read ahead. Where it cannot be known of each
+ * page, the READ moves from a thread that must not block. */
 static bool is_cached(const struct vfs_io *io, int fd, uint64_t offset, uint32_t len)
 {
 	const int64_t page = sysconf(_SC_PAGESIZE);
@@ -47,8 +47,7 @@ static bool is_cached(const struct vfs_io *io, int fd, uint64_t offset, uint32_t
 	const int64_t cached = vfs_cached_pages(fd, offset, len);
 	if (cached != -ENOSYS)
 		return cached >= last / page - first / page + 1;
-	if (vfs_worker_is_prompt(vfs_worker_of(io->ctx)))
-		return false;
+	rn_fiber_move(io->ctx->fiber);
 	for (int64_t at = first; at < last; at += TRY_EVERY)
 		if (!is_there(fd, (uint64_t)at))
 			return false;
