@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "vfs/base/fd_budget.h"
@@ -49,6 +50,22 @@ static void stream_close(struct vfs_node *n, struct vfs_dir_stream *s)
 	free(s);
 }
 
+/*
+ * An idle stream may hold what the directory was when it was read last, which another listing has done. btrfs ends it
+ * where the directory ended when it was opened, until it is sought, if only to where it stands. ext4 goes on with the
+ * entries that it has in memory, past what has come between two of them since, unless it was read elsewhere meanwhile.
+ */
+static int seek(struct vfs_dir_stream *s, uint64_t cookie)
+{
+	char entry[512];
+
+	if (cookie != 0 && lseek(s->fd, 0, SEEK_CUR) == (off_t)cookie &&
+	    lseek(s->fd, 0, SEEK_SET) == 0 &&
+	    syscall(SYS_getdents64, s->fd, entry, sizeof(entry)) < 0)
+		return -errno;
+	return lseek(s->fd, (off_t)cookie, SEEK_SET) < 0 ? -errno : 0;
+}
+
 int vfs_dir_stream_get(struct vfs_node *n, uint64_t cookie, struct vfs_dir_stream **out)
 {
 	struct vfs_dir_stream *s = take_idle(n, cookie);
@@ -59,10 +76,8 @@ int vfs_dir_stream_get(struct vfs_node *n, uint64_t cookie, struct vfs_dir_strea
 		if (rc != 0)
 			return rc;
 	}
-	/* A stream may hold what the directory was when it was opened. btrfs ends it where the directory
-	 * ended then, until it is sought, if only to where it stands. */
-	if (lseek(s->fd, (off_t)cookie, SEEK_SET) < 0) {
-		rc = -errno;
+	rc = seek(s, cookie);
+	if (rc != 0) {
 		stream_close(n, s);
 		return rc;
 	}
