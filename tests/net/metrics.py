@@ -124,7 +124,7 @@ def test_state(t, d):
         c.lock(fh, res["stateid"])
     for kind, n in (("open", 1), ("lock", 1), ("session", 1), ("delegation", 0)):
         t.equal(f"{kind}s", g.of("ringnfs_nfs4_state", kind=kind), n)
-    t.equal("clients", g.of("ringnfs_nfs4_clients", state="active"), 1)
+    t.check("clients", value(g.after, "ringnfs_nfs4_clients", state="active") >= 1)  # those of tests before may have ended meanwhile
     t.check("memory of state", g.of("ringnfs_memory_bytes", account="nfs4_state") > 0)
     t.check("descriptors of files", g.of("ringnfs_file_descriptors", kind="files") >= 1)
     t.equal("lease time", value(g.after, "ringnfs_lease_seconds"), 5)
