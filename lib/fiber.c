@@ -39,7 +39,7 @@
 #define STACK_CHARGE (16u << 10)
 #define STACKS_KEPT 64u /* free ones; further ones are unmapped */
 
-/* Of Boost.Context, which has no header for C. */
+/* Boost.Context's result and its two functions, declared here since it has no header for C. */
 struct transfer {
 	void *context;
 	void *data;
@@ -87,7 +87,7 @@ __attribute__((noinline)) struct rn_fiber *rn_fiber_current(void)
 	return current;
 }
 
-/* What sanitizers have to know around a switch. */
+/* The four functions below tell a sanitizer of each switch: it would take the other stack for an overflow, or for a race. */
 static void leave_thread(struct rn_stack *k, size_t guard)
 {
 	(void)k;

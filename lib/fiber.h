@@ -22,7 +22,7 @@ struct rn_stack;
 struct rn_stacks;
 
 struct rn_fiber {
-	/* Of the thread that runs it just now; set by whoever runs it. */
+	/* The running thread's own state, such as a struct vfs_worker; set by whoever runs the fiber. */
 	void *worker;
 	/* Not NULL while that thread must not block: hands the fiber, which is at rest, to one that may. */
 	void (*move)(struct rn_fiber *f);

@@ -501,8 +501,8 @@ static void go_on(struct rn_payload_waiter *w, struct rn_payload *p)
 	a->fiber->wake(a->fiber);
 }
 
-/* At rest: it can be woken at once. */
-static void queue_up(void *arg)
+/* Called when the fiber is at rest, as the buffer may come at once. */
+static void queue_for_memory(void *arg)
 {
 	struct awaiting *a = arg;
 	struct rn_payload *p = rn_payload_get_or_wait(a->pool, a->size, &a->waiter);
@@ -522,7 +522,7 @@ struct rn_payload *rn_payload_await(struct rn_payload_pool *pool, size_t size,
 
 	if (p || !a.fiber)
 		return p;
-	rn_fiber_wait(a.fiber, queue_up, &a);
+	rn_fiber_wait(a.fiber, queue_for_memory, &a);
 	return a.got;
 }
 

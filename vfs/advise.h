@@ -30,7 +30,7 @@ struct vfs_advise {
 	unsigned own_shares;	 /* shares (vfs/share.h) of the file that are the caller's */
 };
 
-/* What of the advice is followed. The fiber waits for the disk. Advice that cannot be followed is not
+/* Returns the bits of the advice that are followed. The fiber waits for the disk. Advice that cannot be followed is not
  * followed; nothing else fails. */
 unsigned vfs_advise(struct vfs_advise *a);
 

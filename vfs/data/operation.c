@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all operations on data share. */
+/* Counting of bytes, errors and retries, for all operations on data. */
 #include "vfs/data/operation.h"
 
 #include <errno.h>
