@@ -40,23 +40,19 @@ enum nfs4_op_flags {
 	NFS4_OP_FIRST = 32,
 	/* Not allowed even behind SEQUENCE: BIND_CONN_TO_SESSION (RFC 8881 section 18.34.3). */
 	NFS4_OP_NOT_BEHIND = 64,
-	/* Answers a symbolic link in the place of a directory by NFS4ERR_SYMLINK, so that the
-	 * client follows it (RFC 7530 section 13.2, RFC 8881 section 15.2); the other operations
-	 * have NFS4ERR_NOTDIR. */
-	NFS4_OP_FOLLOWS = 128,
 	/* May run on a prompt worker (rpc/worker.h): what would wait, or needs the caller's
 	 * identity, is declined by vfs/ before anything has changed. */
-	NFS4_OP_PROMPT = 256,
+	NFS4_OP_PROMPT = 128,
 	/* State protection (nfs4/client/protect.h): only by the machine credential; the same, if the client has
 	 * asked for that; also by it in the place of a user's. */
-	NFS4_OP_MACHINE_ONLY = 512,
-	NFS4_OP_MACHINE_IF_ASKED = 1024,
-	NFS4_OP_MACHINE_TOO = 2048,
+	NFS4_OP_MACHINE_ONLY = 256,
+	NFS4_OP_MACHINE_IF_ASKED = 512,
+	NFS4_OP_MACHINE_TOO = 1024,
 	/* May come between PUTFH and such an operation. */
-	NFS4_OP_MACHINE_PASSES = 4096,
+	NFS4_OP_MACHINE_PASSES = 2048,
 	/* Allowed where the current filehandle's file system is at other servers only (nfs4_place_is_absent); other operations
 	 * that need a filehandle answer NFS4ERR_MOVED. */
-	NFS4_OP_AT_ABSENT = 8192,
+	NFS4_OP_AT_ABSENT = 4096,
 };
 
 /* The operation that answers NFS4ERR_WRONGSEC after PUTFH, PUTROOTFH or RESTOREFH, if the export of
@@ -82,7 +78,7 @@ enum nfs4_op_error {
 	NFS4_E_ACCESS = 1 << 5,
 	NFS4_E_EXIST = 1 << 6,
 	NFS4_E_XDEV = 1 << 7,
-	NFS4_E_NOTDIR = 1 << 8,
+	NFS4_E_NOTDIR = 1 << 8, /* and SYMLINK in its place: nfs4_no_dir() */
 	NFS4_E_ISDIR = 1 << 9,
 	NFS4_E_INVAL = 1 << 10,
 	NFS4_E_FBIG = 1 << 11,

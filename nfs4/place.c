@@ -179,11 +179,9 @@ static int need_reg(const struct nfs4_compound *c, const struct nfs4_place *p)
 	return p->type == S_IFLNK ? NFS4ERR_SYMLINK : NFS4ERR_WRONG_TYPE;
 }
 
-int nfs4_no_dir(const struct nfs4_compound *c, const struct nfs4_place *p)
+int nfs4_no_dir(const struct nfs4_place *p)
 {
-	if (p->type == S_IFLNK && (c->op->flags & NFS4_OP_FOLLOWS))
-		return NFS4ERR_SYMLINK;
-	return NFS4ERR_NOTDIR;
+	return p->type == S_IFLNK ? NFS4ERR_SYMLINK : NFS4ERR_NOTDIR;
 }
 
 int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigned need)
@@ -196,7 +194,7 @@ int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigne
 	if (p->kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;
 	if (status == NFS4_OK && (need & NFS4_NEED_DIR) && p->type != S_IFDIR)
-		status = nfs4_no_dir(c, p);
+		status = nfs4_no_dir(p);
 	if (status == NFS4_OK && (need & NFS4_NEED_REG))
 		status = need_reg(c, p);
 	if (status == NFS4_OK && (need & NFS4_NEED_FILE) && p->kind == NFS4_PSEUDO)

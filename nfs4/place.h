@@ -76,9 +76,9 @@ enum nfs4_need {
 	 * need. Operations without this flag handle it themselves. */
 	NFS4_NEED_FILE = 8,
 };
-/* The status if a directory is needed and p is none: NFS4ERR_NOTDIR, or NFS4ERR_SYMLINK
- * (NFS4_OP_FOLLOWS). */
-int nfs4_no_dir(const struct nfs4_compound *c, const struct nfs4_place *p);
+/* The status if a directory is needed and p is none: NFS4ERR_SYMLINK for a symbolic link, so that the
+ * client follows it (RFC 7530 section 13.1.2.8, RFC 8881 section 15.1.2.8), else NFS4ERR_NOTDIR. */
+int nfs4_no_dir(const struct nfs4_place *p);
 /* Checks the needs, NFS4ERR_NOFILEHANDLE and nfs4_place_usable. (Only LOOKUP, LOOKUPP, OPEN and
  * SECINFO meet weak places, since PUTFH before other operations fails.) */
 int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigned need);

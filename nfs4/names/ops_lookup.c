@@ -57,7 +57,7 @@ int nfs4_find_name(struct nfs4_compound *c, const struct nfs4_name *name, struct
 	int status = NFS4_OK;
 
 	if (dir->type != S_IFDIR)
-		status = nfs4_no_dir(c, dir);
+		status = nfs4_no_dir(dir);
 	else if (dir->refused)
 		status = NFS4ERR_ACCESS;
 	if (status == NFS4_OK)
@@ -86,7 +86,7 @@ int nfs4_find_parent(struct nfs4_compound *c, struct nfs4_place *out)
 	int status, rc;
 
 	if (dir->type != S_IFDIR)
-		return nfs4_no_dir(c, dir);
+		return nfs4_no_dir(dir);
 	if (dir->refused)
 		return NFS4ERR_ACCESS;
 	if (dir->kind == NFS4_PSEUDO)
@@ -141,9 +141,9 @@ const struct nfs4_op nfs4_op_lookup = {
 	.name = "LOOKUP",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_FOLLOWS | NFS4_OP_SETS_FH | NFS4_OP_PROMPT,
+	.flags = NFS4_OP_SETS_FH | NFS4_OP_PROMPT,
 	.flavor = NFS4_FLAVOR_HERE,
-	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NAME | NFS4_E_SYMLINK),
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NAME),
 	.shape = NFS4_SHAPE(0, 0, 1),
 	.args_size = sizeof(struct lookup_args),
 	.decode = decode_lookup,
@@ -154,10 +154,9 @@ const struct nfs4_op nfs4_op_lookupp = {
 	.name = "LOOKUPP",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_FOLLOWS | NFS4_OP_SETS_FH,
+	.flags = NFS4_OP_SETS_FH,
 	.flavor = NFS4_FLAVOR_HERE,
-	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NOENT | NFS4_E_NOTDIR |
-			      NFS4_E_SYMLINK),
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NOENT | NFS4_E_NOTDIR),
 	.shape = NFS4_SHAPE(0, 0, 0),
 	.run = run_lookupp,
 };

@@ -169,7 +169,7 @@ const struct nfs4_op nfs4_op_link = {
 					       NFS4_E_EXIST | NFS4_E_XDEV | NFS4_E_ISDIR |
 					       NFS4_E_NOSPC | NFS4_E_ROFS | NFS4_E_MLINK |
 					       NFS4_E_NOTSUPP | NFS4_E_FILE_OPEN,
-				       NFS4_E_NOENT, NFS4_E_SYMLINK),
+				       NFS4_E_NOENT, 0),
 	.args_size = sizeof(struct link_args),
 	.decode = decode_link,
 	.run = run_link,

@@ -325,7 +325,7 @@ const struct nfs4_op nfs4_op_open = {
 	.name = "OPEN",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_FOLLOWS | NFS4_OP_CHANGES | NFS4_OP_SETS_FH | NFS4_OP_PROMPT,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_SETS_FH | NFS4_OP_PROMPT,
 	.flavor = NFS4_FLAVOR_HERE,
 	.reply_max =
 		NFS4_STATEID_SIZE + NFS4_CINFO_SIZE + 4 + NFS4_BITMAP_SIZE + NFS4_DELEGATION_SIZE,

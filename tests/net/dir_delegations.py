@@ -17,7 +17,7 @@ LEASE = 5
 SETTINGS = {"nfs4.lease_time": LEASE, "nfs4.grace_time": LEASE}
 PROMISED = "rw,insecure,no_root_squash,nfs_only"  # no local process changes it
 WATCHED = "rw,insecure,no_root_squash"
-DIR_UNAVAIL, NOTDIR, ISDIR, BADXDR, OLD_STATEID = 10084, 20, 21, 10036, 10024
+DIR_UNAVAIL, NOTDIR, ISDIR, SYMLINK, BADXDR, OLD_STATEID = 10084, 20, 21, 10029, 10036, 10024
 MODE = u32(2) + u32(0) + u32(2) + opaque(u32(0o700))  # fattr4
 
 
@@ -109,7 +109,7 @@ def test_refused(t, d):
     fh, file = c.path(path), c.path(path + "/file")
     os.symlink("x", path + "/link")
     t.equal("a file", c.dir_delegation(file)["status"], NOTDIR)
-    t.equal("a symbolic link", c.dir_delegation(c.path(path + "/link"))["status"], NOTDIR)
+    t.equal("a symbolic link", c.dir_delegation(c.path(path + "/link"))["status"], SYMLINK)
     t.equal("a time that is none", c.dir_delegation(fh, nanoseconds=10**9)["status"], r.INVAL)
     t.equal("no filehandle", c.last((n4.GET_DIR_DELEGATION, u32(0) * 11))["status"], 10020)
     for what, client, of in (("the pseudo file system", c, c.last((n4.PUTROOTFH, b""), (n4.GETFH, b""))["fh"]),

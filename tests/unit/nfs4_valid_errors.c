@@ -1354,12 +1354,24 @@ static int find(const struct valid *table, size_t n, uint32_t opnum, uint32_t st
 
 bool nfs4_error_is_valid(uint32_t opnum, uint32_t minor, uint32_t status)
 {
+	static const uint32_t in_directory[] = { OP_CREATE,  OP_GET_DIR_DELEGATION,
+						 OP_LINK,    OP_READDIR,
+						 OP_REMOVE,  OP_RENAME,
+						 OP_SECINFO, OP_SECINFO_NO_NAME };
 	int known;
 
 	/* SERVERFAULT is for errors that no other status describes (RFC 8881 section 15.1.1.6);
 	 * some tables omit it. */
 	if (status == NFS4_OK || status == NFS4ERR_SERVERFAULT)
 		return true;
+	/*
+	 * A symbolic link in the place of a directory (RFC 7530 section 13.1.2.8, RFC 8881 section 15.1.2.8). The tables
+	 * have it for LOOKUP, LOOKUPP and OPEN only; other servers answer it in these operations, too.
+	 */
+	for (size_t i = 0; i < rn_array_size(in_directory) && status == NFS4ERR_SYMLINK; i++) {
+		if (in_directory[i] == opnum)
+			return true;
+	}
 	/*
 	 * RFC 7530 section 13.1.3.4: any operation of a COMPOUND that the server cannot continue.
 	 */

@@ -85,6 +85,8 @@ def test_four(t, d):
     os.symlink("folder", base.path(d, "link"))
     results = c.compound(putfh(fh), n4.lookup("link"), n4.lookup("x"), getattr_op(*ATTRS))
     t.equal("LOOKUP through a symbolic link", results[-1]["status"], 10029)  # SYMLINK: the client resolves it
+    results = c.compound(putfh(fh), n4.lookup("link"), (n4.CREATE, u32(2) + r.name("x") + base.fattr({MODE: u32(0o755)})))
+    t.equal("CREATE below one", results[-1]["status"], 10029)
     c.close()
 
 
