@@ -30,6 +30,8 @@ static enum rpc_run made(struct nfs3_op *op, enum vfs_sync_how how, int rc,
 {
 	if (rc < 0)
 		op->node[1] = NULL;
+	if (rc == 0 && !op->node[1] && encode == nfs2_put_diropres)
+		rc = -ESTALE; /* made, and gone (struct vfs_make): the result needs a handle */
 	op->sync.node[0] = op->node[0];
 	op->sync.node[1] = op->node[1];
 	op->sync.how = how;

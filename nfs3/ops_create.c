@@ -17,8 +17,9 @@ static void encode_made(struct nfs3_op *op, int rc)
 	struct xdr_out *x = &op->req->out;
 
 	if (nfs3_put_status(op, rc)) {
-		nfs3_put_post_op_fh(x, vfs_node_fh(op->node[1]));
-		nfs3_put_post_op_attr(x, &op->attr);
+		/* Without a node: made, and gone (struct vfs_make). */
+		nfs3_put_post_op_fh(x, op->node[1] ? vfs_node_fh(op->node[1]) : NULL);
+		nfs3_put_post_op_attr(x, op->node[1] ? &op->attr : NULL);
 	}
 	nfs3_put_wcc_of(op, 0);
 }

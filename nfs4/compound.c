@@ -118,6 +118,8 @@ static int check_op(struct nfs4_compound *c)
 		return NFS4ERR_BADXDR;
 	if ((op->needs & NFS4_NEEDS_FH) && c->current.kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;
+	if ((op->needs & NFS4_NEEDS_FH) && c->current.kind == NFS4_GONE)
+		return NFS4ERR_STALE;
 	if ((op->needs & NFS4_NEEDS_SAVED_FH) && c->saved.kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;
 	if ((op->needs & NFS4_NEEDS_FH) && !(op->flags & NFS4_OP_AT_ABSENT) &&

@@ -49,6 +49,11 @@ static void set_node(struct nfs4_place *p, struct vfs_node *n)
 
 void nfs4_place_move(struct nfs4_place *p, struct vfs_node *n)
 {
+	if (!n) {
+		nfs4_place_clear(p);
+		p->kind = NFS4_GONE;
+		return;
+	}
 	vfs_node_put(p->node);
 	set_node(p, n);
 }
@@ -159,7 +164,7 @@ bool nfs4_place_is_absent(const struct nfs4_place *p)
 
 int nfs4_place_usable(const struct nfs4_place *p)
 {
-	if (p->kind == NFS4_FOREIGN)
+	if (p->kind == NFS4_FOREIGN || p->kind == NFS4_GONE)
 		return NFS4ERR_STALE;
 	if (p->kind != NFS4_FILE)
 		return NFS4_OK;

@@ -19,6 +19,8 @@ enum nfs4_place_kind {
 	/* The object is another server's: only fh is valid, and only COPY may use it, which comes
 	 * next. */
 	NFS4_FOREIGN,
+	/* The object was made by the COMPOUND, and was gone before its handle was known: every use is NFS4ERR_STALE. */
+	NFS4_GONE,
 };
 
 struct nfs4_place {
@@ -63,7 +65,7 @@ bool nfs4_place_is_absent(const struct nfs4_place *p);
 /* NFS4_OK; NFS4ERR_WRONGSEC if it is weak; NFS4ERR_ACCESS if it is refused. */
 int nfs4_place_usable(const struct nfs4_place *p);
 
-/* Sets p to another object of the same export; takes over the reference of n. */
+/* Sets p to another object of the same export; takes over the reference of n. NULL: p becomes NFS4_GONE. */
 void nfs4_place_move(struct nfs4_place *p, struct vfs_node *n);
 
 /* Requirements of an operation on the current filehandle, checked before it runs. */

@@ -19,6 +19,7 @@
 #include "vfs/meta/dir_change.h"
 #include "vfs/mount_table.h"
 #include "vfs/names/ahead.h"
+#include "vfs/names/entry_change.h"
 #include "vfs/node/cache.h"
 #include "vfs/node/flush.h"
 #include "vfs/node/hooks.h"
@@ -65,12 +66,13 @@ static bool make_parts(struct vfs *vfs)
 	vfs->cache = vfs_cache_new();
 	vfs->changes = vfs_changes_new();
 	vfs->dir_changes = vfs_dir_changes_new();
+	vfs->entry_orders = vfs_entry_orders_new();
 	vfs->files = vfs_files_new();
 	vfs->flusher = vfs_flusher_new();
 	vfs->leases = vfs_leases_new();
 	vfs->gates = vfs_gates_new();
-	return vfs->cache && vfs->changes && vfs->dir_changes && vfs->files && vfs->flusher &&
-	       vfs->leases && vfs->gates;
+	return vfs->cache && vfs->changes && vfs->dir_changes && vfs->entry_orders && vfs->files &&
+	       vfs->flusher && vfs->leases && vfs->gates;
 }
 
 static void free_parts(struct vfs *vfs)
@@ -80,6 +82,7 @@ static void free_parts(struct vfs *vfs)
 	vfs_flusher_free(vfs->flusher);
 	vfs_handle_cache_free(vfs->handles);
 	vfs_files_free(vfs->files);
+	vfs_entry_orders_free(vfs->entry_orders);
 	vfs_dir_changes_free(vfs->dir_changes);
 	vfs_changes_free(vfs->changes);
 	vfs_cache_free(vfs->cache);

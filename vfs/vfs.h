@@ -213,7 +213,10 @@ struct vfs_create {
  * (vfs/share.h): somebody denies it. */
 int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       struct vfs_create *how, struct vfs_node **out);
-/* Where something other than a regular file is made, and with which attributes. */
+/*
+ * Where something other than a regular file is made, and with which attributes. 0 and no node: it was made, and a local process
+ * has removed it or given its name to another object before the server could see which it was.
+ */
 struct vfs_make {
 	struct vfs_node *dir;
 	const char *name;

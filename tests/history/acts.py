@@ -35,9 +35,7 @@ def reg(f, slot):
 
 def created(i, tag, mode, status, owner=None, *_):
     """The operation of such an answer. If the object was gone before its attributes were read, nobody knows whose it was."""
-    if status == "ok" and owner is None:
-        status = MAYBE
-    return "create", i, tag, mode, owner if status == "ok" else tag, status
+    return "create", i, tag, mode, tag if status != "ok" else -1 if owner is None else owner, status
 
 
 class World:
@@ -148,7 +146,7 @@ class Worker(threading.Thread):
             self.h.count(status)
             return None
         op = describe(status, *more)
-        self.h.op(obj, inv, ret, op, self.who, must=op[-1] != MAYBE)
+        self.h.op(obj, inv, ret, op, self.who)
         return status, inv, ret, more
 
     def changed(self, key, inv, ret):

@@ -34,32 +34,15 @@ def missed_amid_rename(op, ops):
         o["op"][0] == "rename" and o["op"][2] == op["op"][1] and overlap(o, op) for o in ops)
 
 
-def made_amid_removal(op, ops):
-    return op["op"][0] == "create" and op["op"][-1] in ("ok", "EXIST") and "again" not in op and any(
-        o["op"][0] in ("remove", "rename") and op["op"][1] in o["op"][1:3] and o["op"][-1] in ("ok", linear.MAYBE) and overlap(o, op) for o in ops)
-
-
-def left_out(op):
-    return []
-
-
-def again_and_again(op):
-    """The server tries eight times; more than three in vain were not seen."""
-    what, i, tag, *more, _ = op["op"]
-    return [{**op, "again": True}, *({**op, "op": (what, i, tag + part, *more, linear.MAYBE), "must": False} for part in (.25, .5, .75))]
-
-
-# Anomaly: (which operation it is, what stands for it, file systems, kernels, reason). Where a history fails, an operation of such a shape
-# before the failure is left out or may happen twice, and is counted.
+# Anomaly: (which operation it is, file systems, kernels, reason). Where a history fails, an operation of such a shape before the failure is
+# left out, and is counted.
 PERMITTED = {
-    "validator newer than the data": (fetched_amid_write, left_out, "all", "all", "Linux changes a file's times before its data (file_update_time, then the pages; "
+    "validator newer than the data": (fetched_amid_write, "all", "all", "Linux changes a file's times before its data (file_update_time, then the pages; "
                                       "truncation the other way round), so a reader between sees the new times and the old data, or the reverse."),
-    "link counted before its name": (counted_amid_change, left_out, "all", "all", "link() and unlink() change the link count and the directory in two steps; stat() of the "
+    "link counted before its name": (counted_amid_change, "all", "all", "link() and unlink() change the link count and the directory in two steps; stat() of the "
                                      "object does not wait for the directory's lock."),
-    "listing misses a name being replaced": (missed_amid_rename, left_out, "btrfs", "all", "rename() over an existing name removes the entry before it enters the new one, and readdir "
+    "listing misses a name being replaced": (missed_amid_rename, "btrfs", "all", "rename() over an existing name removes the entry before it enters the new one, and readdir "
                                              "does not wait; local processes see it, too."),
-    "made again": (made_amid_removal, again_and_again, "all", "all", "no system call makes a directory or a link and tells which: what loses its name before the server has "
-                   "looked at it is made again, or EXIST if the name is another's by then (vfs/names/create_other.c, create.c)."),
 }
 
 
@@ -121,11 +104,11 @@ class Judge:
             if out[0] is failure.op:
                 out = out[:1]
             self.permitted[row] = self.permitted.get(row, 0) + 1
-            ops = [o for o in ops if not any(o is x for x in out)] + [o for x in out for o in PERMITTED[row][1](x)]
+            ops = [o for o in ops if not any(o is x for x in out)]
         return None
 
     def is_permitted(self, row, op, near):
-        shape, _, systems, _, _ = PERMITTED[row]
+        shape, systems, _, _ = PERMITTED[row]
         return (systems == "all" or self.h.head["fs"] in systems.split(", ")) and shape(op, near)
 
     # --- attributes ---

@@ -95,16 +95,16 @@ def _put(state, i, tag):
 
 
 def _kind(tag):
-    return int(tag) & 3
+    return tag & 3
 
 
 def _create(state, i, tag, mode, got, res):
-    """got: whose object the answer showed. A second object of one call has half a tag more."""
-    here = int(state[i])
+    """got: whose object the answer showed; -1 if it was gone before it could be seen whose it was."""
+    here = state[i]
     if here == 0:
-        return _put(state, i, tag) if res == MAYBE or (res == "ok" and got == tag) else None
+        return _put(state, i, tag) if res == MAYBE or (res == "ok" and got in (tag, -1)) else None
     open_it = mode == "unchecked" and _kind(here) == REG
-    good = (res == "ok" and got == here and (open_it or (mode == "exclusive" and here == tag)) or
+    good = (res == "ok" and got in (here, -1) and (open_it or (mode == "exclusive" and here == tag)) or
             res == "EXIST" and not open_it or res == "ACCES" and mode == "unchecked" or
             res in ("ISDIR", "SYMLINK", "INVAL", "NOTDIR") and _kind(here) != REG)
     return state if good else None
@@ -132,7 +132,7 @@ def _rename(state, i, j, res):
 
 
 def _link(state, tag, j, res):
-    there = tag in map(int, state)
+    there = tag in state
     if res in (MAYBE, "ok"):
         return _put(state, j, tag) if there and not state[j] else None
     good = state[j] if res == "EXIST" else not there and res in ("STALE", "NOENT")
@@ -141,11 +141,11 @@ def _link(state, tag, j, res):
 
 def _lookup(state, i, tag):
     """tag: -1 if something is there, nobody knows whose."""
-    return state if int(state[i]) == tag or (tag == -1 and state[i]) else None
+    return state if state[i] == tag or (tag == -1 and state[i]) else None
 
 
 def _nlink(state, tag, n):
-    return state if state.count(tag) == n or state.count(tag + .5) == n else None
+    return state if state.count(tag) == n else None
 
 
 NAMES = {"create": _create, "remove": _remove, "rename": _rename, "link": _link, "lookup": _lookup, "nlink": _nlink}

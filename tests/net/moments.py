@@ -140,6 +140,7 @@ class Bench:
         if other:
             self.make("t", other, NEW)
         self.make("m", "file", OTHER)
+        self.took = False
         self.foreign = [(fd := os.open(e.path, os.O_PATH | os.O_NOFOLLOW), owner_and_mode(fd)) for e in os.scandir(self.dir)]
         self.mfh = self.c.nfs(r.LOOKUP, r.diropargs(self.dfh, "m"))["fh"]
         self.fh = self.c.nfs(r.LOOKUP, r.diropargs(self.dfh, "n"))["fh"] if handle else None
@@ -151,6 +152,7 @@ class Bench:
     def change(self, act):
         d = self.dir
         there = os.path.lexists(d + "n")
+        self.took = there  # what the operation has made, if n was not there before
         if act == "remove" and there:
             (os.rmdir if os.path.isdir(d + "n") and not os.path.islink(d + "n") else os.unlink)(d + "n")
         elif act in ("away", "swap") and there:
@@ -344,6 +346,8 @@ def test_changes(b, ops, handle, known=""):
                     wrong.append((call, f"{answer} (not {' or '.join(sorted(allowed))})"))
                 if touched:
                     wrong.append((call, f"{answer}, and another's object was changed: {touched}"))
+                if not kind and what in ("remove", "away") and b.took and os.path.lexists(b.dir + "n"):
+                    wrong.append((call, f"{answer}, and one call made two objects"))
             report(b.t, f"{name}, n is {kind or 'absent'}{known}, {what} {other or ''}", wrong)
 
 

@@ -21,6 +21,7 @@ struct vfs_ahead;
 struct vfs_cache;
 struct vfs_changes;
 struct vfs_dir_changes;
+struct vfs_entry_orders;
 struct vfs_files;
 struct vfs_flusher;
 struct vfs_gates;
@@ -56,6 +57,7 @@ struct vfs {
 	_Atomic uint64_t table_generation;
 	struct vfs_changes *changes;		 /* vfs/fs/change.h */
 	struct vfs_dir_changes *dir_changes;	 /* vfs/meta/dir_change.h */
+	struct vfs_entry_orders *entry_orders;	 /* vfs/names/entry_change.h */
 	struct vfs_files *files;		 /* state of clients on files: vfs/hold/file.h */
 	struct vfs_leases *leases;		 /* vfs/hold/lease.h */
 	struct vfs_gates *gates;		 /* vfs/hold/gate_thread.h */

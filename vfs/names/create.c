@@ -37,7 +37,7 @@ struct creating {
 	unsigned may;
 	bool made;
 	bool marked; /* it had its mark before its name */
-	bool lost;   /* the file that was made or found lost its name before it was looked at */
+	bool lost;   /* the file that was found lost its name before it was looked at */
 	struct vfs_dir_change *change;
 	const struct vfs_setattr *sa; /* the times mark the file of an EXCLUSIVE one */
 };
@@ -118,7 +118,7 @@ static int node_of_new(struct vfs_ctx *ctx, const struct creating *c, int fd, st
 	if (rc == 0)
 		vfs_node_put(*out);
 	path_fd = vfs_fd_reopen(ctx->vfs, fd, O_PATH);
-	return path_fd < 0 ? path_fd : vfs_node_of_fd(ctx, path_fd, out, NULL);
+	return path_fd < 0 ? path_fd : vfs_node_of_made(ctx, path_fd, out);
 }
 
 /* *made: the file is there, even if the result is an error. */
@@ -155,14 +155,14 @@ static int open_counted(struct vfs_ctx *ctx, struct creating *c, struct vfs_node
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
 		rc = open_new(ctx, c, &made, out);
-	c->lost = made && rc == -ENOENT;
 	if (made)
 		vfs_entry_tell_made(ctx, &entry, c->name);
 	vfs_entry_change_end(&entry);
 	return rc;
 }
 
-static int create_new(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
+static int create_new(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr *attr,
+		      struct vfs_node **out)
 {
 	struct vfs_setattr sa = *c->sa;
 	int rc = open_counted(ctx, c, out);
@@ -172,10 +172,7 @@ static int create_new(struct vfs_ctx *ctx, struct creating *c, struct vfs_node *
 	c->made = true;
 	if (c->marked && !sa.set_size)
 		sa.set_atime = sa.set_mtime = VFS_TIME_KEEP;
-	rc = vfs_setattr_created(ctx, *out, &sa);
-	if (rc != 0)
-		vfs_node_put(*out);
-	return rc;
+	return vfs_made(ctx, *out, &sa, attr);
 }
 
 /* Was it this very call, sent before, that made the file? Its maker may do with it what he asked
@@ -189,7 +186,8 @@ static int check_repeated(struct vfs_ctx *ctx, const struct creating *c, struct 
 	return attr->uid == ctx->cred.uid ? 0 : vfs_open_check_found(ctx, n, c->may);
 }
 
-static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
+static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vfs_attr *out_attr,
+			struct vfs_node **out)
 {
 	struct vfs_attr attr;
 	int rc;
@@ -207,8 +205,9 @@ static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vf
 		rc = vfs_share_check_io(ctx, *out, NULL, VFS_SHARE_WRITE, NULL);
 	if (rc == 0 && c->how == VFS_UNCHECKED && c->sa->set_size)
 		rc = vfs_set_size(ctx, *out, c->sa->size);
-	if (rc != 0)
-		vfs_node_put(*out);
+	if (rc == 0)
+		return vfs_created(ctx, *out, out_attr);
+	vfs_node_put(*out);
 	return rc;
 }
 
@@ -219,25 +218,23 @@ static int create_once(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr 
 
 	c->made = c->lost = false;
 	if (rc == 0)
-		rc = create_new(ctx, c, out);
-	if (rc == -EEXIST) {
-		rc = vfs_act_as_caller(ctx);
-		if (rc == 0)
-			rc = use_existing(ctx, c, out);
-		c->lost = rc == -ENOENT;
-	}
+		rc = create_new(ctx, c, attr, out);
+	if (rc != -EEXIST)
+		return rc;
+	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
-		rc = vfs_created(ctx, *out, attr);
+		rc = use_existing(ctx, c, attr, out);
+	c->lost = rc == -ENOENT || rc == -ESTALE;
 	return rc;
 }
 
-/* A file that loses its name at once is as if it was made, or was there, and was removed before. */
+/* A file that was in the way and has lost its name before it was looked at is as if it was not there. */
 static int create(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr *attr,
 		  struct vfs_node **out)
 {
-	int rc = -ESTALE;
+	int rc = create_once(ctx, c, attr, out);
 
-	for (unsigned i = 0; i < RACES && (rc == -ESTALE || c->lost); i++)
+	for (unsigned i = 1; i < RACES && c->lost; i++)
 		rc = create_once(ctx, c, attr, out);
 	return vfs_dir_error(c->dir, rc);
 }

@@ -19,8 +19,6 @@
 #include "vfs/names/node_open.h"
 #include "vfs/worker/acting.h"
 
-#define RACES 8 /* a name that comes and goes under us is tried so often */
-
 struct making {
 	struct vfs_node *dir;
 	const struct vfs_setattr *sa;
@@ -64,7 +62,7 @@ static bool is_made(const struct vfs_ctx *ctx, const struct making *m, const str
 	return sx->stx_uid == ctx->cred.uid && (!(sx->stx_mask & STATX_BTIME) || born >= since);
 }
 
-/* The node of what was made. -EEXIST: the name is another object's by now; -EAGAIN: the name is gone. */
+/* The node of what was made; NULL: the name is gone, or another object's by now. */
 static int find_made(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
 		     int64_t since, struct vfs_node **out)
 {
@@ -72,18 +70,14 @@ static int find_made(struct vfs_ctx *ctx, const struct making *m, const struct v
 	int fd, rc;
 
 	fd = vfs_fd_openat(ctx->vfs, m->dir->path_fd, name->s, O_PATH | O_NOFOLLOW, 0);
+	*out = NULL;
 	if (fd < 0)
-		return fd == -ENOENT ? -EAGAIN : fd;
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &sx) != 0)
-		rc = -errno;
-	else
-		rc = is_made(ctx, m, &sx, since) ? 0 : -EEXIST;
-	if (rc != 0) {
-		vfs_fd_close(ctx->vfs, fd);
-		return rc;
-	}
-	rc = vfs_node_of_fd(ctx, fd, out, NULL);
-	return rc == -ENOENT ? -EAGAIN : rc;
+		return fd == -ENOENT ? 0 : fd;
+	rc = statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &sx) == 0 ? 0 : -errno;
+	if (rc == 0 && is_made(ctx, m, &sx, since))
+		return vfs_node_of_made(ctx, fd, out);
+	vfs_fd_close(ctx->vfs, fd);
+	return rc;
 }
 
 static int make_in(struct vfs_ctx *ctx, const struct making *m, const char *name)
@@ -97,10 +91,13 @@ static int make_in(struct vfs_ctx *ctx, const struct making *m, const char *name
 	return vfs_dir_error(m->dir, rc);
 }
 
-static int make_counted(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name)
+static int make_counted(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
+			struct vfs_node **out)
 {
 	const struct vfs_entry_wish wish = { m->dir, name, VFS_ENTRY_NEW, VFS_NEWS_ADD };
+	const int64_t since = (int64_t)rn_wall_coarse_ns();
 	struct vfs_entry_change entry;
+	bool made = false;
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
@@ -111,40 +108,22 @@ static int make_counted(struct vfs_ctx *ctx, const struct making *m, const struc
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
 		rc = make_in(ctx, m, name->s);
-	if (rc == 0)
+	made = rc == 0;
+	if (made)
+		rc = find_made(ctx, m, name, since, out);
+	if (made)
 		vfs_entry_tell_made(ctx, &entry, name);
 	vfs_entry_change_end(&entry);
 	return rc;
 }
 
-/* Makes the object, sets what is asked for on it and fetches its attributes. -EAGAIN: it lost its name meanwhile. */
-static int make_once(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
-		     struct vfs_attr *attr, struct vfs_node **out)
-{
-	const int64_t since = (int64_t)rn_wall_coarse_ns();
-	int rc = make_counted(ctx, m, name);
-
-	if (rc == 0)
-		rc = find_made(ctx, m, name, since, out);
-	if (rc != 0)
-		return rc;
-	rc = vfs_setattr_created(ctx, *out, m->sa);
-	if (rc != 0)
-		vfs_node_put(*out);
-	else
-		rc = vfs_created(ctx, *out, attr);
-	return rc == -ESTALE ? -EAGAIN : rc;
-}
-
-/* An object that lost its name at once is as if it was made and removed before: it is made again. */
+/* Makes the object, sets what is asked for on it and fetches its attributes. */
 static int make_node(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
 		     struct vfs_attr *attr, struct vfs_node **out)
 {
-	int rc = -EAGAIN;
+	int rc = make_counted(ctx, m, name, out);
 
-	for (unsigned i = 0; i < RACES && rc == -EAGAIN; i++)
-		rc = make_once(ctx, m, name, attr, out);
-	return rc;
+	return rc == 0 && *out ? vfs_made(ctx, *out, m->sa, attr) : rc;
 }
 
 static uint32_t mode_of(const struct vfs_setattr *sa, uint32_t otherwise)

@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "vfs/base/instance.h"
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file_change.h"
 #include "vfs/hold/file_table.h"
@@ -14,6 +17,55 @@
 #include "vfs/meta/permission.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/acting.h"
+
+/* Names share an order by hash: a change may wait for that of another name, which does not last. */
+#define ORDERS 256u
+
+struct vfs_entry_orders {
+	pthread_mutex_t of[ORDERS];
+};
+
+struct vfs_entry_orders *vfs_entry_orders_new(void)
+{
+	struct vfs_entry_orders *o = calloc(1, sizeof(*o));
+
+	for (unsigned i = 0; o && i < ORDERS; i++)
+		pthread_mutex_init(&o->of[i], NULL);
+	return o;
+}
+
+void vfs_entry_orders_free(struct vfs_entry_orders *o)
+{
+	for (unsigned i = 0; o && i < ORDERS; i++)
+		pthread_mutex_destroy(&o->of[i]);
+	free(o);
+}
+
+static pthread_mutex_t *order_of(const struct vfs_entry_change *c)
+{
+	const struct vfs_node *dir = c->dir;
+	uint64_t hash;
+
+	crypto_shorthash((uint8_t *)&hash, (const uint8_t *)c->name->s, strlen(c->name->s),
+			 dir->vfs->hash_key);
+	return &dir->vfs->entry_orders->of[(hash + dir->ino + dir->dev) % ORDERS];
+}
+
+static void order_names(struct vfs_entry_change *a, struct vfs_entry_change *b)
+{
+	pthread_mutex_t *first = order_of(a), *second = b ? order_of(b) : NULL;
+
+	if (second == first)
+		second = NULL;
+	a->order = first;
+	if (b)
+		b->order = second;
+	if (second && second < first)
+		pthread_mutex_lock(second);
+	pthread_mutex_lock(first);
+	if (second && second > first)
+		pthread_mutex_lock(second);
+}
 
 static bool conflicts(struct vfs_file *f, const struct vfs_file_use *u)
 {
@@ -70,7 +122,7 @@ int vfs_entry_change_begin(struct vfs_ctx *ctx, const struct vfs_entry_wish *w,
 {
 	int rc;
 
-	*out = (struct vfs_entry_change){ .dir = w->dir };
+	*out = (struct vfs_entry_change){ .dir = w->dir, .name = w->name };
 	rc = vfs_file_change_count(ctx->vfs, &w->dir->fh, &out->count);
 	if (rc == 0)
 		rc = check(ctx, w, out);
@@ -83,6 +135,9 @@ void vfs_entry_change_end(struct vfs_entry_change *c)
 {
 	if (c->ordered)
 		vfs_news_end(c->told, NULL);
+	if (c->order)
+		pthread_mutex_unlock(c->order);
+	c->order = NULL;
 	vfs_file_change_end(&c->count);
 	vfs_file_put(c->told);
 	c->told = NULL;
@@ -92,6 +147,7 @@ void vfs_entry_order(struct vfs_entry_change *a, struct vfs_entry_change *b)
 {
 	struct vfs_file *first = a->told, *second = b ? b->told : NULL;
 
+	order_names(a, b);
 	if (second == first)
 		second = NULL;
 	if (!first && !second)

@@ -2,11 +2,15 @@
 #include "vfs/names/making.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
 #include "vfs/acl.h"
+#include "vfs/export/mounts.h"
+#include "vfs/fs/change.h"
 #include "vfs/fs/proc_path.h"
+#include "vfs/meta/attr.h"
 #include "vfs/meta/setattr.h"
 #include "vfs/node/covered.h"
 
@@ -42,11 +46,37 @@ struct vfs_setattr vfs_create_attrs(const struct vfs_node *dir, const struct vfs
 	return out;
 }
 
+/* A call that made or found an object has succeeded, even if another has removed it since. */
+static int last_attr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out)
+{
+	int rc = vfs_getattr(ctx, n, out);
+	int64_t clock = vfs_change_clock(vfs_changes_of(n->mnt, n->type));
+	struct statx sx;
+
+	if (rc != -ESTALE)
+		return rc;
+	if (statx(n->path_fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &sx) != 0)
+		return -errno;
+	vfs_attr_from_statx(n->mnt, &n->fh, &sx, clock, out);
+	return 0;
+}
+
 int vfs_created(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *attr)
 {
-	int rc = attr ? vfs_getattr(ctx, n, attr) : 0;
+	int rc = attr ? last_attr(ctx, n, attr) : 0;
 
 	if (rc != 0)
 		vfs_node_put(n);
+	return rc;
+}
+
+int vfs_made(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
+	     struct vfs_attr *attr)
+{
+	int rc = vfs_setattr_created(ctx, n, sa);
+
+	if (rc == 0 || rc == -ESTALE)
+		return vfs_created(ctx, n, attr);
+	vfs_node_put(n);
 	return rc;
 }

@@ -21,7 +21,11 @@ int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const stru
  * made without permissions. */
 struct vfs_setattr vfs_create_attrs(const struct vfs_node *dir, const struct vfs_setattr *sa);
 
-/* The end of each: fetches the attributes if attr is not NULL; puts the node on failure. */
+/* The end of each: fetches the attributes if attr is not NULL, even if the object has lost its name meanwhile; puts the
+ * node on failure. */
 int vfs_created(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *attr);
+/* The same for a new object, with the attributes of sa that it was not made with set before. */
+int vfs_made(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
+	     struct vfs_attr *attr);
 
 #endif

@@ -48,7 +48,9 @@ static int identify(struct vfs_ctx *ctx, int dirfd, const char *name, struct vfs
 	return rc;
 }
 
-int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vfs_attr *attr)
+/* made: the inode may have lost its names. */
+static int node_of_fd(struct vfs_ctx *ctx, int fd, bool made, struct vfs_node **out,
+		      struct vfs_attr *attr)
 {
 	/* The mount, and whether the clock matters, is known only later. */
 	int64_t clock = attr ? vfs_change_clock(ctx->vfs->changes) : 0;
@@ -60,7 +62,7 @@ int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vf
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &sx) != 0)
 		rc = -errno;
 	else
-		rc = sx.stx_nlink > 0 ? identify(ctx, fd, "", &mnt, &fh) : -ENOENT;
+		rc = made || sx.stx_nlink > 0 ? identify(ctx, fd, "", &mnt, &fh) : -ENOENT;
 	if (rc != 0) {
 		vfs_fd_close(ctx->vfs, fd);
 		return rc;
@@ -77,6 +79,22 @@ int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vf
 	vfs_mount_put(mnt);
 	if (rc == 0 && attr)
 		vfs_attr_from_statx((*out)->mnt, &(*out)->fh, &sx, clock, attr);
+	return rc;
+}
+
+int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vfs_attr *attr)
+{
+	return node_of_fd(ctx, fd, false, out, attr);
+}
+
+int vfs_node_of_made(struct vfs_ctx *ctx, int fd, struct vfs_node **out)
+{
+	struct statx sx;
+	int rc = node_of_fd(ctx, fd, true, out, NULL);
+
+	/* A node without a name leaves the cache. */
+	if (rc == 0)
+		vfs_node_stat(*out, &sx);
 	return rc;
 }
 
