@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fibers on Boost.Context, whose two functions are assembly with C linkage. */
+/* Fibers on Boost.Context, whose two functions are assembly. */
+#include "config.h"
+
 #include "lib/fiber.h"
 
 #include <pthread.h>
@@ -44,8 +46,20 @@ struct transfer {
 	void *context;
 	void *data;
 };
-struct transfer jump_fcontext(void *to, void *data);
-void *make_fcontext(void *top, size_t size, void (*fn)(struct transfer t));
+/* Since 1.92 they have C++ linkage: names in which size_t is "m" or "j". */
+#ifdef HAVE_FCONTEXT_OF_CXX
+#define CXX_NAME(name) __asm__("_ZN5boost7context6detail13" name)
+#else
+#define CXX_NAME(name)
+#endif
+#ifdef __LP64__
+#define CXX_SIZE_T "m"
+#else
+#define CXX_SIZE_T "j"
+#endif
+struct transfer jump_fcontext(void *to, void *data) CXX_NAME("jump_fcontextEPvS2_");
+void *make_fcontext(void *top, size_t size, void (*fn)(struct transfer t))
+	CXX_NAME("make_fcontextEPv" CXX_SIZE_T "PFvNS1_10transfer_tEE");
 
 struct rn_stack {
 	struct rn_fiber fiber;
