@@ -45,9 +45,10 @@ ships_nothing_of_others() {
 	done
 }
 
+# NEWS may begin with what the next release will have.
 versions_agree() {
 	local news
-	news=$(sed -n '1s/^ringnfs \([0-9.]*\).*/\1/p' "$source/NEWS")
+	news=$(sed -n '/(not released)/d; s/^ringnfs \([0-9.]*\).*/\1/p' "$source/NEWS" | head -n 1)
 	equal "$news" "$version" &&
 		equal "$(sed -n 's/^AC_INIT(\[ringnfs\], \[\(.*\)\])$/\1/p' "$source/configure.ac")" "$version" &&
 		equal "$(sed -n 's/^Version: *//p' "$source/packaging/ringnfs.spec")" "$version"
