@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/unit/kernel_can.h"
+
 #define WAIT_MS 20000 /* for what must happen */
 
 static void count_recall(struct vfs_deleg *d)
@@ -18,6 +20,7 @@ static const struct vfs_deleg_ops ops = { .recall = count_recall };
 
 void dl_open(struct fx *f)
 {
+	NEED_KERNEL_CAN(watch_files);
 	fx_open(f, FX_SYSCALL, VFS_IO_BUFFERED, NULL);
 	cr_assert_eq(vfs_leases_start(f->vfs), 0);
 }

@@ -5,6 +5,7 @@
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/state/deleg.h"
+#include "tests/unit/kernel_can.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_client_calls.h"
@@ -366,6 +367,7 @@ Test(nfs4_deleg, claimed)
 Test(nfs4_deleg, prompt_worker)
 {
 	NEED_FIXTURE();
+	NEED_KERNEL_CAN(open_cached);
 	begin();
 	make_file("a", "text", 0666);
 	f->prompt = true;

@@ -4,6 +4,7 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/state/deleg_pressure.h"
+#include "tests/unit/kernel_can.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_client_calls.h"
@@ -139,6 +140,7 @@ Test(nfs4_deleg_pressure, descriptors)
 	struct vfs_lease_room room;
 
 	NEED_FIXTURE();
+	NEED_KERNEL_CAN(watch_files);
 	begin();
 	hold(&modest, 40, 20); /* where no leases are needed */
 	cr_assert_eq(vfs_leases_start(f->vfs), 0);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "nfs4/state/owner.h"
+#include "tests/unit/kernel_can.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"
 
@@ -29,6 +30,8 @@ static void look_up_a(void)
 
 static void begin(void)
 {
+	NEED_KERNEL_CAN(open_cached);
+	NEED_KERNEL_CAN(read_cached);
 	cr_assert_eq(op_client_new(f, &client, minor, "client"), NFS4_OK);
 	cr_assert_eq(op_client_new(f, &other, minor, "other"), NFS4_OK);
 	owner = (struct op_owner){ &client, "owner", 1 };

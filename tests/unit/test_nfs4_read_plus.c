@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "lib/util.h"
+#include "tests/unit/kernel_can.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"
 #include "vfs/data/operation.h"
@@ -482,6 +483,7 @@ Test(nfs4_read_plus, where_it_runs)
 	struct vfs_fh fh, full;
 
 	NEED_FIXTURE();
+	NEED_KERNEL_CAN(read_cached);
 	fh = start();
 	NEED_HOLES();
 	full = sparse("full", 2 * K64, "DD");

@@ -205,8 +205,12 @@ static void check_pages(struct fix4_session *s, uint32_t minor)
 	l.maxcount = 4096;
 	do {
 		cr_assert_eq(list(s, &l), NFS4_OK);
-		cr_assert_gt(nentries, 0);
 		cr_expect_leq(result_size, l.maxcount);
+		/* The page before had room for the last entry, and for no more. */
+		if (nentries == 0) {
+			cr_assert(eof);
+			break;
+		}
 		for (unsigned i = 0; i < nentries; i++) {
 			unsigned long k = strtoul(entries[i].name + 6, NULL, 10);
 

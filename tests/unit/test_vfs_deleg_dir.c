@@ -13,6 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "tests/unit/kernel_can.h"
 #include "tests/unit/vfs_io_fixture.h"
 #include "vfs/base/instance.h"
 #include "vfs/deleg.h"
@@ -248,6 +249,7 @@ Test(vfs_deleg_dir, every_operation_with_events)
 	const void *clients[] = { &alice, &bob, NULL };
 	struct fx f;
 
+	NEED_KERNEL_CAN(watch_files);
 	fx_open(&f, FX_SYSCALL, VFS_IO_BUFFERED, NULL);
 	cr_assert_eq(vfs_leases_start(f.vfs), 0);
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -405,6 +407,7 @@ Test(vfs_deleg_dir, local_changes)
 	struct deleg d, e;
 	struct fx f;
 
+	NEED_KERNEL_CAN(watch_files);
 	fx_open(&f, FX_SYSCALL, VFS_IO_BUFFERED, NULL);
 	cr_assert_eq(vfs_leases_start(f.vfs), 0);
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -435,6 +438,7 @@ Test(vfs_deleg_dir, events_that_are_no_reason)
 	struct deleg d, e;
 	struct fx f;
 
+	NEED_KERNEL_CAN(watch_files);
 	fx_open(&f, FX_SYSCALL, VFS_IO_BUFFERED, NULL);
 	cr_assert_eq(vfs_leases_start(f.vfs), 0);
 	dir = make_tree(&f);
@@ -465,6 +469,7 @@ Test(vfs_deleg_dir, without_events)
 	struct fx f;
 	int changes;
 
+	NEED_KERNEL_CAN(watch_files);
 	fx_open(&f, FX_SYSCALL, VFS_IO_BUFFERED, NULL);
 	dir = make_tree(&f);
 	cr_expect_eq(give(&f, dir, &d, &alice), -EOPNOTSUPP, "nobody reads events");
@@ -495,6 +500,7 @@ Test(vfs_deleg_dir, lost_events)
 	struct fx f;
 	int ends[2];
 
+	NEED_KERNEL_CAN(watch_files);
 	fx_open(&f, FX_SYSCALL, VFS_IO_BUFFERED, NULL);
 	cr_assert_eq(vfs_leases_start(f.vfs), 0);
 	dir = make_tree(&f);

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/unit/kernel_can.h"
 #include "tests/unit/mover.h"
 #include "lib/util.h"
 #include "vfs/export/mounts.h"
@@ -27,6 +28,7 @@ struct prompt {
 
 static void open_prompt(struct prompt *p)
 {
+	NEED_KERNEL_CAN(open_cached);
 	fixture_open(&p->f, FIX_MAC);
 	cr_assert_eq(vfs_worker_new_prompt(p->f.vfs, &p->w), 0);
 	mover_init(&p->mover, p->w, p->f.w);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What some kernels, emulators of processors and containers cannot, and the server does without (tests/net/lacking.py): a test of how it
+ * is used is skipped there. */
+#ifndef RN_TESTS_KERNEL_CAN_H
+#define RN_TESTS_KERNEL_CAN_H
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <sys/fanotify.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define NEED_KERNEL_CAN(what)                                                                      \
+	do {                                                                                       \
+		if (!kernel_can_##what())                                                          \
+			cr_skip_test("the kernel cannot " #what);                                  \
+	} while (0)
+
+/* Names that are in memory, without a disk. */
+static inline bool kernel_can_open_cached(void)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED };
+	const long fd = syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
+
+	if (fd >= 0)
+		close((int)fd);
+	return fd >= 0;
+}
+
+/* Data that are in memory, without a disk. */
+static inline bool kernel_can_read_cached(void)
+{
+	char c;
+	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const ssize_t n = preadv2(fd, &(struct iovec){ &c, 1 }, 1, 0, RWF_NOWAIT);
+
+	if (fd >= 0)
+		close(fd);
+	return n == 1;
+}
+
+/* Files by handle (FAN_REPORT_FID). */
+static inline bool kernel_can_watch_files(void)
+{
+	const int fd = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_REPORT_FID, O_RDONLY);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+#endif
