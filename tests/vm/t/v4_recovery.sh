@@ -83,7 +83,7 @@ killed() {
 	wait $pid
 	[ ! -e $STATE/taken ] || die "another had the lock meanwhile"
 	same "data from before" before "$(cat "$S/before")"
-	at_most "the restart took too long" "$took" $([ "$VERS" = 4.0 ] && echo 60 || echo 30)
+	at_most "the restart took too long" "$took" 75 # a busy host has taken 46 s; the lease and what the server waits are 90 s
 	file one k lock posix u 0 10
 	file two k lock posix w 0 10
 	neither k
