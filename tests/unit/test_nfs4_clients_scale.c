@@ -18,12 +18,23 @@ NFS3_SUITE(nfs4_clients_scale);
 #define CLIENTS 5000u
 #define CALLS 2000u
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Costs are processor time: what else runs on the machine is none of theirs. */
+static uint64_t spent_ns(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static struct fix4_session sessions[CLIENTS];
@@ -45,12 +56,12 @@ static double sequence_cost(unsigned clients)
 	uint64_t best = UINT64_MAX;
 
 	for (unsigned run = 0; run < 5; run++) {
-		const uint64_t start = now_ns();
+		const uint64_t start = spent_ns();
 
 		for (unsigned i = 0; i < CALLS; i++)
 			cr_assert_eq(call_sequence(f, &sessions[i * 7919u % clients]), NFS4_OK);
-		if (now_ns() - start < best)
-			best = now_ns() - start;
+		const uint64_t took = spent_ns() - start;
+		best = took < best ? took : best;
 	}
 	return (double)best / CALLS;
 }
@@ -63,7 +74,7 @@ static double exchange_cost(unsigned clients)
 	char name[64];
 
 	for (unsigned run = 0; run < 5; run++) {
-		const uint64_t start = now_ns();
+		const uint64_t start = spent_ns();
 
 		for (unsigned i = 0; i < CALLS; i++) {
 			const struct eid_args e = { .owner = name, .verifier = "verf0001" };
@@ -72,8 +83,8 @@ static double exchange_cost(unsigned clients)
 				 i * 7919u % clients);
 			cr_assert_eq(call_exchange_id(f, NULL, &e, &r), NFS4_OK);
 		}
-		if (now_ns() - start < best)
-			best = now_ns() - start;
+		const uint64_t took = spent_ns() - start;
+		best = took < best ? took : best;
 	}
 	return (double)best / CALLS;
 }
