@@ -13,11 +13,16 @@ READ = [1]  # RCA4_TYPE_MASK_RDATA_DLG
 
 
 def hold(d, c, first, n):
-    """{stateid: handle} of the delegations that the client gets of n new files."""
-    root, got = c.path(d.exports["one"]), {}
+    """{stateid: handle} of the delegations that the client gets of n new files. Before the first one the server may have to come to the
+    answer to its probe."""
+    root, got, end = c.path(d.exports["one"]), {}, time.monotonic() + 60
     for i in range(first, first + n):
         delegations.make(d, f"f{i}")
         res, fh = c.open(root, f"f{i}", access=n4.SHARE_READ)
+        while not got and not res.get("delegation") and time.monotonic() < end:
+            c.close_file(fh, res["stateid"])
+            time.sleep(0.1)
+            res, fh = c.open(root, f"f{i}", access=n4.SHARE_READ)
         if res.get("delegation") == n4.DELEGATE_READ:
             got[res["deleg"]] = fh
         c.close_file(fh, res["stateid"])

@@ -15,7 +15,7 @@ import rpcclient as r
 from harness import Count, Daemon
 
 OPTIONS = "rw,insecure,no_root_squash"
-SOON = 5  # seconds: it takes a tenth; the machine may be slow
+SOON = 60  # seconds: it takes a tenth; on a busy machine under a sanitizer it has taken more than five
 SLAVE = "--in-slave-namespace"
 ROFS = 30
 
@@ -127,7 +127,7 @@ def test_let_go(t, d, c, image):
     four, fh, stateid = holders(d, client4(d, "path").path(top))
     mounts.must("umount", "-l", top)
     t.check("its service ends", until(lambda: status(c, root) == r.STALE) is not None)
-    t.check("the disk is let go of", until(lambda: image not in mounts.must("losetup", "-l"), 20) is not None)
+    t.check("the disk is let go of", until(lambda: image not in mounts.must("losetup", "-l")) is not None)
     t.equal("the holder's handle", four.last(n4.putfh(fh), n4.read(stateid, 0, 10))["status"], r.STALE)
     t.check("the log says what was taken away", "revoked" in d.read_log())
     mounts.mount_image(image, top)
@@ -160,7 +160,7 @@ def test_mp(t, d, c, image):
     t.equal("a write goes nowhere", create(c, root, b"new")["status"], r.JUKEBOX)
     t.check("MNT is refused", not can_mount(c, d))
     t.equal("nothing is underneath", [n for n in os.listdir(top) if n == "new"], [])
-    t.check("the disk is let go of", until(lambda: image not in mounts.must("losetup", "-l"), 20) is not None)
+    t.check("the disk is let go of", until(lambda: image not in mounts.must("losetup", "-l")) is not None)
     mounts.mount_image(image, top)
     t.check("mounted again: clients go on", until(lambda: status(c, root) == 0) is not None)
     t.equal("those of NFSv4, too", four.last(n4.putfh(fh))["status"], 0)
@@ -292,7 +292,7 @@ def test_silent(t, d, c):
         return
     try:
         tmpfs(top)
-        t.check("a mount beside a silent one is followed", until(lambda: status(c, old) == r.STALE, 10) is not None)
+        t.check("a mount beside a silent one is followed", until(lambda: status(c, old) == r.STALE) is not None)
         d.write_exports([line(d, ",no_subtree_check"), line(d, name="other")])
         t.check("a reload is done", "reload failed" not in d.reload())
         t.equal("the silent one's export is as it was", status(c, there), 0)
@@ -308,7 +308,7 @@ def test_silent(t, d, c):
     finally:
         silent.close()
     with d.connect() as again:
-        t.check("it is served when it is gone", until(lambda: again.mnt(other)[0] == 0, 10) is not None)
+        t.check("it is served when it is gone", until(lambda: again.mnt(other)[0] == 0) is not None)
     d.write_exports([line(d, name="other")])
     d.reload()
     t.equal("umount", mounts.umount(top).returncode, 0)
@@ -498,7 +498,7 @@ def test_removed(t, d, c):
     for name in ("first", "second", "third"):  # its inode number may be that of the former
         root = d.root(c, "e")
         remake(top, name)
-        t.check(f"{name}: the new directory is served", until(lambda: within(c, d, name), 20) is not None, d.read_log()[-600:])
+        t.check(f"{name}: the new directory is served", until(lambda: within(c, d, name)) is not None, d.read_log()[-600:])
         t.equal("and handles of the former are stale", status(c, root), r.STALE)
     t.check("the log says so", f"export {top}: its directory was removed and made again" in d.read_log())
     with open(d.top + "/secret", "w") as f:
@@ -517,9 +517,9 @@ def test_removed(t, d, c):
     t.check("a reload serves it again", can_mount(c, d))
     shutil.rmtree(top)
     d.wait_log(f"export {top}: its directory was removed: not served")
-    until(lambda: not can_mount(c, d), 20)
+    until(lambda: not can_mount(c, d))
     os.mkdir(top)
-    t.check("made again later, too", until(lambda: can_mount(c, d), 20) is not None)
+    t.check("made again later, too", until(lambda: can_mount(c, d)) is not None)
 
 
 def test_replaced_file(t, d, c):
@@ -540,7 +540,7 @@ def test_replaced_file(t, d, c):
     t.equal("an exported file", text(), b"old")
     write(image + ".new", "new")
     os.rename(image + ".new", image)
-    t.check("the one that was renamed over it is served", until(lambda: text() == b"new", 20) is not None, text())
+    t.check("the one that was renamed over it is served", until(lambda: text() == b"new") is not None, text())
     d.write_exports([line(d), line(d, name="other")])
     d.reload()
 
