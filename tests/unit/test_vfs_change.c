@@ -559,6 +559,48 @@ Test(vfs_change, read_in_the_middle_of_a_write)
 	fixture_close(&f);
 }
 
+enum { CHANGES = 100000 };
+
+static void *change_often(void *arg)
+{
+	struct writer *w = arg;
+	struct vfs_ctx ctx = w->f->ctx;
+	struct vfs_file_change change;
+	int fd = open(in_export(w->f, "u"), O_WRONLY);
+
+	for (unsigned i = 0; i < CHANGES; i++) {
+		cr_assert_eq(vfs_file_change_begin(&ctx, w->n, &change), 0);
+		cr_assert_eq(pwrite(fd, "x", 1, 0), 1);
+		vfs_file_change_end(&change);
+	}
+	close(fd);
+	atomic_store(&w->done, true);
+	return NULL;
+}
+
+/* What was told between two changes is told until the second one has set another ctime, also while that one begins. */
+Test(vfs_change, looks_amid_many_changes)
+{
+	struct fixture f;
+	struct writer w = { .f = &f };
+	uint64_t before = 0, now;
+	pthread_t thread;
+	unsigned back = 0;
+
+	fixture_open(&f, 0);
+	w.n = must_create(&f.ctx, f.root, "u", 0644);
+	cr_assert_eq(pthread_create(&thread, NULL, change_often, &w), 0);
+	while (!atomic_load(&w.done)) {
+		now = change_of(&f, w.n);
+		back += now < before;
+		before = now;
+	}
+	pthread_join(thread, NULL);
+	cr_expect_eq(back, 0, "%u times", back);
+	vfs_node_put(w.n);
+	fixture_close(&f);
+}
+
 static bool open_on_tmpfs(struct fixture *f)
 {
 	struct statfs fs;

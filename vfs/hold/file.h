@@ -122,6 +122,7 @@ struct vfs_change_times {
 	_Atomic int64_t since; /* no change under way has set an earlier ctime */
 	_Atomic int64_t
 		told; /* the latest ctime, of fine ones, that was told while no change was under way */
+	_Atomic uint64_t final; /* the last such ctime, and whose: vfs/hold/file_change.c */
 };
 
 struct vfs_files {

@@ -40,18 +40,34 @@ static void begin_times(struct vfs *vfs, unsigned slot)
 	atomic_store(&t->since, told >= now && is_fresh(told, now) ? told + 1 : now);
 }
 
+/* A file's ctime as one number: two that are equal are the same file's. */
+static uint64_t ctime_of_file(const struct vfs_fh *fh, int64_t ctime)
+{
+	uint32_t len;
+	const uint8_t *part = vfs_handle_file_part(fh, &len);
+
+	return vfs_handle_part_hash(part, len) * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)ctime;
+}
+
+/* A fine ctime that was told of a file is that of no change that begins later. While one begins, since may be that of the slot's
+ * last changes still, or older than a look that has just ended: so what was told is asked first. */
 bool vfs_file_change_unfinished(const struct vfs_mount *mnt, const struct vfs_fh *fh, int64_t ctime)
 {
 	const unsigned slot = vfs_file_slot(fh);
 	struct vfs_files *files = mnt->exp->vfs->files;
 	struct vfs_change_times *t = &files->change_times[slot];
+	const uint64_t final = mnt->changes ? 0 : ctime_of_file(fh, ctime);
 
 	if (atomic_load(&files->changing[slot]) != 0) {
 		const int64_t since = atomic_load(&t->since);
 
-		return ctime >= (ctime % SECOND ? since : since / SECOND * SECOND);
+		return ctime >= (ctime % SECOND ? since : since / SECOND * SECOND) &&
+		       (mnt->changes || atomic_load(&t->final) != final);
 	}
-	if (!mnt->changes && ctime > atomic_load(&t->told))
+	if (mnt->changes)
+		return false;
+	atomic_store(&t->final, final);
+	if (ctime > atomic_load(&t->told))
 		atomic_store(&t->told, ctime);
 	return false;
 }
