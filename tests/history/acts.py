@@ -11,7 +11,7 @@ import traceback
 
 import clients
 from linear import DIR, LNK, MAYBE, REG
-from record import now
+from record import DEAD, now
 from wire import Lost, RdmaWire, Restarted, Stop
 
 NAMES = [("A", "a"), ("A", "b"), ("A", "c"), ("A", "d"), ("B", "a"), ("B", "b")]
@@ -36,6 +36,11 @@ def reg(f, slot):
 def created(i, tag, mode, status, owner=None, *_):
     """The operation of such an answer. If the object was gone before its attributes were read, nobody knows whose it was."""
     return "create", i, tag, mode, tag if status != "ok" else -1 if owner is None else owner, status
+
+
+def unanswered(e):
+    """What is known of an operation that ended by Restarted or Lost: the run of the server that had it, and until when it may take effect."""
+    return {"ret": e.bound, "run": e.run, "must": False} if isinstance(e, Restarted) else {"ret": now(), "must": False}
 
 
 class World:
@@ -69,7 +74,7 @@ class Worker(threading.Thread):
     def __init__(self, world, client, rng, end, name):
         super().__init__(daemon=True)
         self.world, self.c, self.rng, self.end, self.who = world, client, rng, end, name
-        self.h, self.where = world.history, world.where
+        self.h, self.where = world.history.seen_by(client.wire, world.profile["dies"]), world.where
         self.v3, self.v4, self.local = (isinstance(client, x) for x in (clients.V3, clients.V4, clients.Local))
         self.forget()
 
@@ -137,7 +142,7 @@ class Worker(threading.Thread):
         try:
             status, *more = act()
         except (Restarted, Lost) as e:
-            self.h.op(obj, inv, e.bound if isinstance(e, Restarted) else now(), describe(MAYBE), self.who, must=False)
+            self.h.op(obj, inv, op=describe(MAYBE), who=self.who, **unanswered(e))
             self.h.count("no answer")
             self.recover()
             return self.attempt(obj, describe, act) if again and time.monotonic() < self.end else None
@@ -145,6 +150,9 @@ class Worker(threading.Thread):
         if status in ("NOSPC", "DQUOT"):
             self.h.count(status)
             return None
+        if status in DEAD and self.world.profile["dies"]:  # nobody knows what is on the disk
+            self.h.op(obj, inv, ret, describe(MAYBE), self.who, must=False)
+            return self.h.count("answers of a dead disk")
         op = describe(status, *more)
         self.h.op(obj, inv, ret, op, self.who)
         return status, inv, ret, more
@@ -167,20 +175,24 @@ class Worker(threading.Thread):
     def some_file(self):
         return f"f{self.rng.randrange(self.world.profile['files'])}"
 
+    def how(self):
+        """How stable a write is to be. A power cut may take a value that others have seen, unless it is on the disk before."""
+        return self.rng.choice((1, 2) if self.world.profile["cuts power"] else (0, 0, 1, 2))
+
     def new_value(self):
         return b"%8.8s" % self.who.encode() + self.world.number().to_bytes(8, "big")
 
     def set_registers(self, f, wanted, act, changes=True):
         """act sets registers, {slot: value}. changes: the file's attributes tell of it in any case."""
-        inv, bound = now(), None
+        inv, lost = now(), None
         try:
             status, stable = act()
         except (Restarted, Lost) as e:
-            status, stable, bound = None, None, e.bound if isinstance(e, Restarted) else now()
+            status, stable, lost = None, None, unanswered(e)
         ret = now()
-        if status in (None, "ok", "NOSPC"):  # a full disk may take a part
+        if status in (None, "ok", "NOSPC") or (status in DEAD and self.world.profile["dies"]):  # a full or dying disk may take a part
             for s, v in wanted.items():
-                self.h.op(reg(f, s), inv, bound or ret, ("write", v), self.who, must=status == "ok")
+                self.h.op(reg(f, s), inv, op=("write", v), who=self.who, **lost or {"ret": ret, "must": status == "ok"})
         elif status in REFUSED:
             self.h.count("write " + status)
         else:
@@ -191,13 +203,13 @@ class Worker(threading.Thread):
             self.h.add("verifier", run=self.c.wire.run, verifier=stable[0].hex())
             if stable[1] == 0:
                 self.unstable[f] = True
-        if bound:
+        if lost:
             self.recover()
         return status
 
     def write(self, f=None):
         f, s, data = f or self.some_file(), self.rng.randrange(SLOTS), self.new_value()
-        how = self.rng.choice((0, 0, 1, 2))
+        how = self.how()
         if self.v4 and self.c.minor == 2 and self.rng.random() < 0.15:
             return self.set_registers(f, {s: EMPTY}, lambda: self.c.deallocate(f, s * SIZE, SIZE), changes=False)
         if not self.v4 or self.rng.random() < 0.5:
@@ -222,7 +234,7 @@ class Worker(threading.Thread):
         whole = b"".join(data).ljust(BLOCK, b"\0")
         if self.rng.random() < 0.5 or isinstance(self.c.wire, RdmaWire):  # whose calls are inline only
             return self.read(f, len(whole))
-        self.set_registers(f, dict(enumerate(map(value, data))), lambda: self.c.write(f, 0, whole, self.rng.choice((0, 2))))
+        self.set_registers(f, dict(enumerate(map(value, data))), lambda: self.c.write(f, 0, whole, self.how()))
 
     def truncate(self, f=None):
         f = f or self.some_file()

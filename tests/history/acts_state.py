@@ -116,7 +116,7 @@ class StateWorker(Worker):
         for c in counters if fact["kind"] == n4.WRITE_LT else ():
             status, data, _ = self.c.read("lock", RANGE * c, 8)
             time.sleep(self.rng.random() * 0.01)
-            status, _ = self.c.write("lock", RANGE * c, (int.from_bytes(data, "big") + 1).to_bytes(8, "big"), self.rng.choice((0, 2)))
+            status, _ = self.c.write("lock", RANGE * c, (int.from_bytes(data, "big") + 1).to_bytes(8, "big"), self.how())
             if status != "ok":
                 self.h.trouble("write under a lock fails", who=self.who, status=status)
             self.h.add("added", counter=c, sure=True)
@@ -152,7 +152,7 @@ class StateWorker(Worker):
         after, unsure = (int.from_bytes(data, "big") + 1).to_bytes(8, "big"), False
         while self.held:
             try:
-                if self.under_lock(lambda stateid: self.c.write("lock", RANGE * k, after, self.rng.choice((0, 2)), stateid)):
+                if self.under_lock(lambda stateid: self.c.write("lock", RANGE * k, after, self.how(), stateid)):
                     self.h.add("added", counter=k, sure=True)
                     return
             except (Restarted, Lost):
@@ -280,7 +280,7 @@ class StateWorker(Worker):
 
     def write_delegated(self, f, stateid, data):
         s, new = self.rng.randrange(SLOTS), self.new_value()
-        status = self.set_registers(f, {s: value(new)}, lambda: self.c.write(f, s * SIZE, new, self.rng.choice((0, 2)), stateid))
+        status = self.set_registers(f, {s: value(new)}, lambda: self.c.write(f, s * SIZE, new, self.how(), stateid))
         if status == "ok":
             data[s] = value(new)
         return status == "ok"

@@ -28,27 +28,27 @@ import rpcclient as r
 import server
 from acts_state import DIRS, FILES, RANGE, RANGES, StateWorker
 from record import History, now
-from wire import RdmaWire, Wire
+from wire import RdmaWire, UdpWire, Wire
 
 KEPT = os.environ.get("HISTORIES", "histories")
 SECONDS = 5
 PATIENCE = 60
 REGISTERS = {"write": 4, "read": 4, "cached_read": 4, "block": 1.5, "truncate": .4, "commit": .6}
 NAMES = {"create": 4, "remove": 3, "rename": 3, "link": 2, "lookup": 4, "nlink": 2, "list": 1, "cached_list": 3, "cached_lookup": 3}
-ANY = ("v3", "v3", "v3r", "v40", "v41", "v42", "v42r", "v41r", "local")
+ANY = ("v3", "v3", "v3r", "v3u", "v40", "v41", "v42", "v42r", "v41r", "local")
 BACK = tuple({"v41": "v41b", "v42": "v42b"}.get(k, k) for k in ANY if k != "local")  # clients with a back channel get delegations
-KILLS = ("kill", "freezekill")
+KILLS = ("kill", "freezekill", *judge.CUTS)
 # For each profile: acts and their weights; clients; those that are there in any case; what the nemesis may do.
 PROFILES = {
-    "registers": dict(acts=REGISTERS, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "fill")),
-    "names": dict(acts=NAMES, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "fill")),
-    "listings": dict(acts={"once": 8, "list_big": 2}, clients=ANY, nemesis=("kill", "none", "reload", "fill")),
+    "registers": dict(acts=REGISTERS, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "fill", "power", "die")),
+    "names": dict(acts=NAMES, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "fill", "power", "die")),
+    "listings": dict(acts={"once": 8, "list_big": 2}, clients=ANY, nemesis=("kill", "none", "reload", "fill", "power", "die")),
     "locks": dict(acts={"critical": 5, "nap": .1}, clients=ANY, nemesis=("kill", "none", "stop", "reload")),
     "shares": dict(acts={"share_open": 5}, clients=ANY, first=("v41", "v40"), nemesis=("none", "stop", "reload"), pace=0.006),
     "delegations": dict(acts={"delegation": 4}, clients=BACK, first=("v41b", "v42b"), nemesis=("kill", "none", "reload", "longstop")),
     "directories": dict(acts={"dir_delegation": 5}, clients=BACK, first=("v41b", "v42b"), nemesis=("none", "kill", "reload", "stop")),
     "mixed": dict(acts={**REGISTERS, **NAMES, "once": 2, "list_big": .4, "critical": 4, "share_open": 2, "delegation": 2}, clients=ANY,
-                  nemesis=("kill", "freezekill", "none", "stop", "freeze", "reload", "fill")),
+                  nemesis=("kill", "freezekill", "none", "stop", "freeze", "reload", "fill", "power")),
     "crashes": dict(acts={**REGISTERS, **NAMES, "critical": 5, "share_open": 2, "crash": .15}, clients=ANY, nemesis=("none", "kill")),
     "grace": dict(acts={"critical": 5, "share_open": 5}, clients=ANY, first=("v41", "v40"), nemesis=("kill",), grace=True, pace=0.01, seconds=9),
     "leases": dict(acts={"critical": 6, "share_open": 1, "read": 1, "write": 1, "longnap": .05}, clients=ANY, nemesis=("none", "longstop", "kill"), sleepy=0.02,
@@ -57,13 +57,17 @@ PROFILES = {
 FAULTS = ("on send 20 times 1000 chance 80 : drop-connection", "on completion 20 times 1000 chance 150 : drop-connection", "on request 20 times 1000 chance 60 : drop-connection",
           "on send 20 times 1000 chance 60 : delay 20ms", "on completion 20 times 1000 chance 60 : reorder", "on request 20 times 1000 chance 200 : rnr")
 # Each must be found wrong, or the judge is blind: nothing can recognise a retransmission from another port; a local process changes what
-# the option says that only NFS clients change.
+# the option says that only NFS clients change; a server that waits for no flush loses what it has acknowledged.
 CONTROLS = {
     "retransmissions from other ports": dict(profile="names", clients=["v3"] * 4, nemesis=["none"], cuts=0.1, fs="host", options="", settings={}, fresh_port=True),
     "nfs_only with a local writer": dict(profile="delegations", clients=["v41b", "v42b", "v42b", "local", "local", "local"], nemesis=["none"], cuts=0, fs="host", options=",nfs_only",
                                          settings={}),
+    "power cuts of an export that may lose what it has acknowledged": dict(profile="names", clients=["v3", "v3", "v41", "v42"], nemesis=["power"], cuts=0, fs="ext4",
+                                                                           options=",async", settings={}),
 }
 CONTROL_TRIES = 5
+# Histories of each check beside one of each profile.
+ALWAYS = (("registers", ["power"]), ("names", ["power"]), ("listings", ["power"]), ("names", ["die"]))
 
 
 def plan(seed, profile, **fixed):
@@ -72,10 +76,13 @@ def plan(seed, profile, **fixed):
     first = p.get("first", ())
     kinds = [*first, *(rng.choice(p["clients"]) for _ in range(rng.randint(3, 7) - len(first)))]
     nemesis = fixed.get("nemesis") or rng.sample(p["nemesis"], min(len(p["nemesis"]), rng.choice((1, 1, 2))))
-    options = rng.choice(("", "", "", ",async")) + (rng.choice(("", "", ",nfs_only")) if "local" not in kinds else "")
+    cuts_power = any(k in judge.CUTS for k in nemesis)
+    if cuts_power:  # what a local process does is not on the disk when it returns
+        kinds = ["v42" if k == "local" else k for k in kinds]
+    options = ("" if cuts_power else rng.choice(("", "", "", ",async"))) + (rng.choice(("", "", ",nfs_only")) if "local" not in kinds else "")
     settings = rng.choice(({}, {}, {"server.threads": rng.choice((1, 2, 8))}, {"vfs.io_mode": "direct"}))
     faults = "; ".join(f"in server {f}".replace(" :", f" seed {seed + 1} :") for f in rng.sample(FAULTS, 3)) if rng.random() < .5 else None
-    drawn = dict(seed=seed, profile=profile, fs=rng.choice(("ext4", "ext4", "xfs", "btrfs", "host")), clients=kinds, nemesis=nemesis,
+    drawn = dict(seed=seed, profile=profile, fs=rng.choice(("ext4",) if "die" in nemesis else ("ext4", "xfs") if cuts_power else ("ext4", "ext4", "xfs", "btrfs", "host")), clients=kinds, nemesis=nemesis,
                  cuts=rng.choice((0, 0.01, 0.03, 0.1)), options=options, settings=settings, faults=faults, files=rng.choice((1, 2, 3)), fresh_port=False,
                  seconds=max(p.get("seconds", SECONDS), 12 if "longstop" in nemesis else 0))
     return {**drawn, **{k: v for k, v in fixed.items() if v is not None}}
@@ -85,7 +92,7 @@ def behaviour(head):
     """The profile, with what follows from the history's clients and nemesis."""
     kills, p = any(k in KILLS for k in head["nemesis"]), PROFILES[head["profile"]]
     # Locks of NFSv3 and of local processes are not claimed back after a restart here. A local process may change a file meanwhile.
-    return {"local_locks": not kills, "files": head["files"], "stops": "longstop" in head["nemesis"], "reclaim": kills and "local" not in head["clients"], **p}
+    return {"local_locks": not kills, "cuts power": any(k in judge.CUTS for k in head["nemesis"]), "dies": "die" in head["nemesis"], "files": head["files"], "stops": "longstop" in head["nemesis"], "reclaim": kills and "local" not in head["clients"], **p}
 
 
 class Run:
@@ -95,8 +102,9 @@ class Run:
         self.h, self.head, self.rng = History(**head), head, random.Random(f"{head['seed']} run")
         self.profile = behaviour(head)
         rdma = any(k.endswith("r") for k in head["clients"])
+        settings = {**head["settings"], **({"udp.nfs": "yes"} if "v3u" in head["clients"] else {})}
         self.server = server.Server(head["fs"], "rw,no_root_squash,insecure,sync".replace("sync", "async" if "async" in head["options"] else "sync") +
-                                    head["options"].replace(",async", ""), head["settings"], rdma, head["faults"] if rdma else None)
+                                    head["options"].replace(",async", ""), settings, rdma, head["faults"] if rdma else None)
         self.h.head["fs"] = head["fs"] = self.server.fs
 
     def prepare(self):
@@ -116,6 +124,7 @@ class Run:
             for name in stable:
                 os.symlink("x", f"{top}/big/{name}")
             self.h.add("stable", names=stable)
+        server.command("sync", "-f", top)
         d.start()
         with d.connect() as c:
             root = d.root(c, "x")
@@ -128,7 +137,7 @@ class Run:
         rng, back = random.Random(f"{self.head['seed']} wire {i}"), kind.endswith("b")
         faults = 0 if back and rng.random() < 0.7 else self.head["cuts"]
         v3, v40 = kind.startswith("v3"), kind.startswith("v40")
-        wire = (RdmaWire if kind.endswith("r") else Wire)(self.server, rng, f"127.{self.head['seed'] % 250 + 1}.7.{i + 1}", faults, v3 or v40, self.h.count)
+        wire = {"r": RdmaWire, "u": UdpWire}.get(kind[-1], Wire)(self.server, rng, f"127.{self.head['seed'] % 250 + 1}.7.{i + 1}", faults, v3 or v40, self.h.count)
         wire.fresh_port = self.head["fresh_port"]
         name = f"{i}{kind}"
         return clients.V3(name, wire, where) if v3 else clients.V4(f"{name} {self.head['seed']}", wire, where, int(kind[2]), back)
@@ -140,7 +149,7 @@ class Run:
                    for i, kind in enumerate(self.head["clients"])]
         slow = self.head["profile"] in ("grace", "leases", "locks")
         nemesis = server.Nemesis(self.server, self.head["nemesis"], self.rng, end, 3 if slow else 1,
-                                 lambda inv, ret, what: (self.h.count("nemesis " + what), self.h.add("nemesis", inv=inv, ret=ret, what=what)))
+                                 lambda inv, ret, what, run: (self.h.count("nemesis " + what), self.h.add("nemesis", inv=inv, ret=ret, what=what, run=run)))
         for t in (*workers, nemesis):
             t.start()
         for t in (*workers, nemesis):
@@ -226,8 +235,11 @@ class Totals:
         """Fails if the judge finds nothing wrong."""
         for seed in range(CONTROL_TRIES):
             run = Run(plan(seed, **{"seconds": 4, **CONTROLS[name]}))
-            if judged(run.run()).anomalies:
-                os.unlink(run.path(".log"))
+            j = judged(run.run())
+            os.unlink(run.path(".log"))
+            if run.head["fs"] != CONTROLS[name]["fs"]:
+                return self.count.skip(name, "no file system of one's own")
+            if j.anomalies:
                 break
         else:
             return self.count.check(f"the control fails: {name}", False, "the judge finds nothing wrong")
@@ -252,6 +264,7 @@ def main():
     a = p.parse_args()
     fixed = {k: getattr(a, k) for k in ("seconds", "fs", "clients", "nemesis", "options")}
     os.umask(0)
+    server.own_mounts()
     sys.setswitchinterval(0.0003)
     if a.what == "judge":
         h = History.load(a.args[0])
@@ -269,6 +282,8 @@ def main():
     if a.what == "check":
         for seed, profile in enumerate(PROFILES):
             totals.one(seed, profile)
+        for seed, (profile, nemesis) in enumerate(ALWAYS, len(PROFILES)):
+            totals.one(seed, profile, nemesis=nemesis)
         totals.one(drawn, random.Random(drawn).choice(list(PROFILES)))
     minutes = float(a.args[0]) if a.what == "many" else float(os.environ.get("HISTORIES_MINUTES") or 0) if a.what == "check" else 0
     end, seed = time.monotonic() + 60 * minutes, int(a.args[1]) if a.what == "many" and len(a.args) > 1 else drawn

@@ -12,6 +12,7 @@ from linear import Undecided, check
 from record import NEVER
 
 
+CUTS = ("power", "die")  # what the nemesis does that takes from the disk what was not flushed
 REACH = 10**9  # nanoseconds before the last quiet moment in which the cause of a failure is looked for
 
 
@@ -23,6 +24,12 @@ def fetched_amid_write(op, ops):
     """The client fetched the data, or believed in them, while a write was under way."""
     return "fetch" in op and op["op"][0] == "read" and any(
         w["op"][0] == "write" and (overlap(w, {"inv": op["fetch"][0], "ret": op["fetch"][1]}) or overlap(w, op)) for w in ops)
+
+
+def found_amid_change(op, ops):
+    """The client found the name, under a validator that was the same before and after, while the name was under way."""
+    return "fetch" in op and op["op"][0] == "lookup" and any(
+        not linear.reads_only(o["op"]) and overlap(o, {"inv": op["fetch"][0], "ret": op["fetch"][1]}) for o in ops)
 
 
 def counted_amid_change(op, ops):
@@ -39,6 +46,8 @@ def missed_amid_rename(op, ops):
 PERMITTED = {
     "validator newer than the data": (fetched_amid_write, "all", "all", "Linux changes a file's times before its data (file_update_time, then the pages; "
                                       "truncation the other way round), so a reader between sees the new times and the old data, or the reverse."),
+    "validator newer than the name": (found_amid_change, "all", "all", "Linux changes a directory's times within rename() and unlink(), and the name in its cache of "
+                                      "names behind that; a lookup that finds the name there does not wait for the directory's lock."),
     "link counted before its name": (counted_amid_change, "all", "all", "link() and unlink() change the link count and the directory in two steps; stat() of the "
                                      "object does not wait for the directory's lock."),
     "listing misses a name being replaced": (missed_amid_rename, "btrfs", "all", "rename() over an existing name removes the entry before it enters the new one, and readdir "
@@ -86,12 +95,26 @@ class Judge:
             except Undecided:
                 self.undecided += 1
 
+    def eras(self, facts):
+        """The facts between two power cuts each, by the run of the server that answered; the last look has none."""
+        cuts = [f["run"] for f in self.h.of("nemesis") if f["what"] in CUTS]
+        eras = [[] for _ in range(len(cuts) + 1)]
+        for f in facts:
+            eras[-1 if f.get("run") is None else sum(run <= f["run"] for run in cuts)].append(f)
+        return eras
+
     def order(self, obj, ops, by_object):
-        """Leaves out what permitted anomalies explain, until there is an order or nothing more to leave out."""
         initial, model = self.model(obj)
-        file = obj.split(".")[0]
+        file, states = obj.split(".")[0], [initial]
         context = [o for s in range(SLOTS) for o in by_object.get(reg(file, s), ())] if "." in obj else ops
-        while failure := check(ops, [initial], model):
+        for era in self.eras(ops):
+            if not self.explain(obj, era, context, states, model):
+                return
+            states = linear.survivors(era, states, model)
+
+    def explain(self, obj, ops, context, states, model):
+        """Leaves out what permitted anomalies explain, until there is an order or nothing more to leave out. True if there is one."""
+        while failure := check(ops, states, model):
             near = [o for o in context if o["ret"] >= failure.start - 2 * REACH and o["inv"] <= failure.op["ret"] + REACH]
             for reach in (0, REACH):
                 suspects = [failure.op] + [o for o in ops if o["ret"] >= failure.start - reach and o["inv"] <= failure.op["ret"] and o is not failure.op]
@@ -100,12 +123,13 @@ class Judge:
                 if out:
                     break
             if not out:
-                return self.wrong("no order explains the answers", obj=obj, failure=failure, ops=ops, model=model, inv=failure.op["inv"])
+                self.wrong("no order explains the answers", obj=obj, failure=failure, ops=ops, model=model, inv=failure.op["inv"])
+                return False
             if out[0] is failure.op:
                 out = out[:1]
             self.permitted[row] = self.permitted.get(row, 0) + 1
             ops = [o for o in ops if not any(o is x for x in out)]
-        return None
+        return True
 
     def is_permitted(self, row, op, near):
         shape, systems, _, _ = PERMITTED[row]
@@ -121,7 +145,8 @@ class Judge:
             changes.setdefault(f["obj"], []).append((f["inv"], f["ret"]))
         for obj, facts in seen.items():
             for what in ("change", "ctime", "mtime"):
-                self.forward(obj, what, [f for f in facts if f[what] is not None])
+                for era in self.eras(facts):
+                    self.forward(obj, what, [f for f in era if f[what] is not None])
             for what in ("change", "ctime"):
                 self.distinct(obj, what, [f for f in facts if f[what] is not None], sorted(changes.get(obj, ())))
 

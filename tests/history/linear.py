@@ -27,7 +27,19 @@ def reads_only(op):
 
 
 def check(ops, states, model):
-    """The first Failure, or None. Configurations are pairs: a state, and the operations under way that have taken effect."""
+    """The first Failure, or None."""
+    return _order(ops, states, model)[0]
+
+
+def survivors(ops, states, model):
+    """The states that a power cut may leave: what was acknowledged stays; what was not may be gone, though others may have seen it."""
+    failure, after = _order([o for o in ops if not reads_only(o["op"])], states, model)
+    return states if failure else after
+
+
+def _order(ops, states, model):
+    """(the first Failure or None, possible states at the end). Configurations are pairs: a state, and the operations under way that have
+    taken effect."""
     events = sorted(e for i, o in enumerate(ops) for e in ((o["inv"], 0, i), (o["ret"], 1, i)))
     pending, configs, work = {}, {(s, frozenset()) for s in states}, 0
     start, quiet = 0, list(states)
@@ -73,9 +85,9 @@ def check(ops, states, model):
                     todo.append((after, done | {p}))
         del pending[i]
         if not new:
-            return Failure(ops[i], start, quiet, sorted({str(s) for s, _ in configs})[:5])
+            return Failure(ops[i], start, quiet, sorted({str(s) for s, _ in configs})[:5]), ()
         configs = new
-    return None
+    return None, list({s for s, _ in configs})
 
 
 def register(state, op):

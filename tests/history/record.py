@@ -9,6 +9,7 @@ import json
 import time
 
 NEVER = 1 << 62
+DEAD = ("IO", "ROFS", "SERVERFAULT")  # answers while the disk is dead; PUTFH has no NFS4ERR_IO
 now = time.monotonic_ns
 
 
@@ -37,6 +38,11 @@ class History:
     def count(self, what, n=1):
         self.counts[what] += n
 
+    def seen_by(self, wire, dies):
+        """The same history for a client to write into: each fact has the run of the server that answered. dies: the disk does, so that IO is an
+        answer to anything."""
+        return _Seen(self, wire, dies)
+
     def of(self, kind):
         return [f for f in self.facts if f["k"] == kind]
 
@@ -52,3 +58,16 @@ class History:
         h = cls(**head)
         h.facts, h.counts = facts, collections.Counter(h.head.pop("counts"))
         return h
+
+
+class _Seen(History):
+    def __init__(self, history, wire, dies):
+        self.facts, self.counts, self.wire, self.dies = history.facts, history.counts, wire, dies
+
+    def add(self, k, **fact):
+        return super().add(k, **{"run": self.wire.run, **fact} if self.wire else fact)
+
+    def trouble(self, what, **details):
+        if self.dies and details.get("status") in DEAD:
+            return self.count("answers of a dead disk")
+        return super().trouble(what, **details)

@@ -133,6 +133,37 @@ def test_drawn(t):
     t.check("drawn histories of both kinds", min(good.values()) > DRAWN / 10, good)
 
 
+# --- power cuts: what was acknowledged stays; what was not may go, though it was seen ---
+
+POWER = ("nemesis", dict(inv=50, ret=60, what="power", run=1))
+
+
+def before(inv, ret, *what, must=True):
+    return "op", dict(obj="f0.0", who="0v3", inv=inv, ret=ret, op=what, must=must, run=0)
+
+
+def after(inv, *what):
+    return "op", dict(obj="f0.0", who="0v3", inv=inv, ret=inv + 1, op=what, must=True, run=1)
+
+
+CUTS = (
+    ("an acknowledged write", [before(0, 1, "write", "a"), after(70, "read", "a")], [before(0, 1, "write", "a"), after(70, "read", "")]),
+    ("a write under way, which was seen", [before(0, 60, "write", "a", must=False), before(2, 3, "read", "a"), after(70, "read", "")],
+     [before(0, 60, "write", "a", must=False), before(2, 3, "read", "a"), after(70, "read", "b")]),
+    ("a write under way, which was kept", [before(0, 60, "write", "a", must=False), after(70, "read", "a")],
+     [before(0, 60, "write", "a", must=False), after(70, "read", "a"), after(80, "read", "")]),
+    ("a write above one under way", [before(0, 60, "write", "a", must=False), before(2, 3, "write", "b"), after(70, "read", "b")],
+     [before(0, 60, "write", "a", must=False), before(2, 3, "write", "b"), after(70, "read", "")]),
+    ("a later write", [before(0, 1, "write", "a"), after(70, "write", "b"), after(80, "read", "b")], [before(0, 1, "write", "a"), after(70, "write", "b"), after(80, "read", "a")]),
+)
+
+
+def test_cuts(t):
+    for what, good, bad in CUTS:
+        t.equal(f"after a power cut: {what}", judged([POWER, *good]), set())
+        t.equal(f"not after a power cut: {what}", judged([POWER, *bad]), {"no order explains the answers"})
+
+
 # --- the judge's other rules: facts that are in order, and a change that is none; what it is called ---
 
 def lock(who, start, end, rel=None, kind=2, offset=0, size=8):
@@ -217,12 +248,18 @@ def test_permitted(t):
     t.equal("data fetched amid a write are believed under its validator", judged([write, late]), set())
     early = (late[0], {**late[1], "fetch": (1, 2)})
     t.equal("data fetched before it are not", judged([write, early]), {"no order explains the answers"})
+    put = ("op", dict(obj="ns", inv=1, ret=2, op=("create", 0, ONE, "guarded", ONE, "ok"), who="0v3", must=True))
+    taken = ("op", dict(obj="ns", inv=10, ret=30, op=("remove", 0, "file", "ok"), who="0v3", must=True))
+    late = ("op", dict(obj="ns", inv=40, ret=41, op=("lookup", 0, ONE), who="1v42 cached", must=True, fetch=(15, 16)))
+    t.equal("a name found amid its removal is believed", judged([put, taken, late]), set())
+    early = (late[0], {**late[1], "fetch": (5, 6)})
+    t.equal("a name found before it is not", judged([put, taken, early]), {"no order explains the answers"})
     t.check("each permitted anomaly has a reason", all(len(row[-1]) > 40 for row in judge.PERMITTED.values()))
 
 
 def main():
     t = harness.Count()
-    for test in (test_orders, test_drawn, test_rules, test_permitted):
+    for test in (test_orders, test_drawn, test_cuts, test_rules, test_permitted):
         test(t)
     harness.result(t)
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The daemon under test, on a file system of its own, and the nemesis, which breaks both by seed."""
+import ctypes
+import fcntl
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -12,8 +15,19 @@ import harness
 
 LEASE = 5
 # What is not done to a file system: the scratch folder's is others', too, and a full btrfs refuses to write in place.
-NOT_THERE = {"freeze": ("host",), "freezekill": ("host",), "fill": ("host", "btrfs")}
+NOT_THERE = {"freeze": ("host",), "freezekill": ("host",), "fill": ("host", "btrfs"), "power": ("host", "btrfs"), "die": ("host", "btrfs", "xfs")}
+SHUTDOWN, NO_FLUSH = 0x8004587d, 2  # ioctl: a file system does nothing more, and does not even write its log (ext4, XFS)
 SIZES = {"ext4": 48, "xfs": 320, "btrfs": 128}  # MiB
+
+
+CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 0x40000
+libc = ctypes.CDLL(None)
+
+
+def own_mounts():
+    """Mounts of a namespace of this process: who makes another one on this machine gets no copy, which would keep the file systems."""
+    if libc.unshare(CLONE_NEWNS) == 0:
+        libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None)
 
 
 def command(*words):
@@ -46,10 +60,49 @@ class Server(harness.Daemon):
             f.truncate(SIZES[fs] << 20)
         try:
             command("mkfs." + fs, "-q", image)
-            command("mount", "-o", "loop", image, self.export)
-            self.fs = fs
+            self.attach()
+            self.fs = fs  # from now on it is to be taken away
         except (OSError, subprocess.CalledProcessError) as e:
             print(f"SKIP: {fs}: {getattr(e, 'stderr', '') or e}".strip())
+
+    def attach(self):
+        command("mount", "-o", "loop", self.top + "/image", self.export)
+
+    def die(self):
+        """From now on nothing reaches the disk, and reads and flushes fail."""
+        fd = os.open(self.export, os.O_RDONLY)
+        try:
+            fcntl.ioctl(fd, SHUTDOWN, struct.pack("I", NO_FLUSH))
+        finally:
+            os.close(fd)
+
+    def pull_plug(self):
+        """The machine loses its power, and has it again: what no flush has brought to the disk is gone."""
+        self.up.clear()
+        self.process.send_signal(signal.SIGSTOP)
+        while not all(_state(t) in "TtZX" for t in os.scandir(f"/proc/{self.process.pid}/task")):
+            time.sleep(0.001)
+        self.die()
+        self.come_back()
+
+    def come_back(self):
+        self.restart(signal.SIGKILL)
+        self.detach()
+        self.attach()
+        if os.path.exists(self.export + "/filler"):
+            os.unlink(self.export + "/filler")
+        self.start()
+
+    def detach(self):
+        """umount(8) looks at the path, which may fail. Rings that die slowly keep the file system, and so its loop device, for a moment more."""
+        end = time.monotonic() + 30
+        while self.fs in SIZES and (libc.umount2(self.export.encode(), 0) == 0 or self.looped()):
+            if time.monotonic() > end:
+                raise TimeoutError("somebody keeps the file system")
+            time.sleep(0.01)
+
+    def looped(self):
+        return subprocess.run(["losetup", "-j", self.top + "/image"], capture_output=True).stdout != b""
 
     def __enter__(self):
         return self
@@ -74,14 +127,20 @@ class Server(harness.Daemon):
                 self.process.kill()
                 self.process.wait()
                 self.process = None
-            for _ in range(100):
-                if not os.path.ismount(self.export) or subprocess.run(["umount", self.export], capture_output=True).returncode == 0:
-                    break
-                time.sleep(0.1)
+            self.detach()
         finally:
             if self.fabric:
                 self.fabric.__exit__()
             shutil.rmtree(self.top, ignore_errors=True)
+
+
+def _state(task):
+    """The letter of a thread's state: T is stopped."""
+    try:
+        with open(task.path + "/stat") as f:
+            return f.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
 
 
 class Frozen:
@@ -98,7 +157,7 @@ class Frozen:
 
 
 class Nemesis(threading.Thread):
-    """Does one thing after another of those named until the end; note(inv, ret, what) writes it into the history."""
+    """Does one thing after another of those named until the end; note(inv, ret, what, run of the server behind it) writes it into the history."""
 
     def __init__(self, server, kinds, rng, end, pace, note):
         super().__init__(daemon=True)
@@ -116,9 +175,9 @@ class Nemesis(threading.Thread):
                     kind = "none"
                 inv = time.monotonic_ns()
                 getattr(self, kind)()
-                self.note(inv, time.monotonic_ns(), kind)
+                self.note(inv, time.monotonic_ns(), kind, self.server.run)
         except Exception as e:  # the history says that its nemesis failed
-            self.failed = repr(e)
+            self.failed = f"{e!r} {getattr(e, 'stderr', '')}"
 
     def none(self):
         pass
@@ -127,6 +186,15 @@ class Nemesis(threading.Thread):
         self.server.restart(signal.SIGKILL if self.rng.random() < 0.7 else signal.SIGTERM)
         time.sleep(self.rng.random() * 0.1)
         self.server.start()
+
+    def power(self):
+        self.server.pull_plug()
+
+    def die(self):
+        """The disk goes before the machine does, so the server sees errors."""
+        self.server.die()
+        time.sleep(self.rng.choice((0.02, 0.1, 0.4)))
+        self.server.come_back()
 
     def freezekill(self):
         with Frozen(self.server.export):

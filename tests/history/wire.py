@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Connections that break by seed, over TCP and over the software fabric. A call is sent again, from the same port, until it is answered.
+"""Connections that break by seed, over TCP, UDP and the software fabric. A call is sent again, from the same port, until it is answered.
 
 A cut comes after half a call, before the reply is read, or after the server may have sent it; some calls are sent twice. A caller
 whose server was killed while it had the call hears Restarted: nobody knows then whether the call took effect.
@@ -7,20 +7,22 @@ whose server was killed while it had the call hears Restarted: nobody knows then
 import select
 import socket
 import struct
+import threading
 import time
 
 import rdmaclient
 import rpcclient as r
 
 PATIENCE = 90  # seconds without an answer that are a failure
+CONNECT_PATIENCE = 10
 
 
 class Restarted(Exception):
-    """The server that had the call is gone. bound: when the next one was there."""
+    """The server that had the call is gone. run: its number; bound: when the next one was there."""
 
-    def __init__(self, bound):
+    def __init__(self, run, bound):
         super().__init__()
-        self.bound = bound
+        self.run, self.bound = run, bound
 
 
 class Stop(Exception):
@@ -90,7 +92,7 @@ class Wire:
         run, tries = self.run, 0
         while True:
             if self.run != run:
-                raise Restarted(self.server.ready[self.run])
+                raise Restarted(run, self.server.ready[self.run])
             fault = None
             if tries < 3 and self.rng.random() < self.faults:
                 fault = self.rng.choice(self.kinds + (("twice",) if self.twice else ()))
@@ -127,6 +129,42 @@ class Wire:
             self.conn.take_call()
 
 
+class UdpWire(Wire):
+    """Datagrams, sent again until one is answered; a cut loses one, or its answer."""
+
+    kinds = ("half", "unread", "late")
+
+    def _connect(self):
+        self.cut()
+        self.conn = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.conn.bind((self.source, self.port))
+        self.conn.connect(("127.0.0.1", self.server.port))
+        self.port = self.conn.getsockname()[1]
+
+    def cut(self):
+        if self.conn:
+            self.conn.close()
+            self.conn = None
+
+    def attempt(self, message, xid, fault):
+        run, end, wait = self.run, time.monotonic() + PATIENCE, 0.05
+        while time.monotonic() < end:
+            # The next server's must not be taken for this one's: that call may have had its effect before.
+            if not self.server.up.is_set() or self.server.run != run:
+                raise r.Closed()
+            for _ in range({"half": 0, "twice": 2}.get(fault, 1)):
+                self.conn.send(message)
+            if fault == "unread":
+                raise r.Closed()
+            while select.select([self.conn], [], [], 0.002 if fault == "late" else wait)[0]:
+                data = self.conn.recv(65536)
+                if data[:4] == r.u32(xid):
+                    return data
+            self.count("datagrams sent again")
+            fault, wait = None, min(2 * wait, 2)
+        raise Silent(f"no answer in {PATIENCE} s (UDP)")
+
+
 class RdmaWire(Wire):
     """Calls are inline; long replies come by a Reply chunk. The fabric's own faults cut the server's side."""
 
@@ -142,7 +180,13 @@ class RdmaWire(Wire):
             self.peer = rdmaclient.Peer(env=fabric.environment(), timeout=PATIENCE, before=fabric.command("client"))
         else:
             self.cut()
-        self.peer.connect("127.0.0.1", self.server.rdma_port)
+        # The fabric waits for ever for a server that is killed before it answers.
+        patience = threading.Timer(CONNECT_PATIENCE, self.peer.kill)
+        patience.start()
+        try:
+            self.peer.connect("127.0.0.1", self.server.rdma_port)
+        finally:
+            patience.cancel()
         self.conn = self.peer
 
     def cut(self):
