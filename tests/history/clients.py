@@ -21,7 +21,7 @@ NAMES = {0: "ok", **{n: e[1:] for n, e in errno.errorcode.items()}, 66: "NOTEMPT
          10010: "DENIED", 10011: "EXPIRED", 10012: "LOCKED", 10013: "GRACE", 10015: "SHARE_DENIED", 10022: "STALE_CLIENTID", 10023: "STALE_STATEID",
          10024: "OLD_STATEID", 10025: "BAD_STATEID", 10027: "NOT_SAME", 10029: "SYMLINK", 10033: "NO_GRACE", 10034: "RECLAIM_BAD", 10038: "OPENMODE",
          10047: "ADMIN_REVOKED", 10052: "BADSESSION", 10063: "SEQ_MISORDERED", 10076: "SEQ_FALSE_RETRY", 10078: "DEADSESSION", 10087: "DELEG_REVOKED"}
-AGAIN = (10008, 10013)
+AGAIN, STALE = (10008, 10013), 70
 GONE = ("BAD_STATEID", "STALE_STATEID", "EXPIRED", "ADMIN_REVOKED", "OLD_STATEID", "DELEG_REVOKED")  # the state behind a stateid is
 READDIR, COMMIT, READ_PLUS, DEALLOCATE, RELEASE_LOCKOWNER = 26, 5, 68, 62, 39
 libc = ctypes.CDLL(None, use_errno=True)
@@ -142,7 +142,7 @@ class V3(Client):
         while True:
             xid = r.next_xid()
             res = r.decode(proc, r.reply_body(self.wire.call(r.call_message(r.NFS, 3, proc, args, cred, xid), xid), xid))
-            if res["status"] != r.JUKEBOX:
+            if res["status"] != r.JUKEBOX and not (res["status"] == STALE and self.wire.server.is_hidden()):
                 return word(res["status"]), res
             self.wire.check_over()
             time.sleep(0.02)
@@ -356,9 +356,17 @@ class V4(Client):
         return res[1:] or res
 
     def compound(self, *ops, cred=r.ROOT):
-        while self.again((res := self.once(*ops, cred=cred))[-1]["status"]):
+        while self.again((res := self.once(*ops, cred=cred))[-1]["status"]) or self.hidden(res[-1]):
             pass
         return res
+
+    def hidden(self, x):
+        """True if the export was not there when its handle was looked at, so that nothing has been done: the call is to be sent once more."""
+        if (x["op"], x["status"]) != (n4.PUTFH, STALE) or not self.wire.server.is_hidden():
+            return False
+        self.wire.check_over()
+        time.sleep(0.02)
+        return True
 
     def on(self, fh, *ops, cred=r.ROOT):
         """(status, last result) of operations on a handle."""
@@ -417,7 +425,7 @@ class V4(Client):
             owner, bits = self.owner(), access | (want if self.minor else 0)
             res = self.once(n4.putfh(fh), (n4.OPEN, u32(1) + u32(bits) + u32(deny) + u64(self.clientid) + opaque(owner) + how + claim),
                             (n4.GETFH, b""), GET, cred=cred)
-            if res[-1]["status"] not in again or not self.again(res[-1]["status"]):
+            if not self.hidden(res[-1]) and (res[-1]["status"] not in again or not self.again(res[-1]["status"])):
                 break
         op = next((x for x in res if x["op"] == n4.OPEN), res[-1])
         if op["op"] == n4.OPEN and op["status"] in (10011, 10022):

@@ -40,9 +40,9 @@ BACK = tuple({"v41": "v41b", "v42": "v42b"}.get(k, k) for k in ANY if k != "loca
 KILLS = ("kill", "freezekill", *judge.CUTS)
 # For each profile: acts and their weights; clients; those that are there in any case; what the nemesis may do.
 PROFILES = {
-    "registers": dict(acts=REGISTERS, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "fill", "power", "die")),
-    "names": dict(acts=NAMES, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "fill", "power", "die")),
-    "listings": dict(acts={"once": 8, "list_big": 2}, clients=ANY, nemesis=("kill", "none", "reload", "fill", "power", "die")),
+    "registers": dict(acts=REGISTERS, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "power", "die")),
+    "names": dict(acts=NAMES, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "power", "die")),
+    "listings": dict(acts={"once": 8, "list_big": 2}, clients=ANY, nemesis=("kill", "none", "reload", "unexport", "fill", "power", "die")),
     "locks": dict(acts={"critical": 5, "nap": .1}, clients=ANY, nemesis=("kill", "none", "stop", "reload")),
     "shares": dict(acts={"share_open": 5}, clients=ANY, first=("v41", "v40"), nemesis=("none", "stop", "reload"), pace=0.006),
     "delegations": dict(acts={"delegation": 4}, clients=BACK, first=("v41b", "v42b"), nemesis=("kill", "none", "reload", "longstop")),

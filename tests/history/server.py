@@ -46,7 +46,8 @@ class Server(harness.Daemon):
             self.fabric = fabric.Fabric("sv0=127.0.0.1")
             before, env = self.fabric.command("server", faults), self.fabric.environment()
             settings.update({"rdma.enabled": "yes", "rdma.port": self.rdma_port, "rdma.listen": "127.0.0.1"})
-        super().__init__({"x": options}, settings, before=before, env=env)
+        self.hidden_until = 0
+        super().__init__({"x": options, "other": "ro"}, settings, before=before, env=env)
         self.export = self.exports["x"]
         if fs in SIZES:
             self.mount(fs)
@@ -64,6 +65,22 @@ class Server(harness.Daemon):
             self.fs = fs  # from now on it is to be taken away
         except (OSError, subprocess.CalledProcessError) as e:
             print(f"SKIP: {fs}: {getattr(e, 'stderr', '') or e}".strip())
+
+    def export_x(self, extra=""):
+        """The line of the export; the other one is always there, so that hosts are admitted."""
+        return [f"{self.export} 127.0.0.0/8({self.options}{extra})", f"{self.exports['other']} 127.0.0.0/8(ro)"]
+
+    def serve(self, lines):
+        """Returns when the server has read these lines."""
+        before, end = self.reloads()[0], time.monotonic() + 20
+        self.write_exports(lines)
+        self.process.send_signal(signal.SIGHUP)
+        while self.reloads()[0] == before and time.monotonic() < end:
+            time.sleep(0.005)
+
+    def is_hidden(self):
+        """True if STALE may mean that the export is not there, or was not a moment ago."""
+        return time.monotonic() < self.hidden_until
 
     def attach(self):
         command("mount", "-o", "loop", self.top + "/image", self.export)
@@ -219,8 +236,17 @@ class Nemesis(threading.Thread):
 
     def reload(self):
         extra = self.rng.choice(("", ",nohide", ",no_subtree_check", ",wdelay"))
-        self.server.write_exports([f"{self.server.export} 127.0.0.0/8({self.server.options}{extra})"])
+        self.server.write_exports(self.server.export_x(extra))
         self.server.process.send_signal(signal.SIGHUP)
+
+    def unexport(self):
+        """Takes the export away, and gives it back: the same handles lead to the same files."""
+        lines = self.server.export_x()
+        self.server.hidden_until = float("inf")
+        self.server.serve(lines[1:])
+        time.sleep(self.rng.choice((0, 0.05, 0.5)))
+        self.server.serve(lines)
+        self.server.hidden_until = time.monotonic() + 2
 
     def fill(self):
         """Leaves no block of the disk, for a moment."""
