@@ -197,6 +197,8 @@ frozen() {
 	sleep 2
 	(goes_on) || {
 		fsfreeze -u /export/small
+		wait $pid
+		small_gone
 		die "the clients wait for a file system that they do not use"
 	}
 	kill -0 $pid || die "the frozen file system was written to"
