@@ -169,6 +169,23 @@ def check_workers(t, workers, what):
                 f"{w.longest:.1f} s")
 
 
+NAMES = 1500  # names that share a lock by their hash would meet
+
+
+def check_names(t, d, good):
+    """Changes of many names of the other export, while changes on the frozen file system wait."""
+    with d.connect(source=("127.0.4.2", 0), timeout=20) as c:
+        made = 0
+        try:
+            for i in range(NAMES):
+                name = f"many{i}".encode()
+                made += not c.nfs(r.CREATE, r.create_args(good, name, attrs=r.sattr(mode=0o644)))["status"]
+                c.nfs(r.REMOVE, r.diropargs(good, name))
+        except TimeoutError:
+            pass
+    t.equal("names made beside a frozen file system", made, NAMES)
+
+
 def test_frozen(t, d, loop):
     with d.connect() as c:
         good, bad = d.root(c, "good"), d.root(c, "bad")
@@ -188,6 +205,7 @@ def test_frozen(t, d, loop):
                 late.nfs(r.CREATE, r.create_args(bad, b"late", attrs=r.sattr(mode=0o644)))["status"], r.JUKEBOX)
         took = time.monotonic() - start
         t.check("these are answered in the usual time", took < USUAL, f"{took:.1f} s")
+    check_names(t, d, good)
     check_metrics(t)
     check_status(t, d)
     t.check("SIGUSR1 is answered", log_grows(d, signal.SIGUSR1, "held:"))

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,37 +19,81 @@
 #include "vfs/node/node.h"
 #include "vfs/worker/acting.h"
 
-/* Names share an order by hash: a change may wait for that of another name, which does not last. */
+/*
+ * Names of a device share an order by hash: a change may wait for that of another name, which lasts only if the file system does not
+ * answer. So each device has orders of its own, for as many devices as there is room.
+ */
 #define ORDERS 256u
+#define DEVICES 128u
+
+struct device_orders {
+	_Atomic uint64_t key; /* its number and 1; 0: free. Never changes again */
+	pthread_mutex_t of[ORDERS];
+};
 
 struct vfs_entry_orders {
-	pthread_mutex_t of[ORDERS];
+	pthread_mutex_t lock; /* a leaf: guards the taking of a free one */
+	struct device_orders device[DEVICES];
 };
 
 struct vfs_entry_orders *vfs_entry_orders_new(void)
 {
+	/* What no device has taken is not touched, and costs address space alone. */
 	struct vfs_entry_orders *o = calloc(1, sizeof(*o));
 
-	for (unsigned i = 0; o && i < ORDERS; i++)
-		pthread_mutex_init(&o->of[i], NULL);
+	if (o)
+		pthread_mutex_init(&o->lock, NULL);
 	return o;
 }
 
 void vfs_entry_orders_free(struct vfs_entry_orders *o)
 {
-	for (unsigned i = 0; o && i < ORDERS; i++)
-		pthread_mutex_destroy(&o->of[i]);
+	for (unsigned i = 0; o && i < DEVICES; i++) {
+		for (unsigned k = 0; atomic_load(&o->device[i].key) != 0 && k < ORDERS; k++)
+			pthread_mutex_destroy(&o->device[i].of[k]);
+	}
+	if (o)
+		pthread_mutex_destroy(&o->lock);
 	free(o);
+}
+
+/* Gives it to the device, if it is free. */
+static void take_orders(struct vfs_entry_orders *o, struct device_orders *d, uint64_t key)
+{
+	pthread_mutex_lock(&o->lock);
+	if (atomic_load(&d->key) == 0) {
+		for (unsigned i = 0; i < ORDERS; i++)
+			pthread_mutex_init(&d->of[i], NULL);
+		atomic_store_explicit(&d->key, key, memory_order_release);
+	}
+	pthread_mutex_unlock(&o->lock);
+}
+
+static struct device_orders *orders_of(struct vfs_entry_orders *o, uint64_t dev)
+{
+	const uint64_t key = dev + 1;
+	const unsigned first = (unsigned)(key * 0x9e3779b97f4a7c15u >> 32) % DEVICES;
+
+	for (unsigned i = 0; i < DEVICES; i++) {
+		struct device_orders *d = &o->device[(first + i) % DEVICES];
+
+		if (atomic_load_explicit(&d->key, memory_order_acquire) == 0)
+			take_orders(o, d, key);
+		if (atomic_load_explicit(&d->key, memory_order_acquire) == key)
+			return d;
+	}
+	return &o->device[first]; /* shared with another one */
 }
 
 static pthread_mutex_t *order_of(const struct vfs_entry_change *c)
 {
 	const struct vfs_node *dir = c->dir;
+	struct device_orders *d = orders_of(dir->vfs->entry_orders, dir->dev);
 	uint64_t hash;
 
 	crypto_shorthash((uint8_t *)&hash, (const uint8_t *)c->name->s, strlen(c->name->s),
 			 dir->vfs->hash_key);
-	return &dir->vfs->entry_orders->of[(hash + dir->ino + dir->dev) % ORDERS];
+	return &d->of[(hash + dir->ino) % ORDERS];
 }
 
 static void order_names(struct vfs_entry_change *a, struct vfs_entry_change *b)
