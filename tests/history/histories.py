@@ -40,9 +40,9 @@ BACK = tuple({"v41": "v41b", "v42": "v42b"}.get(k, k) for k in ANY if k != "loca
 KILLS = ("kill", "freezekill", *judge.CUTS)
 # For each profile: acts and their weights; clients; those that are there in any case; what the nemesis may do.
 PROFILES = {
-    "registers": dict(acts=REGISTERS, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "power", "die")),
-    "names": dict(acts=NAMES, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "power", "die")),
-    "listings": dict(acts={"once": 8, "list_big": 2}, clients=ANY, nemesis=("kill", "none", "reload", "unexport", "fill", "power", "die")),
+    "registers": dict(acts=REGISTERS, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "errors", "power", "die")),
+    "names": dict(acts=NAMES, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "errors", "power", "die")),
+    "listings": dict(acts={"once": 8, "list_big": 2}, clients=ANY, nemesis=("kill", "none", "reload", "unexport", "fill", "errors", "power", "die")),
     "locks": dict(acts={"critical": 5, "nap": .1}, clients=ANY, nemesis=("kill", "none", "stop", "reload")),
     "shares": dict(acts={"share_open": 5}, clients=ANY, first=("v41", "v40"), nemesis=("none", "stop", "reload"), pace=0.006),
     "delegations": dict(acts={"delegation": 4}, clients=BACK, first=("v41b", "v42b"), nemesis=("kill", "none", "reload", "longstop")),
@@ -79,6 +79,8 @@ def plan(seed, profile, **fixed):
     cuts_power = any(k in judge.CUTS for k in nemesis)
     if cuts_power:  # what a local process does is not on the disk when it returns
         kinds = ["v42" if k == "local" else k for k in kinds]
+    if "errors" in nemesis:
+        kinds = [k.removesuffix("r") for k in kinds]
     options = ("" if cuts_power else rng.choice(("", "", "", ",async"))) + (rng.choice(("", "", ",nfs_only")) if "local" not in kinds else "")
     settings = rng.choice(({}, {}, {"server.threads": rng.choice((1, 2, 8))}, {"vfs.io_mode": "direct"}))
     faults = "; ".join(f"in server {f}".replace(" :", f" seed {seed + 1} :") for f in rng.sample(FAULTS, 3)) if rng.random() < .5 else None
@@ -92,7 +94,7 @@ def behaviour(head):
     """The profile, with what follows from the history's clients and nemesis."""
     kills, p = any(k in KILLS for k in head["nemesis"]), PROFILES[head["profile"]]
     # Locks of NFSv3 and of local processes are not claimed back after a restart here. A local process may change a file meanwhile.
-    return {"local_locks": not kills, "cuts power": any(k in judge.CUTS for k in head["nemesis"]), "dies": "die" in head["nemesis"], "files": head["files"], "stops": "longstop" in head["nemesis"], "reclaim": kills and "local" not in head["clients"], **p}
+    return {"local_locks": not kills, "cuts power": any(k in judge.CUTS for k in head["nemesis"]), "dies": any(k in ("die", "errors") for k in head["nemesis"]), "files": head["files"], "stops": "longstop" in head["nemesis"], "reclaim": kills and "local" not in head["clients"], **p}
 
 
 class Run:
@@ -104,7 +106,7 @@ class Run:
         rdma = any(k.endswith("r") for k in head["clients"])
         settings = {**head["settings"], **({"udp.nfs": "yes"} if "v3u" in head["clients"] else {})}
         self.server = server.Server(head["fs"], "rw,no_root_squash,insecure,sync".replace("sync", "async" if "async" in head["options"] else "sync") +
-                                    head["options"].replace(",async", ""), settings, rdma, head["faults"] if rdma else None)
+                                    head["options"].replace(",async", ""), settings, rdma, head["faults"] if rdma else None, "errors" in head["nemesis"] and not rdma)
         self.h.head["fs"] = head["fs"] = self.server.fs
 
     def prepare(self):

@@ -240,9 +240,9 @@ class Judge:
                     self.wrong("a removed name is there", name=n, inv=f["gone_inv"])
 
     def verifiers(self):
-        run_of, of_run = {}, {}
+        run_of, of_run, fails = {}, {}, "errors" in self.h.head.get("nemesis", ())  # a flush that fails ends a verifier
         for f in self.h.of("verifier"):
-            if run_of.setdefault(f["verifier"], f["run"]) != f["run"] or of_run.setdefault(f["run"], f["verifier"]) != f["verifier"]:
+            if run_of.setdefault(f["verifier"], f["run"]) != f["run"] or (of_run.setdefault(f["run"], f["verifier"]) != f["verifier"] and not fails):
                 return self.wrong("a write verifier of two runs, or two of one", inv=f.get("inv", 0), fact=f)
         return None
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The daemon under test, on a file system of its own, and the nemesis, which breaks both by seed."""
 import ctypes
+import errno
 import fcntl
+import mmap
 import os
 import shutil
 import signal
@@ -17,6 +19,7 @@ LEASE = 5
 # What is not done to a file system: the scratch folder's is others', too, and a full btrfs refuses to write in place.
 NOT_THERE = {"freeze": ("host",), "freezekill": ("host",), "fill": ("host", "btrfs"), "power": ("host", "btrfs"), "die": ("host", "btrfs", "xfs")}
 SHUTDOWN, NO_FLUSH = 0x8004587d, 2  # ioctl: a file system does nothing more, and does not even write its log (ext4, XFS)
+SHIM = "tests/net/moments_shim.so"
 SIZES = {"ext4": 48, "xfs": 320, "btrfs": 128}  # MiB
 
 
@@ -37,7 +40,7 @@ def command(*words):
 class Server(harness.Daemon):
     """up is set while it answers; run counts its starts; ready says when each began to answer."""
 
-    def __init__(self, fs, options, settings, rdma=False, faults=None):
+    def __init__(self, fs, options, settings, rdma=False, faults=None, errors=False):
         self.options, self.up, self.over = options, threading.Event(), False
         self.run, self.ready, self.fs, self.fabric, before, env = -1, [], "host", None, (), None
         self.rdma_port = harness.free_port()
@@ -49,6 +52,7 @@ class Server(harness.Daemon):
         self.hidden_until = 0
         super().__init__({"x": options, "other": "ro"}, settings, before=before, env=env)
         self.export = self.exports["x"]
+        self.errors = Errors(self) if errors and os.path.exists(SHIM) else None
         if fs in SIZES:
             self.mount(fs)
         os.chmod(self.export, 0o777)
@@ -173,6 +177,23 @@ class Frozen:
         command("fsfreeze", "-u", self.path)
 
 
+class Errors:
+    """Has a file system call of an operation fail, by the shim of tests/net/moments.py. Not together with the software fabric."""
+
+    def __init__(self, server):
+        path = server.top + "/moments"
+        with open(path, "w+b") as f:
+            f.truncate(mmap.PAGESIZE)
+            self.at = mmap.mmap(f.fileno(), mmap.PAGESIZE)
+        server.env = dict(os.environ, LD_PRELOAD=harness.preload(server.binary, os.path.abspath(SHIM)), MOMENTS=path, MOMENTS_FD="0")
+
+    def arm(self, k):
+        """The k-th call from now on fails; 0: none."""
+        self.at[0:4] = bytes(4)
+        self.at[4:12] = struct.pack("=II", 0, errno.EIO)
+        self.at[0:4] = struct.pack("=I", k)
+
+
 class Nemesis(threading.Thread):
     """Does one thing after another of those named until the end; note(inv, ret, what, run of the server behind it) writes it into the history."""
 
@@ -212,6 +233,14 @@ class Nemesis(threading.Thread):
         self.server.die()
         time.sleep(self.rng.choice((0.02, 0.1, 0.4)))
         self.server.come_back()
+
+    def errors(self):
+        """A disk that fails now and then."""
+        for _ in range(100 if self.server.errors else 0):
+            self.server.errors.arm(self.rng.randint(1, 60))
+            time.sleep(0.004)
+        if self.server.errors:
+            self.server.errors.arm(0)
 
     def freezekill(self):
         with Frozen(self.server.export):
