@@ -9,11 +9,13 @@ import shutil
 import signal
 import struct
 import subprocess
+import tempfile
 import threading
 import time
 
 import fabric
 import harness
+import tlsclient
 
 LEASE = 5
 # What is not done to a file system: the scratch folder's is others', too, and a full btrfs refuses to write in place.
@@ -40,7 +42,7 @@ def command(*words):
 class Server(harness.Daemon):
     """up is set while it answers; run counts its starts; ready says when each began to answer."""
 
-    def __init__(self, fs, options, settings, rdma=False, faults=None, errors=False):
+    def __init__(self, fs, options, settings, rdma=False, faults=None, errors=False, tls=False):
         self.options, self.up, self.over = options, threading.Event(), False
         self.run, self.ready, self.fs, self.fabric, before, env = -1, [], "host", None, (), None
         self.rdma_port = harness.free_port()
@@ -49,7 +51,10 @@ class Server(harness.Daemon):
             self.fabric = fabric.Fabric("sv0=127.0.0.1")
             before, env = self.fabric.command("server", faults), self.fabric.environment()
             settings.update({"rdma.enabled": "yes", "rdma.port": self.rdma_port, "rdma.listen": "127.0.0.1"})
-        self.hidden_until = 0
+        self.hidden_until, self.certificates = 0, tempfile.mkdtemp() if tls else None
+        if tls:
+            crt, key = tlsclient.Authority(self.certificates, "ca").issue("server", algorithm=("ec", "-pkeyopt", "ec_paramgen_curve:P-256"))
+            settings.update({"tls.certificate": crt, "tls.key": key})
         super().__init__({"x": options, "other": "ro"}, settings, before=before, env=env)
         self.export = self.exports["x"]
         self.errors = Errors(self) if errors and os.path.exists(SHIM) else None
@@ -153,6 +158,8 @@ class Server(harness.Daemon):
             if self.fabric:
                 self.fabric.__exit__()
             shutil.rmtree(self.top, ignore_errors=True)
+            if self.certificates:
+                shutil.rmtree(self.certificates, ignore_errors=True)
 
 
 def _state(task):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Connections that break by seed, over TCP, UDP and the software fabric. A call is sent again, from the same port, until it is answered.
+"""Connections that break by seed, over TCP, TLS, UDP and the software fabric. A call is sent again, from the same port, until it is answered.
 
 A cut comes after half a call, before the reply is read, or after the server may have sent it; some calls are sent twice. A caller
 whose server was killed while it had the call hears Restarted: nobody knows then whether the call took effect.
@@ -12,6 +12,7 @@ import time
 
 import rdmaclient
 import rpcclient as r
+import tlsclient
 
 PATIENCE = 90  # seconds without an answer that are a failure
 CONNECT_PATIENCE = 10
@@ -127,6 +128,22 @@ class Wire:
             raise r.Closed()
         if select.select([self.conn.s], [], [], seconds)[0]:
             self.conn.take_call()
+
+
+class TlsWire(Wire):
+    """TCP with TLS (RFC 9289)."""
+
+    def _connect(self):
+        super()._connect()
+        conn, self.conn = self.conn, None
+        try:
+            if tlsclient.probe(conn) != (0, b"STARTTLS"):
+                raise r.Closed()
+            conn.s = tlsclient.context().wrap_socket(conn.s, server_hostname="localhost")
+        except BaseException:
+            conn.s.close()
+            raise
+        self.conn = conn
 
 
 class UdpWire(Wire):
