@@ -3,8 +3,9 @@
  * struct vfs: what every part of vfs/ shares. Each part's own object is opaque here.
  *
  * Lock order: vfs_node.open_lock -> the lock of a shard of the cache; vfs_node.open_lock ->
- * vfs.exports_lock -> vfs_export.mounts_lock. Only open_lock (opens of that node) and mounts_lock
- * (the search for a submount) are held across system calls that may wait for a disk.
+ * vfs.exports_lock -> vfs_export.mounts_lock. Only open_lock (opens of that node), mounts_lock
+ * (the search for a submount) and the orders of vfs/names/entry_change.h (changes of that name, and of a directory whose
+ * holders are told) are held across system calls that may wait for a disk.
  */
 #ifndef RN_VFS_INSTANCE_H
 #define RN_VFS_INSTANCE_H
