@@ -8,7 +8,7 @@
 #include "nfs3/nfs3_server.h"
 #include "rpc/principal.h"
 
-static enum rpc_run by_kerberos(struct idmap *idmap, struct rpc_request *req)
+static int by_kerberos(struct idmap *idmap, struct rpc_request *req)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&req->conn->peer;
 	struct rpc_cred *cred = &req->call.cred;
@@ -16,11 +16,11 @@ static enum rpc_run by_kerberos(struct idmap *idmap, struct rpc_request *req)
 				       &cred->uid, &cred->gid);
 
 	if (rc == -EAGAIN)
-		return RPC_RUN_AGAIN;
+		return rc;
 	if (rc < 0)
 		cred->uid = cred->gid = (uint32_t)-1;
 	cred->ngids = 0;
-	return RPC_RUN_DONE;
+	return 0;
 }
 
 /*
@@ -41,17 +41,24 @@ static enum rpc_run come_again(struct rpc_request *req)
 	return RPC_RUN_DONE;
 }
 
-static enum rpc_run identify(const struct principals *p, struct rpc_request *req)
+/* 0, or -EAGAIN: the name service is being asked. */
+static int identify(const struct principals *p, struct rpc_request *req)
 {
 	if (req->secured)
-		return p->idmap ? by_kerberos(p->idmap, req) : RPC_RUN_AUTH_BADCRED;
-	return p->users ? tls_users_identify(p->users, req) : RPC_RUN_DONE;
+		return by_kerberos(p->idmap, req);
+	return p->users ? tls_users_identify(p->users, req) : 0;
 }
 
 enum rpc_run principals_identify(void *ctx, struct rpc_request *req)
 {
-	const enum rpc_run how = identify(ctx, req);
+	const struct principals *p = ctx;
+	int rc;
 
+	if (req->secured && !p->idmap)
+		return RPC_RUN_AUTH_BADCRED;
+	do
+		rc = identify(p, req);
+	while (rc == -EAGAIN && rpc_try_later(req, RN_WAIT_USER, 0));
 	req->call.cred.unknown = false;
-	return how == RPC_RUN_AGAIN && req->must_answer ? come_again(req) : how;
+	return rc == -EAGAIN ? come_again(req) : RPC_RUN_DONE;
 }

@@ -16,7 +16,7 @@ struct principals {
 /*
  * Fills in uid and gid of the call's credential; ctx is a struct principals. A principal that idmapd.conf(5) maps to nobody
  * gets the id -1, which every export makes anonymous, as in the kernel's server. Groups are looked up later, by
- * struct nfs_groups. Does not wait: RPC_RUN_AGAIN while a name service is being asked. A call that must be answered all the same has an unknown
+ * struct nfs_groups. Waits for the name service. A call that has waited as long as it may has an unknown
  * user, where its program can tell the client to come again.
  */
 enum rpc_run principals_identify(void *ctx, struct rpc_request *req);

@@ -134,6 +134,11 @@ int programs_reload(struct programs *p)
 	return rc;
 }
 
+static void wake_recorded(void *waits)
+{
+	rpc_wake_all(waits, 1u << RN_WAIT_RECORD);
+}
+
 /* The records are read before NFSv4 begins the grace period. */
 static int start_nsm(const struct programs_config *cfg, struct programs *p)
 {
@@ -142,8 +147,8 @@ static int start_nsm(const struct programs_config *cfg, struct programs *p)
 		.state_dir = set->server.state_dir,
 		.log = &cfg->logs->of[LOG_NFS3],
 		.port = (uint16_t)set->nlm.statd_port,
-		.recorded = cfg->wake,
-		.recorded_ctx = cfg->wake_ctx,
+		.recorded = wake_recorded,
+		.recorded_ctx = cfg->waits,
 	};
 	int rc;
 
@@ -247,6 +252,7 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.exports = cfg->exports,
 		.pool = cfg->pool,
 		.budget = &p->nfs4_memory,
+		.waits = cfg->waits,
 		.log = &cfg->logs->of[LOG_NFS4],
 		.max_io = (uint32_t)set->max_io,
 		.minor_min = (unsigned)set->minor_min,

@@ -38,8 +38,7 @@ struct programs_config {
 	struct counters *counters;
 	struct askers *askers;
 	struct dialer *dialer;
-	void (*wake)(void *ctx); /* has parked calls run again */
-	void *wake_ctx;
+	struct rpc_waits *waits;
 };
 
 struct programs {

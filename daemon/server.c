@@ -23,7 +23,6 @@
 #include "daemon/lanes.h"
 #include "daemon/limits.h"
 #include "daemon/listeners.h"
-#include "daemon/parked.h"
 #include "daemon/programs.h"
 #include "daemon/register.h"
 #include "daemon/service_manager.h"
@@ -65,7 +64,7 @@ struct server {
 	struct rn_budget budget;
 	struct rn_payload_pool *pool;
 	struct rn_pipe_pool *pipes; /* of NFS over TCP; or NULL */
-	struct parked *parked;
+	struct rpc_waits *waits;
 	struct askers *askers;
 	struct lanes *lanes;
 	struct ticker *files_ticker, *clients_ticker;
@@ -107,6 +106,11 @@ static int start_control(struct server *s)
 	return s->tasks ? control_new(s->settings, &s->logs->of[LOG_ADMIN], &s->control) : -ENOMEM;
 }
 
+static void wake_held(void *waits)
+{
+	rpc_wake_all(waits, 1u << RN_WAIT_STATE);
+}
+
 static int start_vfs(struct server *s)
 {
 	struct vfs_config cfg = {
@@ -116,8 +120,8 @@ static int start_vfs(struct server *s)
 		.log = &s->logs->of[LOG_VFS],
 		.max_fds = s->limits.files / 4, /* until start_descriptors */
 		.deleg_quiet_seconds = (unsigned)s->settings->nfs4.lease_time,
-		.deleg_ended = parked_wake,
-		.deleg_ended_ctx = s->parked,
+		.deleg_ended = wake_held,
+		.deleg_ended_ctx = s->waits,
 		.moved = counters_moved,
 		.moved_ctx = &s->counters,
 		.handle_mac = s->settings->vfs.handle_mac,
@@ -199,15 +203,13 @@ static int start_programs(struct server *s)
 		.counters = &s->counters,
 		.askers = s->askers,
 		.dialer = &s->dialer,
-		.wake = parked_wake,
-		.wake_ctx = s->parked,
+		.waits = s->waits,
 	};
 
 	s->rpc.observe = observe;
 	s->rpc.observe_ctx = s;
 	s->rpc.ended = workers_ended;
-	s->rpc.park = parked_add;
-	s->rpc.park_ctx = s->parked;
+	s->rpc.waits = s->waits;
 	s->rpc.background = background;
 	s->rpc.background_ctx = s;
 	int rc = programs_start(&cfg, &s->programs, &s->rpc);
@@ -484,14 +486,19 @@ static int start_mount_watch(struct server *s)
 	return exports_watch(s->exports, &hooks);
 }
 
+static void wake_named(void *waits)
+{
+	rpc_wake_all(waits, 1u << RN_WAIT_NAME | 1u << RN_WAIT_USER);
+}
+
 static int start_askers(struct server *s)
 {
-	struct askers_config cfg = { .answered = parked_wake, .log = s->log };
-	int rc = parked_new(s->log, &s->parked);
+	struct askers_config cfg = { .answered = wake_named, .log = s->log };
+	int rc = rpc_waits_new(s->log, &s->waits);
 
 	if (rc)
 		return rc;
-	cfg.ctx = s->parked;
+	cfg.ctx = s->waits;
 	s->askers = askers_new(&cfg);
 	return s->askers ? 0 : -ENOMEM;
 }
@@ -616,8 +623,8 @@ static void stop_asking(struct server *s)
 	if (s->askers)
 		askers_close(s->askers);
 	gss_close(s->programs.gss);
-	if (s->parked)
-		parked_close(s->parked);
+	if (s->waits)
+		rpc_waits_close(s->waits);
 }
 
 /* No request is left. Memory that threads of a silent name service use is freed by the end of the
@@ -677,8 +684,7 @@ void server_stop(struct server *s)
 	drain_free(s->drain);
 	if (s->vfs)
 		vfs_free(s->vfs);
-	if (s->parked) /* the end of a delegation wakes what is parked */
-		parked_free(s->parked);
+	rpc_waits_free(s->waits); /* the end of a delegation wakes calls */
 	rpc_clients_free(s->clients);
 	lanes_free(s->lanes);
 	pthread_mutex_destroy(&s->clients_lock);

@@ -139,7 +139,7 @@ static int ask(struct tls_users *u, const struct cfg_tls_user *line, const struc
 	return 0;
 }
 
-enum rpc_run tls_users_identify(struct tls_users *u, struct rpc_request *req)
+int tls_users_identify(struct tls_users *u, struct rpc_request *req)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&req->conn->peer;
 	struct rpc_cred *cred = &req->call.cred, ids = { .uid = NOBODY, .gid = NOBODY };
@@ -152,17 +152,15 @@ enum rpc_run tls_users_identify(struct tls_users *u, struct rpc_request *req)
 	if (line && !own && line->as != CFG_AS_NOBODY)
 		rc = ask(u, line, peer, &ids);
 	pthread_rwlock_unlock(&u->lock);
-	if (own)
-		return RPC_RUN_DONE;
-	if (rc == -EAGAIN)
-		return RPC_RUN_AGAIN;
+	if (own || rc == -EAGAIN)
+		return own ? 0 : rc;
 	cred->flavor = RPC_AUTH_SYS;
 	cred->sec = RPC_SEC_SYS;
 	cred->mapped = true;
 	cred->uid = ids.uid;
 	cred->gid = ids.gid;
 	cred->ngids = 0;
-	return RPC_RUN_DONE;
+	return 0;
 }
 
 static void put_user(const struct cfg_tls_user *line, char text[TLS_USERS_TEXT_MAX])

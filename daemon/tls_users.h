@@ -20,10 +20,9 @@ unsigned tls_users_count(struct tls_users *u); /* lines */
 /*
  * Puts the user of the connection's certificate into the credential of a call under AUTH_SYS or AUTH_NONE, which then
  * counts as AUTH_SYS. A certificate that no line fits, and one whose user the name service does not know, is
- * nobody's: it gets the id -1, which every export makes anonymous. Does not wait: RPC_RUN_AGAIN while the name
- * service is being asked.
+ * nobody's: it gets the id -1, which every export makes anonymous. 0, or -EAGAIN while the name service is being asked.
  */
-enum rpc_run tls_users_identify(struct tls_users *u, struct rpc_request *req);
+int tls_users_identify(struct tls_users *u, struct rpc_request *req);
 
 #define TLS_USERS_TEXT_MAX 272u /* bytes, with the NUL */
 

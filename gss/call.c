@@ -199,7 +199,7 @@ static enum rpc_secure_verdict find_token(struct rpc_request *req, struct token 
 		return RPC_SECURE_GARBAGE;
 	t->own = rn_payload_get_for(req->server->pool, len, rpc_request_account(req));
 	if (!t->own)
-		return RPC_SECURE_AGAIN;
+		return RPC_SECURE_NO_ROOM;
 	to = t->own->data;
 	for (unsigned i = 0; i < t->n; i++) {
 		memcpy(to, t->piece[i].base, t->piece[i].len);
@@ -295,7 +295,7 @@ static enum rpc_secure_verdict take_data(struct gss *g, struct rpc_request *req,
 		v = RPC_SECURE_GARBAGE;
 	else if (cred->service == GSS_PRIVACY)
 		v = find_token(req, &token);
-	if (v == RPC_SECURE_AGAIN)
+	if (v == RPC_SECURE_NO_ROOM)
 		return v;
 	if (!take_number(c->context, cred->seq)) {
 		gss_count(&g->replays);
@@ -366,7 +366,7 @@ static enum rpc_secure_verdict in_context(struct gss *g, struct rpc_request *req
 	}
 	c = call_new(x, cred);
 	if (!c)
-		return RPC_SECURE_AGAIN;
+		return RPC_SECURE_NO_ROOM;
 	v = cred->proc == GSS_DESTROY ? destroy(g, req, c) : take_data(g, req, c, cred);
 	if (!req->secured) {
 		gss_context_put(c->context);

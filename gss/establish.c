@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Context creation (RFC 2203 section 5.2): on the acceptor's threads, then answered on a worker. */
+/* Context creation (RFC 2203 section 5.2), on the acceptor's threads. The call waits for it meanwhile. */
 #include "gss/gss_private.h"
 #include "gss/hosts.h"
 
@@ -10,14 +10,23 @@
 #include "lib/log_text.h"
 #include "lib/util.h"
 #include "rpc/address.h"
+#include "rpc/program.h"
 #include "rpc/worker.h"
 
 #define TOKEN_MOST 65536u /* a ticket with a large authorization part */
 
+/* How the call's wait has ended; on its stack. Under the lock of gss. */
+struct ending {
+	bool ended;
+	bool abandoned; /* the job is not the call's any more */
+	bool made_room; /* for another */
+};
+
 struct establishing {
 	struct gss_job job;
 	struct gss *g;
-	struct rpc_request *req; /* not to be used once the job is abandoned */
+	struct rpc_waits *waits;
+	struct ending *ending; /* not to be used once the job is abandoned */
 	struct gss_mech_cred *cred;
 	struct gss_context *half; /* CONTINUE_INIT: the context so far; else NULL */
 	uint8_t *token;
@@ -42,14 +51,14 @@ static void establishing_free(struct establishing *e)
 	free(e);
 }
 
-static void say_failure(struct establishing *e)
+static void say_failure(const struct rpc_request *req, struct establishing *e)
 {
 	char peer[RPC_ADDRESS_TEXT], why[GSS_MECH_WHY];
 	unsigned left_out;
 
 	if (!rn_log_hosts_pass(&e->g->said, &e->job.host, rn_now_ns(), &left_out))
 		return;
-	rpc_address_text(&e->req->conn->peer, peer);
+	rpc_address_text(&req->conn->peer, peer);
 	/* The library's words have names that are in the client's ticket. */
 	rn_log_text(why, sizeof(why), e->step.why, strlen(e->step.why));
 	rn_notice(e->g->cfg.log, "%s: no Kerberos context was made: %s%s", peer, why,
@@ -83,8 +92,6 @@ bool gss_measure(struct gss_context *x, struct gss_mech_ctx *mech)
 	return true;
 }
 
-static void finish(struct rpc_request *req);
-
 /* On one of the acceptor's threads. */
 static void run(struct gss_job *job)
 {
@@ -112,6 +119,17 @@ static void run(struct gss_job *job)
 	e->ok = ok;
 }
 
+static void end_wait(struct establishing *e, bool abandoned, bool made_room)
+{
+	struct ending *ending = e->ending; /* of a call that may be gone when it is named */
+	struct rpc_waits *waits = e->waits;
+
+	pthread_mutex_lock(&e->g->lock);
+	*ending = (struct ending){ true, abandoned, made_room };
+	pthread_mutex_unlock(&e->g->lock);
+	rpc_wake(waits, ending);
+}
+
 /* On the thread of run(), or on that which stops the server. */
 static void done(struct gss_job *job)
 {
@@ -120,27 +138,12 @@ static void done(struct gss_job *job)
 	if (job->abandoned)
 		establishing_free(e);
 	else
-		rpc_requeue(e->req, finish);
-}
-
-/* On the request's worker. */
-static void fail(struct rpc_request *req)
-{
-	req->op = NULL;
-	rpc_secure_end(req, RPC_SECURE_FAILED, RPC_AUTH_OK);
-}
-
-/* The same, for a call that made room for another. */
-static void come_again(struct rpc_request *req)
-{
-	req->op = NULL;
-	rpc_secure_end(req, RPC_SECURE_AGAIN, RPC_AUTH_OK);
+		end_wait(e, false, false);
 }
 
 static void let_go(struct gss_job *job)
 {
-	rpc_requeue(rn_container_of(job, struct establishing, job)->req,
-		    job->made_room ? come_again : fail);
+	end_wait(rn_container_of(job, struct establishing, job), true, job->made_room);
 }
 
 /* The reply with its verifier, which signs the size of the window when the context is complete. */
@@ -172,40 +175,34 @@ static bool put_reply(struct rpc_request *req, const struct establishing *e)
 	return !out->overflow;
 }
 
-/* On the request's worker. */
-static void finish(struct rpc_request *req)
+/* The job is over. */
+static enum rpc_secure_verdict finish(struct rpc_request *req, struct establishing *e)
 {
-	struct establishing *e = req->op;
-	bool ok;
-
-	req->op = NULL;
 	e->made = e->ok && gss_contexts_add(e->g->contexts, e->context, &e->job.host);
 	if (!e->made && e->step.major >> 16 == 0)
 		e->step.major = 13u << 16; /* GSS_S_FAILURE */
 	if (e->half)
 		gss_contexts_remove(e->g->contexts, e->half);
 	if (!e->made)
-		say_failure(e);
+		say_failure(req, e);
 	gss_count(e->made ? &e->g->accepted : &e->g->refused);
-	ok = put_reply(req, e);
-	establishing_free(e);
-	rpc_secure_end(req, ok ? RPC_SECURE_ANSWER : RPC_SECURE_FAILED, RPC_AUTH_OK);
+	return put_reply(req, e) ? RPC_SECURE_ANSWER : RPC_SECURE_FAILED;
 }
 
-/* RPC_SECURE_PENDING if the token was copied, else the verdict. */
+/* RPC_SECURE_CALL if the token was copied, else the verdict. */
 static enum rpc_secure_verdict take_token(struct rpc_request *req, struct establishing *e)
 {
 	e->token_len = xdr_get_u32(&req->in);
 	if (req->in.err || e->token_len > TOKEN_MOST || e->token_len > req->in.left)
 		return RPC_SECURE_GARBAGE;
 	if (!rn_budget_take(&e->g->tokens, sizeof(*e) + e->token_len))
-		return RPC_SECURE_AGAIN;
+		return RPC_SECURE_NO_ROOM;
 	e->charged = sizeof(*e) + e->token_len;
 	e->token = malloc(e->token_len + 1u);
 	if (!e->token)
-		return RPC_SECURE_AGAIN;
+		return RPC_SECURE_NO_ROOM;
 	xdr_get_fixed(&req->in, e->token, e->token_len);
-	return req->in.err ? RPC_SECURE_GARBAGE : RPC_SECURE_PENDING;
+	return req->in.err ? RPC_SECURE_GARBAGE : RPC_SECURE_CALL;
 }
 
 static struct gss_mech_cred *keys_of(struct gss *g)
@@ -218,16 +215,38 @@ static struct gss_mech_cred *keys_of(struct gss *g)
 	return c;
 }
 
+/* Has the context made, and waits for that. *kept: the job is still the call's. */
+static enum rpc_secure_verdict await(struct rpc_request *req, struct establishing *e, bool *kept)
+{
+	struct ending ending = { false, false, false };
+	struct gss *g = e->g;
+
+	e->ending = &ending;
+	if (!gss_acceptor_submit(g->acceptor, &e->job))
+		return RPC_SECURE_NO_ROOM;
+	pthread_mutex_lock(&g->lock);
+	if (ending.ended)
+		pthread_mutex_unlock(&g->lock);
+	else
+		rpc_wait(req, RN_WAIT_CONTEXT, &ending, 0, &g->lock);
+	*kept = !ending.abandoned;
+	if (*kept)
+		return finish(req, e);
+	return ending.made_room ? RPC_SECURE_NO_ROOM : RPC_SECURE_FAILED;
+}
+
 enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 				      const struct gss_cred *cred)
 {
-	struct establishing *e = calloc(1, sizeof(*e));
+	struct establishing *e = req->server->waits ? calloc(1, sizeof(*e)) : NULL;
 	enum rpc_secure_verdict v;
+	bool kept = true;
 
 	if (!e)
-		return RPC_SECURE_AGAIN;
+		return RPC_SECURE_NO_ROOM;
+	rpc_move(req); /* the library is asked for the verifier */
 	e->g = g;
-	e->req = req;
+	e->waits = req->server->waits;
 	e->job.run = run;
 	e->job.done = done;
 	e->job.abandon = let_go;
@@ -235,18 +254,14 @@ enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 	gss_host_of(req->conn, &e->job.host);
 	e->job.admitted = rpc_conn_standing(req->conn) == RPC_ADMITTED;
 	v = take_token(req, e);
-	if (v == RPC_SECURE_PENDING && cred->proc == GSS_CONTINUE_INIT) {
+	if (v == RPC_SECURE_CALL && cred->proc == GSS_CONTINUE_INIT) {
 		e->half = gss_contexts_find(g->contexts, cred->handle, cred->handle_len);
 		if (!e->half || e->half->established)
 			v = RPC_SECURE_GARBAGE;
 	}
-	if (v == RPC_SECURE_PENDING) {
-		req->op = e;
-		if (gss_acceptor_submit(g->acceptor, &e->job))
-			return v;
-		req->op = NULL;
-		v = RPC_SECURE_AGAIN;
-	}
-	establishing_free(e);
+	if (v == RPC_SECURE_CALL)
+		v = await(req, e, &kept);
+	if (kept)
+		establishing_free(e);
 	return v;
 }

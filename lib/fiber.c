@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/budget.h"
+#include "lib/clock.h"
 #include "lib/util.h"
 
 #if defined(__has_feature)
@@ -203,13 +204,42 @@ void rn_fiber_resume(struct rn_fiber *f)
 		rn_fiber_put(f);
 }
 
-void rn_fiber_wait(struct rn_fiber *f, void (*after)(void *arg), void *arg)
+const char *rn_wait_text(enum rn_wait_for what)
+{
+	static const char *const text[RN_WAITS] = {
+		[RN_WAIT_THREAD] = "a worker",
+		[RN_WAIT_RING] = "the file system",
+		[RN_WAIT_MEMORY] = "memory",
+		[RN_WAIT_LOCK] = "another operation on the same open",
+		[RN_WAIT_CALL] = "the same call's first transmission",
+		[RN_WAIT_CONTEXT] = "a Kerberos context",
+		[RN_WAIT_NAME] = "a name service",
+		[RN_WAIT_USER] = "a name service (the caller)",
+		[RN_WAIT_RECORD] = "a client's record on disk",
+		[RN_WAIT_STATE] = "what another client holds",
+		[RN_WAIT_ATTRIBUTES] = "a delegation's holder",
+		[RN_WAIT_COPY] = "the end of a copy",
+	};
+
+	return what < RN_WAITS && text[what] ? text[what] : "";
+}
+
+static void note_wait(struct rn_fiber *f, enum rn_wait_for what)
+{
+	atomic_store_explicit(&f->waits_since_ns, what ? rn_clock_ns(CLOCK_MONOTONIC_COARSE) : 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&f->waits_for, (uint8_t)what, memory_order_relaxed);
+}
+
+void rn_fiber_wait(struct rn_fiber *f, enum rn_wait_for what, void (*after)(void *arg), void *arg)
 {
 	struct rn_stack *k = f->stack;
 
+	note_wait(f, what);
 	k->after = after;
 	k->after_arg = arg;
 	switch_back(k);
+	note_wait(f, RN_WAIT_NOTHING);
 }
 
 static void move_away(void *arg)
@@ -222,7 +252,7 @@ static void move_away(void *arg)
 void rn_fiber_move(struct rn_fiber *f)
 {
 	if (f->move && f->stack)
-		rn_fiber_wait(f, move_away, f);
+		rn_fiber_wait(f, RN_WAIT_THREAD, move_away, f);
 	else if (f->move)
 		f->move(f);
 }

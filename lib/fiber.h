@@ -14,14 +14,38 @@
 #ifndef RN_LIB_FIBER_H
 #define RN_LIB_FIBER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct rn_budget;
 struct rn_stack;
 struct rn_stacks;
 
+/* All that a fiber can wait for. */
+enum rn_wait_for {
+	RN_WAIT_NOTHING,
+	RN_WAIT_THREAD, /* one that may block */
+	RN_WAIT_RING,	/* an operation of the ring, or a turn on its thread */
+	RN_WAIT_MEMORY,
+	RN_WAIT_LOCK, /* another operation on the same open */
+	RN_WAIT_CALL, /* the end of another call: the first transmission, or the slot's request */
+	RN_WAIT_CONTEXT,    /* a context of RPCSEC_GSS that is being made */
+	RN_WAIT_NAME,	    /* a name service: a host, a netgroup, an owner */
+	RN_WAIT_USER,	    /* a name service: the caller */
+	RN_WAIT_RECORD,	    /* a client's record on disk */
+	RN_WAIT_STATE,	    /* what another client holds and is about to lose, or to give back */
+	RN_WAIT_ATTRIBUTES, /* another client's answer to CB_GETATTR */
+	RN_WAIT_COPY,	    /* the end of an asynchronous copy */
+	RN_WAITS,
+};
+const char *rn_wait_text(enum rn_wait_for what); /* for people */
+
 struct rn_fiber {
+	/* What it waits for, of enum rn_wait_for, and since when: CLOCK_MONOTONIC_COARSE, ns. Any thread may look. */
+	_Atomic uint8_t waits_for;
+	_Atomic uint64_t waits_since_ns;
 	/* The running thread's own state, such as a struct vfs_worker; set by whoever runs the fiber. */
 	void *worker;
 	/* Not NULL while that thread must not block: hands the fiber, which is at rest, to one that may. */
@@ -53,9 +77,9 @@ void rn_fiber_resume(struct rn_fiber *f);
 /* The fiber that runs on this thread, or NULL. */
 struct rn_fiber *rn_fiber_current(void);
 
-/* In the fiber: waits until it is resumed. after(arg) is called when the fiber is at rest, on the thread that it
+/* In the fiber: waits for that until it is resumed. after(arg) is called when the fiber is at rest, on the thread that it
  * had: what lets others find and resume it belongs there. Not for one that stands for a thread. */
-void rn_fiber_wait(struct rn_fiber *f, void (*after)(void *arg), void *arg);
+void rn_fiber_wait(struct rn_fiber *f, enum rn_wait_for what, void (*after)(void *arg), void *arg);
 /* In the fiber: makes sure that it runs on a thread that may block. */
 void rn_fiber_move(struct rn_fiber *f);
 

@@ -80,7 +80,7 @@ void rn_lock_take(struct rn_lock *l)
 	if (rn_lock_try(l))
 		return;
 	if (t.waiter.fiber)
-		rn_fiber_wait(t.waiter.fiber, queue_fiber, &t);
+		rn_fiber_wait(t.waiter.fiber, RN_WAIT_LOCK, queue_fiber, &t);
 	else
 		take_as_thread(&t);
 }

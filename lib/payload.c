@@ -522,7 +522,7 @@ struct rn_payload *rn_payload_await(struct rn_payload_pool *pool, size_t size,
 
 	if (p || !a.fiber)
 		return p;
-	rn_fiber_wait(a.fiber, queue_for_memory, &a);
+	rn_fiber_wait(a.fiber, RN_WAIT_MEMORY, queue_for_memory, &a);
 	return a.got;
 }
 

@@ -80,7 +80,7 @@ struct rn_shares_line {
 };
 /* True if one is due at that time (CLOCK_MONOTONIC), and fills it in. It is written without the table's lock. */
 bool rn_shares_line_due(struct rn_shares *s, uint64_t now_ns, struct rn_shares_line *out);
-/* items: "parked calls" */
+/* items: "calls that wait" */
 void rn_shares_tell(const struct rn_logger *log, const char *items,
 		    const struct rn_shares_line *line);
 

@@ -60,7 +60,7 @@ int nfs2_check_shares(struct nfs3_op *op, uint8_t access)
 {
 	const int rc = nfs3_op_check_shares(op, access);
 
-	return rc == -EAGAIN && !op->req->must_answer ? -NFS3_EWAIT : rc;
+	return rc == -EAGAIN ? -NFS3_EHELD : rc;
 }
 
 uint32_t nfs2_fold(uint64_t number)

@@ -324,6 +324,23 @@ static int check_path(const struct mnt_path *path)
 	return 0;
 }
 
+static int resolve(struct rpc_request *req, struct walk *w)
+{
+	const char *rest;
+	int rc;
+
+	w->steps = 0;
+	do {
+		leave(w);
+		rc = enter(req, w, &rest);
+		if (rc == 0)
+			rc = walk(w, rest);
+	} while (rc == ELSEWHERE && ++w->steps <= STEPS_MAX);
+	if (rc != 0)
+		leave(w);
+	return rc == ELSEWHERE ? -ELOOP : rc;
+}
+
 int mnt_resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs_ctx *ctx,
 		struct vfs_node **node)
 {
@@ -331,7 +348,6 @@ int mnt_resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs
 	struct walk w = { .ctx = ctx,
 			  .exports = &s->cfg.exports,
 			  .peer = (const struct sockaddr *)&req->conn->peer };
-	const char *rest;
 	int rc = check_path(path);
 
 	*node = NULL;
@@ -340,15 +356,10 @@ int mnt_resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs
 		return rc;
 	ctx->vfs = s->cfg.vfs;
 	ctx->fiber = req->fiber;
-	memcpy(w.path, path->bytes, path->len + 1);
 	do {
-		leave(&w);
-		rc = enter(req, &w, &rest);
-		if (rc == 0)
-			rc = walk(&w, rest);
-	} while (rc == ELSEWHERE && ++w.steps <= STEPS_MAX);
-	if (rc != 0)
-		leave(&w);
+		memcpy(w.path, path->bytes, path->len + 1);
+		rc = resolve(req, &w);
+	} while (rc == -EAGAIN && rpc_try_later(req, RN_WAIT_NAME, 0));
 	*node = w.node;
-	return rc == ELSEWHERE ? -ELOOP : rc;
+	return rc;
 }

@@ -48,12 +48,11 @@ static bool is_root(struct nfs3_op *op)
 	return same;
 }
 
-/* Makes a call wait for the name service, or until what an expired client held is dropped. Without
- * this, NFSv3 clients would come again only after five seconds, and NLM's and MOUNT's would be
- * refused. */
-static int patient(const struct nfs3_op *op, int rc)
+/* Has a call wait for the name service. Without this, NFSv3 clients would come again only after five
+ * seconds, and NLM's would be refused. */
+static int for_name(int rc)
 {
-	return rc == -EAGAIN && !op->req->must_answer ? -NFS3_EWAIT : rc;
+	return rc == -EAGAIN ? -NFS3_EUNNAMED : rc;
 }
 
 /* Finds the export and what the caller may do there, and squashes the identity. *weak: the call's flavour is
@@ -69,7 +68,7 @@ static int enter(struct nfs3_op *op, unsigned flags, bool *weak)
 
 	if (rc < 0) {
 		op->ctx.exp = NULL;
-		return patient(op, rc);
+		return for_name(rc);
 	}
 	rc = nfs_check_port(&op->ctx.access, op->req->conn);
 	if (rc < 0)
@@ -85,7 +84,7 @@ static int enter(struct nfs3_op *op, unsigned flags, bool *weak)
 	if (*weak && !(flags & NFS3_OPEN_MOUNT))
 		return -NFS3_EWEAKAUTH;
 	rc = nfs_caller(&groups, &op->req->call.cred, &op->ctx.access, &op->ctx.cred);
-	return rc < 0 ? patient(op, rc) : 0;
+	return rc < 0 ? for_name(rc) : 0;
 }
 
 /* Checks that the call's export governs node[i], which was opened, or puts it. */
@@ -98,7 +97,7 @@ static int check_governed(struct nfs3_op *op, unsigned i)
 		return 0;
 	vfs_node_put(op->node[i]);
 	op->node[i] = NULL;
-	return patient(op, rc);
+	return for_name(rc);
 }
 
 /* The rest of an open that gave node[0] or -errno. */
@@ -215,7 +214,7 @@ static bool enter_nested(void *arg, struct vfs_export *exp)
 static int become_nested(struct nfs3_op *op, struct crossing *x)
 {
 	struct vfs_node *root = NULL;
-	int rc = x->rc == 0 ? vfs_root(&x->inner, &root) : patient(op, x->rc);
+	int rc = x->rc == 0 ? vfs_root(&x->inner, &root) : for_name(x->rc);
 
 	vfs_node_put(op->node[1]);
 	op->node[1] = rc == 0 ? root : NULL;
@@ -243,7 +242,7 @@ int nfs3_op_cross(struct nfs3_op *op, const struct nfs3_name *name)
 	vfs_node_put(op->node[1]);
 	op->node[1] = NULL;
 	/* The name is there, and leads to what the caller may not enter. */
-	return rc == -ESTALE ? -EACCES : patient(op, rc);
+	return rc == -ESTALE ? -EACCES : for_name(rc);
 }
 
 int nfs3_op_check_boundary(struct nfs3_op *op, unsigned i, const struct nfs3_name *name)
@@ -251,8 +250,8 @@ int nfs3_op_check_boundary(struct nfs3_op *op, unsigned i, const struct nfs3_nam
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
 	const struct nfs_entry e = { .name = name->bytes, .len = name->len };
 
-	return patient(
-		op, nfs_check_boundary(&op->server->cfg.exports, &op->ctx, op->node[i], &e, peer));
+	return for_name(
+		nfs_check_boundary(&op->server->cfg.exports, &op->ctx, op->node[i], &e, peer));
 }
 
 static bool is_for_caller(void *arg, struct vfs_export *exp)
@@ -288,8 +287,7 @@ static int check_shares(void *arg)
 
 	if (rc == -VFS_ESHARE) {
 		rc = nfs_conflict(&c, rc);
-		if (rc == -EAGAIN)
-			rc = patient(op, rc);
+		rc = rc == -EAGAIN ? -NFS3_EHELD : rc;
 	}
 	vfs_conflict_put(&c);
 	return rc;
@@ -304,7 +302,7 @@ int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access)
 	if (cfg->in_grace && cfg->in_grace(cfg->grace_ctx, NFS3_IO_WAITS))
 		return -EAGAIN;
 	rc = nfs_attempt(check_shares, &s);
-	return rc == NFS_TRY_AGAIN ? patient(op, -EAGAIN) : rc;
+	return rc == NFS_TRY_AGAIN ? -NFS3_EHELD : rc;
 }
 
 int nfs3_op_attempt(int (*attempt)(void *arg), void *arg)
@@ -337,8 +335,7 @@ static int take_name(void *arg)
 	ctx->in_way = NULL;
 	if (rc == -VFS_ESHARE) {
 		rc = nfs_conflict(&c, rc);
-		if (rc == -EAGAIN)
-			rc = patient(t->op, rc);
+		rc = rc == -EAGAIN ? -NFS3_EHELD : rc;
 	}
 	vfs_conflict_put(&c);
 	return rc;
@@ -411,13 +408,11 @@ enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)
 		return RPC_RUN_AUTH_TOOWEAK;
 	if (rc == -NFS3_ETOOLONG)
 		return RPC_RUN_TOO_LONG;
-	if (rc == -NFS3_EWAIT)
-		return RPC_RUN_AGAIN;
-	/* Nothing was done, and the delegation will soon be returned. JUKEBOX would cost the client five
+	/* Nothing was done, and what is in the way will soon be gone. JUKEBOX would cost the client five
 	 * seconds, and NLM has no word for it. */
-	if (rc == -VFS_EDELEG && !op->req->must_answer)
-		return RPC_RUN_AGAIN;
-	return RPC_RUN_DONE;
+	if (rc == -NFS3_EUNNAMED)
+		return RPC_RUN_UNNAMED;
+	return rc == -NFS3_EHELD || rc == -VFS_EDELEG ? RPC_RUN_HELD : RPC_RUN_DONE;
 }
 
 int64_t nfs3_op_read(struct nfs3_op *op)

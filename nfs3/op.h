@@ -56,7 +56,7 @@ enum nfs3_open_flags {
 };
 
 /* Opens the call's first handle into op->node[0]: finds the export, checks port and flavour,
- * squashes the identity. 0, -errno, -NFS3_EWEAKAUTH or -NFS3_EWAIT. */
+ * squashes the identity. 0, -errno, -NFS3_EWEAKAUTH or -NFS3_EUNNAMED. */
 int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags);
 /* Opens another handle of the call into op->node[i]; -EXDEV: of another export. */
 int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i);
@@ -67,10 +67,10 @@ int nfs3_op_open_other_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh
 /*
  * Exchanges node[1], which a lookup in node[0] found as name, for the root of the export that begins there, if one does and admits
  * the caller; op->attr are then the root's. An export that is a mount of its own is entered if the outer one has crossmnt or it has
- * nohide, else the caller stays at what it covers, as with the kernel's server. 0, -errno (node[1] is put) or -NFS3_EWAIT.
+ * nohide, else the caller stays at what it covers, as with the kernel's server. 0, -errno (node[1] is put) or -NFS3_EUNNAMED.
  */
 int nfs3_op_cross(struct nfs3_op *op, const struct nfs3_name *name);
-/* nfs_check_boundary() for a name of node[i]: 0, -EACCES or -NFS3_EWAIT. */
+/* nfs_check_boundary() for a name of node[i]: 0, -EACCES or -NFS3_EUNNAMED. */
 int nfs3_op_check_boundary(struct nfs3_op *op, unsigned i, const struct nfs3_name *name);
 /* True unless the entry certainly belongs to node[0]'s export for this caller: its handle may not be shown. */
 bool nfs3_op_leads_away(struct nfs3_op *op, const struct nfs_entry *e);

@@ -206,9 +206,6 @@ static enum rpc_run run_mnt(struct rpc_request *req, const struct mnt_path *path
 	struct vfs_node *node;
 	int rc = resolve(req, path, &ctx, &node);
 
-	/* MOUNT has no status for "come again". */
-	if (rc == -EAGAIN && !req->must_answer)
-		return RPC_RUN_AGAIN;
 	if (rc == 0 && is_packed)
 		rc = vfs_packed_of(node, &packed);
 	if (rc < 0)
@@ -265,8 +262,6 @@ static enum rpc_run proc_pathconf(struct rpc_request *req, void *args)
 	struct vfs_node *node;
 	int rc = mnt_resolve(req, args, &ctx, &node);
 
-	if (rc == -EAGAIN && !req->must_answer)
-		return RPC_RUN_AGAIN;
 	if (rc == 0)
 		rc = vfs_statfs(&ctx, node, &st);
 	xdr_put_u32(x, st.link_max);

@@ -14,7 +14,10 @@
 #define NFS3_ETOOSMALL 10005 /* READDIR: not even one entry fits */
 #define NFS3_EBADCOOKIE 10003
 #define NFS3_EBADTYPE 10007
-#define NFS3_EWAIT 20000     /* the call waits, and is run again later */
+/* Nothing was done, and the call may wait: for what another client holds and will soon have given back, or for the name
+ * service. As EAGAIN if it has waited. */
+#define NFS3_EHELD 20000
+#define NFS3_EUNNAMED 20010
 #define NFS3_EWEAKAUTH 20001 /* refused at the RPC level: AUTH_TOOWEAK */
 #define NFS3_ETOOLONG                                                                              \
 	20002 /* refused at the RPC level: the reply does not fit what the client offered */

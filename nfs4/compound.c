@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The loop over a COMPOUND's operations. Every way through it ends in end_compound(), once: from
- * nfs4_compound_run() if no operation waits, else from the nfs4_compound_resume() of the last one
- * that does.
- */
+/* The loop over a COMPOUND's operations. */
 #include "nfs4/compound.h"
 
 #include "lib/util.h"
@@ -130,71 +126,15 @@ static int check_op(struct nfs4_compound *c)
 	return nfs4_grow_reply(c, op->reply_max);
 }
 
-#define REPEATS_MOST 8u /* obstacles that one operation waits for, one after the other */
 /* Holders answer a recall within a round trip or two, or have to write data first. The client sleeps 0.1 s
  * and more after NFS4ERR_DELAY, so a short wait is worth while; nfsd's is as long. */
-#define DELEG_PATIENCE_NS (30 * 1000000ull)
+#define DELEG_PATIENCE_NS (30 * RN_NS_PER_MS)
 /* Some clients give up a mount whose first calls are answered NFS4ERR_DELAY. */
-#define NAMES_PATIENCE_NS (12 * 1000000000ull)
-
-void nfs4_repeat_no_more(struct nfs4_compound *c)
-{
-	if (c->obstacle)
-		c->obstacle_hooks->put(c->obstacle);
-	c->obstacle = NULL;
-}
-
-void nfs4_repeat_after(struct nfs4_compound *c, const struct nfs4_obstacle_hooks *hooks,
-		       void *obstacle)
-{
-	nfs4_repeat_no_more(c);
-	c->obstacle_hooks = hooks;
-	c->obstacle = obstacle;
-}
+#define NAMES_PATIENCE_NS (12 * RN_NS_PER_SECOND)
 
 bool nfs4_is_repeated(const struct nfs4_compound *c, int status)
 {
-	if (status == NFS4_PENDING) /* another thread may have the request by now */
-		return false;
-	if (status == NFS4_HELD || status == NFS4_UNNAMED)
-		return !c->waited;
-	return status == NFS4ERR_DELAY && c->obstacle && c->repeats < REPEATS_MOST;
-}
-
-/* The obstacle is gone, or cannot be removed. */
-static int repeat(struct nfs4_compound *c, int rc)
-{
-	(void)rc;
-	nfs4_repeat_no_more(c);
-	rn_arena_rewind(&c->req->arena, c->run_at);
-	return c->op->run(c, c->args);
-}
-
-/* A delegation has ended, names are known, or the patience has ended. */
-static void look_again(struct rpc_request *req)
-{
-	struct nfs4_compound *c = req->op;
-
-	c->waited = req->must_answer;
-	req->must_answer = false;
-	nfs4_compound_rehome(c);
-	nfs4_compound_resume(c, repeat(c, 0));
-}
-
-/* Waits, as calls of NFSv3 do, until a delegation has ended or names are known. NFS4_OK: no call may wait any more, or too
- * many do. */
-static int await_others(struct nfs4_compound *c, uint64_t patience_ns)
-{
-	const struct rpc_server *server = c->req->server;
-	const uint64_t now = rn_now_ns();
-
-	if (c->req->wait_until_ns == 0)
-		c->req->wait_until_ns = now + patience_ns;
-	c->waited = c->req->must_answer || !server->park || now >= c->req->wait_until_ns;
-	if (!c->waited && server->park(server->park_ctx, c->req, look_again))
-		return NFS4_PENDING;
-	c->waited = true;
-	return NFS4_OK;
+	return (status == NFS4_HELD || status == NFS4_UNNAMED) && !c->req->waited;
 }
 
 /* Takes back what the operation under way has put, so that it can run again. */
@@ -209,21 +149,19 @@ static void unput(struct nfs4_compound *c)
 	rn_arena_rewind(&c->req->arena, c->run_at);
 }
 
-/* Repeats the operation under way up to the limit. Its status, or NFS4_PENDING. */
-static int repeat_op(struct nfs4_compound *c, int status)
+/* Runs the operation under way; again when others have given back what is in its way, or names are known. A COMPOUND that
+ * has waited as long as it may does not wait again. */
+static int run_op(struct nfs4_compound *c)
 {
-	while (nfs4_is_repeated(c, status)) {
-		const uint64_t patience_ns = status == NFS4_HELD      ? DELEG_PATIENCE_NS
-					     : status == NFS4_UNNAMED ? NAMES_PATIENCE_NS
-								      : 0;
+	int status = c->op->run(c, c->args);
 
+	while (nfs4_is_repeated(c, status)) {
+		const bool held = status == NFS4_HELD;
+
+		rpc_try_later(c->req, held ? RN_WAIT_STATE : RN_WAIT_NAME,
+			      held ? DELEG_PATIENCE_NS : NAMES_PATIENCE_NS);
 		unput(c);
-		if (patience_ns == 0)
-			c->repeats++;
-		status = patience_ns > 0 ? await_others(c, patience_ns)
-					 : c->obstacle_hooks->await(c, c->obstacle, repeat);
-		if (status == NFS4_OK)
-			status = repeat(c, 0);
+		status = c->op->run(c, c->args);
 	}
 	return status;
 }
@@ -254,7 +192,7 @@ static int start_op(struct nfs4_compound *c)
 	c->run_at = c->req->arena.used;
 	if (!(c->op->flags & NFS4_OP_PROMPT))
 		rpc_move(c->req);
-	return repeat_op(c, c->op->run(c, c->args));
+	return run_op(c);
 }
 
 static void count_outcome(struct nfs4_compound *c, int status)
@@ -373,8 +311,7 @@ static int end_op(struct nfs4_compound *c, int status)
 	xdr_patch_u32(c->out, c->status_at, (uint32_t)status);
 	if (c->seq_owner)
 		c->seq_hooks->done(c, status);
-	nfs4_repeat_no_more(c);
-	c->repeats = 0;
+	c->obstacles = 0;
 	c->req->wait_until_ns = 0;
 	c->done++;
 	c->index++;
@@ -389,34 +326,11 @@ static enum rpc_run run_ops(struct nfs4_compound *c)
 
 	while (c->index < c->nops && status == NFS4_OK) {
 		status = start_op(c);
-		if (status == NFS4_PENDING)
-			return RPC_RUN_PENDING;
 		if (status == NFS4_REPLAYED)
 			break;
 		status = end_op(c, status);
 	}
 	return end_compound(c, status);
-}
-
-void nfs4_compound_rehome(struct nfs4_compound *c)
-{
-	c->current.ctx.fiber = c->req->fiber;
-	c->saved.ctx.fiber = c->req->fiber;
-}
-
-void nfs4_compound_resume(struct nfs4_compound *c, int status)
-{
-	struct rpc_request *req = c->req;
-	enum rpc_run how;
-
-	status = repeat_op(c, status);
-	if (status == NFS4_PENDING)
-		return;
-	if (status != NFS4_REPLAYED)
-		status = end_op(c, status);
-	how = status == NFS4_OK ? run_ops(c) : end_compound(c, status);
-	if (how != RPC_RUN_PENDING)
-		rpc_complete(req, how);
 }
 
 static struct nfs4_compound *new_compound(struct rpc_request *req,

@@ -8,10 +8,9 @@
  * that its worst-case result fits the reply, puts the operation's number and a place for the
  * status, and calls run(). run() puts the result's body into c->out and returns a status. If that
  * is not NFS4_OK, the body is removed, unless run() set c->keep_body (results that have a body on
- * failure: LOCK's denied owner, SETATTR's bitmap). An operation that waits for the ring or for
- * memory returns NFS4_PENDING and ends later, on the same worker, by nfs4_compound_resume(). run() may
- * be called again for the same arguments (nfs4_repeat_after), so only decode() takes
- * from c->in.
+ * failure: LOCK's denied owner, SETATTR's bitmap). run() waits where it has to (lib/fiber.h). It is
+ * called again for the same arguments if it has done nothing and returned NFS4_HELD or NFS4_UNNAMED, so only decode()
+ * takes from c->in.
  *
  * Arguments live in the arena until their operation has ended: the loop resets the arena before it
  * decodes the next ones. Nothing else may keep pointers into it; data that outlives the operation
@@ -32,7 +31,6 @@
 #include "vfs/io.h"
 
 /* Results of run() besides nfsstat4. */
-#define NFS4_PENDING (-1)  /* nfs4_compound_resume() will follow */
 #define NFS4_REPLAYED (-2) /* SEQUENCE only: c->out holds the slot's whole reply */
 /* The result does not fit the client's chunks: see nfs4_reply_too_big. */
 #define NFS4_NO_ROOM (-3)
@@ -46,14 +44,6 @@ struct nfs4_counts;
 struct nfs4_owner;
 struct nfs4_session;
 struct nfs4_slot;
-
-/* The answer of a write delegation's holder (nfs4/deleg/held_attrs.h). */
-struct nfs4_held_answer {
-	uint32_t index; /* index of the operation that may use it, and 1; 0: none */
-	uint64_t of;	/* number of the client, and id of the delegation */
-	bool known;	/* false: no answer */
-	uint64_t change, size;
-};
 
 struct nfs4_compound {
 	struct rpc_request *req;
@@ -98,13 +88,8 @@ struct nfs4_compound {
 	struct nfs4_counts *counts;  /* its; NULL: not known, or not counted */
 	uint32_t moved;		     /* bytes of a file that the operation has read or written */
 
-	/* Cause of NFS4ERR_DELAY that will soon be gone: a reference. The operation is then
-	 * repeated (nfs4_repeat_after). */
-	void *obstacle;
-	const struct nfs4_obstacle_hooks *obstacle_hooks;
-	uint32_t repeats;
-	bool waited; /* as long as a COMPOUND may wait for others' delegations and names (NFS4_HELD, NFS4_UNNAMED) */
-	size_t run_at; /* arena position before run() */
+	uint32_t obstacles; /* that the operation has waited for: nfs4_conflict() */
+	size_t run_at;	    /* arena position before run() */
 
 	/* Minor version 0: the owner whose sequence number the operation has advanced. The result
 	 * of the operation is stored with the owner for a retransmission. */
@@ -117,15 +102,11 @@ struct nfs4_compound {
 	struct vfs_attr seen;
 	uint32_t seen_index; /* index of the operation that may use them; 0: none */
 
-	struct nfs4_held_answer held;
-	uint64_t size_when_asked; /* of the file, before its holder was asked for that answer */
-
 	/* Number of user and group names that the operation has put as numbers, because the name
 	 * service has not answered yet. */
 	uint32_t names_awaited;
 
 	struct vfs_io io; /* for operations on data */
-	void *wait;	  /* of an operation that waits, owned by it */
 };
 
 /* The part of a COMPOUND call before its operations. */
@@ -139,14 +120,6 @@ bool nfs4_compound_decode(struct xdr_in *in, void *args);
 
 /* The run function of procedure COMPOUND. */
 enum rpc_run nfs4_compound_run(struct rpc_request *req, void *args);
-
-/* Continues after NFS4_PENDING: the operation's result is in c->out. On the request's worker; c may
- * be freed when it returns. */
-void nfs4_compound_resume(struct nfs4_compound *c, int status);
-
-/* For work that rpc_requeue has brought here, before it uses vfs/: the request may be on another
- * worker than before. */
-void nfs4_compound_rehome(struct nfs4_compound *c);
 
 /* Bytes by which the reply may still grow without a Write chunk: the limit of transport and
  * session, less the status of one more operation. */
@@ -187,16 +160,7 @@ bool nfs4_reply_is_too_big(const struct nfs4_compound *c);
  */
 bool nfs4_forget_call(struct nfs4_compound *c);
 
-/*
- * For an operation that has changed nothing yet and is about to return NFS4ERR_DELAY because of an
- * obstacle that will soon be gone. The loop waits for that and calls run() again with the same
- * arguments; the client would retry only after seconds. Takes over a reference.
- */
-void nfs4_repeat_after(struct nfs4_compound *c, const struct nfs4_obstacle_hooks *hooks,
-		       void *obstacle);
-/* Cancels nfs4_repeat_after: the operation has changed something and must not run again. */
-void nfs4_repeat_no_more(struct nfs4_compound *c);
-/* True if run() will be called again when it returns that status. */
+/* True if run() is called again when it returns that status. */
 bool nfs4_is_repeated(const struct nfs4_compound *c, int status);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * Calls of the COMPOUND loop to the parts above it. The loop does not depend on clients, sessions,
  * owners and pseudo directories. nfs4/program.c, which knows all parts, sets struct nfs4_hooks on
- * the server; operations set the other two on their COMPOUND.
+ * the server; operations set the other on their COMPOUND.
  */
 #ifndef RN_NFS4_HOOKS_H
 #define RN_NFS4_HOOKS_H
@@ -55,15 +55,6 @@ struct nfs4_seq_hooks {
 	/* Called when the operation will run again: its sequence number is taken back. c->seq_owner
 	 * is NULL. */
 	void (*undo)(struct nfs4_compound *c);
-};
-
-/* Calls for an obstacle that made an operation fail and that will soon be gone. */
-struct nfs4_obstacle_hooks {
-	/* NFS4_PENDING: again(c, rc) runs on c's worker when the obstacle is gone, or cannot be
-	 * removed (rc is -errno). NFS4_OK: it is gone. NFS4ERR_DELAY: no memory. */
-	int (*await)(struct nfs4_compound *c, void *obstacle,
-		     int (*again)(struct nfs4_compound *c, int rc));
-	void (*put)(void *obstacle); /* puts the COMPOUND's reference */
 };
 
 #endif

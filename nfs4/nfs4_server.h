@@ -44,6 +44,7 @@ struct nfs4_config {
 	struct vfs_exports exports;
 	struct rn_payload_pool *pool;
 	struct rn_budget *budget; /* pays for state */
+	struct rpc_waits *waits;  /* that of the rpc_server */
 	const struct rn_logger *log;
 	struct nfs4_idmap idmap;
 	uint32_t max_io;    /* maxread, maxwrite: bytes */

@@ -154,7 +154,7 @@ struct nfs4_op {
 	/* Decodes from c->in; malformed arguments set c->in->err, which is answered NFS4ERR_BADXDR.
 	 * NULL: no arguments. Values that are well-formed but not allowed are left to run(). */
 	void (*decode)(struct nfs4_compound *c, void *args);
-	/* Returns nfsstat4, NFS4_PENDING or NFS4_REPLAYED. NULL: an optional operation that this
+	/* Returns nfsstat4 or NFS4_REPLAYED. NULL: an optional operation that this
 	 * server does not support, NFS4ERR_NOTSUPP. */
 	int (*run)(struct nfs4_compound *c, void *args);
 	/* NFS4_FLAVOR_HERE only: true if the arguments make it NFS4_FLAVOR_BEFORE, as an OPEN by

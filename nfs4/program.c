@@ -184,7 +184,6 @@ static void record_all_again(struct nfs4_server *s)
 void nfs4_tick(struct nfs4_server *s)
 {
 	nfs4_clients_tick(s);
-	nfs4_queries_tick(s);
 	nfs4_drain_tick(s);
 	nfs4_recalls_tick(s);
 	nfs4_deleg_pressure_tick(s);

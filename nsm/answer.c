@@ -48,7 +48,7 @@ static enum rpc_run run(struct nsm *n, const struct nsm_datagram *d, const struc
 	}
 	rpc_put_accepted(x, call->xid, RPC_SUCCESS);
 	how = nsm_serve(n, &from, call->proc, in, x);
-	if (how != RPC_RUN_AGAIN)
+	if (how != RPC_RUN_HELD)
 		conclude(how, call, x);
 	return how;
 }
@@ -80,7 +80,7 @@ size_t nsm_answer(struct nsm *n, const struct nsm_datagram *d, uint8_t *out, siz
 	xdr_out_init(&x, out, size);
 	switch (rpc_decode_call(&in, &call, &stat)) {
 	case RPC_HEADER_OK:
-		if (run(n, d, &call, &in, &x) == RPC_RUN_AGAIN) {
+		if (run(n, d, &call, &in, &x) == RPC_RUN_HELD) {
 			keep(n, d);
 			return 0;
 		}

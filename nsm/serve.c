@@ -125,7 +125,7 @@ static enum rpc_run monitor(struct nsm *n, struct xdr_in *in, struct xdr_out *ou
 		return RPC_RUN_GARBAGE;
 	rc = nsm_monitor_add(n, &m);
 	if (rc == -EAGAIN)
-		return RPC_RUN_AGAIN;
+		return RPC_RUN_HELD;
 	xdr_put_u32(out, rc ? STAT_FAIL : STAT_SUCC);
 	put_state(n, out);
 	return RPC_RUN_DONE;

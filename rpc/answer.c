@@ -93,28 +93,14 @@ static void system_error(struct rpc_request *req)
 	rpc_answer(req, true);
 }
 
-/* A request that cannot be kept goes by the inbox as well, so that nothing
- * recurses. */
-void rpc_call_later(struct rpc_request *req, void (*again)(struct rpc_request *req))
-{
-	const struct rpc_server *server = req->server;
-
-	if (server->park && server->park(server->park_ctx, req, again))
-		return;
-	req->must_answer = true;
-	rpc_requeue(req, again);
-}
-
-static void run_again(struct rpc_request *req);
-
-static void end(struct rpc_request *req, enum rpc_run how)
+void rpc_answer_run(struct rpc_request *req, enum rpc_run how)
 {
 	struct drc *drc = req->server->drc;
 
 	switch (how) {
-	case RPC_RUN_PENDING:
-		return;
 	case RPC_RUN_DONE:
+	case RPC_RUN_HELD:
+	case RPC_RUN_UNNAMED:
 		if (req->out.overflow) {
 			system_error(req);
 			return;
@@ -142,32 +128,8 @@ static void end(struct rpc_request *req, enum rpc_run how)
 		drc_abandon(drc, req);
 		rpc_refuse_auth(req, RPC_AUTH_BADCRED);
 		return;
-	case RPC_RUN_AGAIN:
-		if (req->must_answer)
-			break;
-		rpc_call_later(req, run_again);
-		return;
-	case RPC_RUN_MOVE:
-		rpc_requeue(req, run_again);
-		return;
 	case RPC_RUN_SYSTEM_ERR:
 		break;
 	}
 	system_error(req);
-}
-
-static void run_again(struct rpc_request *req)
-{
-	rn_arena_rewind(&req->arena, req->arena_at);
-	req->op = NULL;
-	rpc_restart_reply(req);
-	rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
-	rpc_complete(req, req->proc->run(req, req->args));
-}
-
-/* A pending call may be on another thread by now, and must not be touched. */
-void rpc_complete(struct rpc_request *req, enum rpc_run how)
-{
-	if (how != RPC_RUN_PENDING)
-		end(req, how);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ends of calls, for rpc/dispatch.c: each gives the request back to its transport, or to whoever runs it again later. It must not be
- * touched afterwards.
+ * The ends of calls, for rpc/dispatch.c: each gives the request back to its transport. It must not be touched
+ * afterwards.
  */
 #ifndef RN_RPC_ANSWER_H
 #define RN_RPC_ANSWER_H
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "rpc/message.h"
+#include "rpc/program.h"
 #include "rpc/request.h"
 
 /* Makes req->out an empty reply again. */
@@ -21,7 +22,7 @@ void rpc_refuse_auth(struct rpc_request *req, enum rpc_auth_stat stat);
 void rpc_answer_too_long(struct rpc_request *req);
 /* Without an answer, by an operation of the connection. */
 void rpc_give_back(struct rpc_request *req, void (*by)(struct rpc_request *req));
-/* Nothing was done yet: again() is called later. */
-void rpc_call_later(struct rpc_request *req, void (*again)(struct rpc_request *req));
+/* As the procedure's run() has returned. */
+void rpc_answer_run(struct rpc_request *req, enum rpc_run how);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From a call's bytes to its procedure. Every path ends in exactly one of rpc_answer(), the connection's
- * drop, garbage or too_long operation, a pending procedure, or a duplicate parked with its cache
- * entry. After that the request must not be touched.
+ * From a call's bytes to its procedure. Every path ends in exactly one of rpc_answer(), or the connection's
+ * drop, garbage or too_long operation. After that the request must not be touched.
  */
 #include "rpc/program.h"
 
@@ -21,14 +20,12 @@ static bool first_time(struct rpc_request *req)
 		return true;
 	if (req->proc->cacheable && !req->proc->cacheable(req, req->args))
 		return true;
-	switch (drc_lookup(drc, req, rpc_dispatch)) {
+	switch (drc_lookup(drc, req)) {
 	case DRC_REPLAY:
 		rpc_answer(req, false);
 		return false;
 	case DRC_IN_PROGRESS:
 		rpc_give_back(req, req->conn->ops->drop);
-		return false;
-	case DRC_PARKED:
 		return false;
 	case DRC_NEW:
 	case DRC_UNCACHED:
@@ -51,6 +48,20 @@ static bool decode_args(struct rpc_request *req)
 	return (proc->flags & RPC_RUN_DECODES) || !xdr_in_placed_left(&req->in);
 }
 
+/* Some procedures need to know it, and wait for the name service. */
+static void find_standing(struct rpc_request *req)
+{
+	const struct rpc_server *server = req->server;
+	const bool needs = req->proc->flags & (RPC_NO_EXPORT | RPC_AWAITS_STANDING);
+
+	req->standing = RPC_ADMITTED;
+	if (req->call.proc == 0 || !server->standing)
+		return;
+	do
+		req->standing = server->standing(server->standing_ctx, req->conn);
+	while (req->standing == RPC_UNKNOWN && needs && rpc_try_later(req, RN_WAIT_NAME, 0));
+}
+
 /* RPC_RUN_DONE if the procedure may run for the caller's host. */
 static enum rpc_run admit(const struct rpc_request *req)
 {
@@ -60,8 +71,6 @@ static enum rpc_run admit(const struct rpc_request *req)
 	case RPC_ADMITTED:
 		return RPC_RUN_DONE;
 	case RPC_UNKNOWN:
-		if (flags & (RPC_NO_EXPORT | RPC_AWAITS_STANDING) && !req->must_answer)
-			return RPC_RUN_AGAIN;
 		return flags & RPC_NO_EXPORT ? RPC_RUN_SYSTEM_ERR : RPC_RUN_DONE;
 	case RPC_FORMER:
 		return flags & (RPC_FOR_FORMER | RPC_FOR_ALL) ? RPC_RUN_DONE : RPC_RUN_AUTH_BADCRED;
@@ -83,25 +92,36 @@ static enum rpc_run identify(struct rpc_request *req)
 	return req->secured ? RPC_RUN_AUTH_BADCRED : RPC_RUN_DONE;
 }
 
+static bool later(struct rpc_request *req, enum rpc_run how)
+{
+	return rpc_try_later(req, how == RPC_RUN_HELD ? RN_WAIT_STATE : RN_WAIT_NAME, 0);
+}
+
+/* From an empty result on, as often as others have what the procedure needs. */
+static enum rpc_run run_args(struct rpc_request *req)
+{
+	const size_t arena_at = req->arena.used;
+	enum rpc_run how;
+
+	do {
+		rn_arena_rewind(&req->arena, arena_at);
+		rpc_restart_reply(req);
+		rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
+		how = req->proc->run ? req->proc->run(req, req->args) : RPC_RUN_DONE;
+	} while (rpc_run_waits(how) && later(req, how));
+	return how;
+}
+
 static void run_proc(struct rpc_request *req)
 {
-	const struct rpc_server *server = req->server;
+	enum rpc_run how;
 
-	req->standing = RPC_ADMITTED;
-	enum rpc_run how = RPC_RUN_DONE;
-
-	if (req->call.proc != 0 && server->standing) {
-		req->standing = server->standing(server->standing_ctx, req->conn);
-		how = admit(req);
-	}
+	find_standing(req);
+	how = admit(req);
 	if (how == RPC_RUN_DONE)
 		how = identify(req);
-	if (how == RPC_RUN_AGAIN) {
-		rpc_call_later(req, rpc_dispatch);
-		return;
-	}
 	if (how != RPC_RUN_DONE) {
-		rpc_complete(req, how);
+		rpc_answer_run(req, how);
 		return;
 	}
 	if (!decode_args(req)) {
@@ -113,11 +133,8 @@ static void run_proc(struct rpc_request *req)
 		rpc_answer_too_long(req);
 		return;
 	}
-	if (!first_time(req))
-		return;
-	req->arena_at = req->arena.used;
-	rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
-	rpc_complete(req, !req->proc->run ? RPC_RUN_DONE : req->proc->run(req, req->args));
+	if (first_time(req))
+		rpc_answer_run(req, run_args(req));
 }
 
 /* True if the transport that the call came over has that version. */
@@ -206,16 +223,6 @@ static void find_and_run(struct rpc_request *req)
 	run_proc(req);
 }
 
-/* Goes on with a call that was verified, at its arguments. */
-static void resume(struct rpc_request *req)
-{
-	req->args_at = req->secured->args_at;
-	rpc_restart_reply(req);
-	xdr_in_init(&req->in, req->seg, req->nseg, &req->arena);
-	xdr_skip(&req->in, req->args_at);
-	find_and_run(req);
-}
-
 /* Leaves room for the verifier and what wraps the results. */
 static void limit_reply(struct rpc_request *req)
 {
@@ -224,44 +231,6 @@ static void limit_reply(struct rpc_request *req)
 	req->reply_max -= rn_min(overhead, req->reply_max);
 	if (req->secured->wraps)
 		req->nbulk_rooms = 0;
-}
-
-void rpc_secure_end(struct rpc_request *req, enum rpc_secure_verdict verdict,
-		    enum rpc_auth_stat stat)
-{
-	/* A pending call may be another thread's by now. */
-	if (verdict == RPC_SECURE_PENDING)
-		return;
-	if (req->secured)
-		limit_reply(req);
-	switch (verdict) {
-	case RPC_SECURE_CALL:
-		resume(req);
-		return;
-	case RPC_SECURE_PENDING:
-		return;
-	case RPC_SECURE_ANSWER:
-		rpc_answer(req, false);
-		return;
-	case RPC_SECURE_DROP:
-		rpc_give_back(req, req->conn->ops->drop);
-		return;
-	case RPC_SECURE_REFUSE:
-		rpc_refuse_auth(req, stat);
-		return;
-	case RPC_SECURE_GARBAGE:
-		rpc_refuse(req, RPC_GARBAGE_ARGS);
-		return;
-	case RPC_SECURE_AGAIN:
-		if (!req->must_answer) {
-			rpc_call_later(req, rpc_dispatch);
-			return;
-		}
-		break;
-	case RPC_SECURE_FAILED:
-		break;
-	}
-	rpc_refuse(req, RPC_SYSTEM_ERR);
 }
 
 static void start(struct rpc_request *req)
@@ -277,14 +246,50 @@ static void start(struct rpc_request *req)
 	xdr_in_init(&req->in, req->seg, req->nseg, &req->arena);
 }
 
+/* A verified call goes on at its arguments, which are plain text now. */
+static void run_secured(struct rpc_request *req)
+{
+	start(req);
+	req->args_at = req->secured->args_at;
+	xdr_skip(&req->in, req->args_at);
+	find_and_run(req);
+}
+
 static void secured(struct rpc_request *req, enum rpc_auth_stat stat)
 {
 	const struct rpc_server *server = req->server;
+	const struct xdr_in credential = req->in;
 	enum rpc_secure_verdict v = RPC_SECURE_REFUSE;
 
-	if (server->security)
+	while (server->security) {
 		v = server->security->accept(server->security_ctx, req, &stat);
-	rpc_secure_end(req, v, stat);
+		if (v != RPC_SECURE_NO_ROOM || !rpc_try_later(req, RN_WAIT_CONTEXT, 0))
+			break;
+		req->in = credential;
+	}
+	if (req->secured)
+		limit_reply(req);
+	switch (v) {
+	case RPC_SECURE_CALL:
+		run_secured(req);
+		return;
+	case RPC_SECURE_ANSWER:
+		rpc_answer(req, false);
+		return;
+	case RPC_SECURE_DROP:
+		rpc_give_back(req, req->conn->ops->drop);
+		return;
+	case RPC_SECURE_REFUSE:
+		rpc_refuse_auth(req, stat);
+		return;
+	case RPC_SECURE_GARBAGE:
+		rpc_refuse(req, RPC_GARBAGE_ARGS);
+		return;
+	case RPC_SECURE_NO_ROOM:
+	case RPC_SECURE_FAILED:
+		break;
+	}
+	rpc_refuse(req, RPC_SYSTEM_ERR);
 }
 
 /* RFC 9289 section 4.1: within a session there can be no other one. */
@@ -298,11 +303,6 @@ void rpc_dispatch(struct rpc_request *req)
 	enum rpc_auth_stat stat;
 
 	start(req);
-	/* A verified call has been unwrapped, and would now seem to be a replay of itself. */
-	if (req->secured) {
-		resume(req);
-		return;
-	}
 	const enum rpc_header_result header = rpc_decode_call(&req->in, &req->call, &stat);
 
 	req->call.cred.protection = rpc_conn_protection(req->conn);

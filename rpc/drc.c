@@ -2,7 +2,7 @@
 /*
  * The duplicate request cache. An entry is in progress (in its bucket only), or finished: then it is in the shard's
  * list, oldest first, too, and its memory counts as its host's. Entries in progress are no more than the requests that
- * the transports take in. A shard's lock is taken with no other held; requests are handed back to workers outside it.
+ * the transports take in. A shard's lock is taken with no other held; duplicates are woken outside it.
  */
 #include "rpc/drc.h"
 
@@ -17,7 +17,7 @@
 #include "lib/util.h"
 #include "rpc/address.h"
 #include "rpc/principal.h"
-#include "rpc/worker.h"
+#include "rpc/program.h"
 
 #define DRC_SHARDS_MAX 16
 #define DRC_SHARD_MIN 64 /* least entries of a shard: fewer are not worth its lock */
@@ -38,17 +38,23 @@ struct drc_key {
 };
 _Static_assert(sizeof(struct drc_key) == 64, "no padding");
 
+/* A call that waits for the first one; on its stack. */
+struct duplicate {
+	LIST_ENTRY(duplicate) link;
+	uint64_t conn_id;
+};
+
 struct drc_entry {
 	TAILQ_ENTRY(drc_entry) age; /* in finished */
 	LIST_ENTRY(drc_entry) link; /* in a bucket */
 	struct rn_share_item place; /* once it is finished */
 	struct drc_shard *shard;
 	struct drc_key key;
-	struct rpc_cred cred;	      /* identity of the caller */
-	uint64_t conn_id;	      /* connection it came on */
-	uint64_t done_ns;	      /* time of the answer, ns */
-	struct rn_inbox_node *parked; /* duplicates that wait for the end of the first call */
-	uint8_t *reply;		      /* NULL while in progress */
+	struct rpc_cred cred;		/* identity of the caller */
+	uint64_t conn_id;		/* connection it came on */
+	uint64_t done_ns;		/* time of the answer, ns */
+	LIST_HEAD(, duplicate) waiting; /* for the end of the first call */
+	uint8_t *reply;			/* NULL while in progress */
 	uint32_t reply_len;
 };
 LIST_HEAD(entry_list, drc_entry);
@@ -243,23 +249,28 @@ static void expire_some(struct drc_shard *s, uint64_t now)
 	}
 }
 
-/* Under the lock. The inbox node of a parked request is its link in the entry's list. */
-static enum drc_verdict park(struct drc_entry *e, struct rpc_request *req,
-			     void (*again)(struct rpc_request *req))
+/* Under the lock: counts a duplicate of a call that is running. True: it may wait. */
+static bool may_wait(struct drc_entry *e, const struct rpc_request *req)
 {
+	const struct duplicate *d;
 	unsigned n = 0;
 
 	e->shard->stats.in_progress++;
-	if (!again || req->conn->id == e->conn_id)
-		return DRC_IN_PROGRESS;
-	for (const struct rn_inbox_node *p = e->parked; p != NULL; p = p->next)
-		if (++n == DRC_PARKED_MAX ||
-		    rn_container_of(p, struct rpc_request, node)->conn->id == req->conn->id)
-			return DRC_IN_PROGRESS;
-	req->work = again;
-	req->node.next = e->parked;
-	e->parked = &req->node;
-	return DRC_PARKED;
+	if (!req->server->waits || req->conn->id == e->conn_id)
+		return false;
+	LIST_FOREACH (d, &e->waiting, link)
+		if (++n == DRC_WAITING_MAX || d->conn_id == req->conn->id)
+			return false;
+	return true;
+}
+
+/* Under the lock, which it gives back. The entry may be gone when it returns. */
+static void await_first(struct drc_entry *e, struct rpc_request *req)
+{
+	struct duplicate d = { .conn_id = req->conn->id };
+
+	LIST_INSERT_HEAD(&e->waiting, &d, link);
+	rpc_wait(req, RN_WAIT_CALL, e, 0, &e->shard->lock);
 }
 
 /* Under the lock. */
@@ -312,24 +323,31 @@ static struct drc_entry *find(struct drc_shard *s, const struct entry_list *buck
 	return NULL;
 }
 
-enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
-			    void (*again)(struct rpc_request *req))
+enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req)
 {
 	enum drc_verdict verdict;
+	struct drc_entry *e;
 	struct drc_key k;
 
 	make_key(drc, req, &k);
 	const uint64_t hash = key_hash(drc, &k);
-	const uint64_t now = drc->now();
 	struct drc_shard *s = shard_of(drc, &k, hash);
 	struct entry_list *bucket = &s->buckets[hash & s->bucket_mask];
-	pthread_mutex_lock(&s->lock);
-	struct drc_entry *e = find(s, bucket, &k, &req->call.cred, now);
-	expire_some(s, now);
+
+	for (;;) {
+		const uint64_t now = drc->now();
+
+		pthread_mutex_lock(&s->lock);
+		e = find(s, bucket, &k, &req->call.cred, now);
+		expire_some(s, now);
+		if (!e || e->reply || !may_wait(e, req))
+			break;
+		await_first(e, req);
+	}
 	if (!e) {
 		verdict = insert(s, bucket, &k, req);
 	} else if (!e->reply) {
-		verdict = park(e, req, again);
+		verdict = DRC_IN_PROGRESS;
 	} else {
 		xdr_out_rewind(&req->out, 0);
 		xdr_put_fixed(&req->out, e->reply, e->reply_len);
@@ -397,19 +415,15 @@ static void finish(const struct drc *drc, struct rpc_request *req, bool answered
 	struct drc_shard *s = e->shard;
 
 	pthread_mutex_lock(&s->lock);
-	struct rn_inbox_node *parked = e->parked;
+	const bool awaited = !LIST_EMPTY(&e->waiting);
 
-	e->parked = NULL;
+	LIST_INIT(&e->waiting);
 	s->stats.running--;
 	if (!answered || !store(e, req, now))
 		drop(e);
 	pthread_mutex_unlock(&s->lock);
-	while (parked) {
-		struct rpc_request *r = rn_container_of(parked, struct rpc_request, node);
-
-		parked = parked->next; /* r belongs to its worker once it is posted */
-		rpc_requeue(r, r->work);
-	}
+	if (awaited)
+		rpc_wake(req->server->waits, e); /* as an address */
 }
 
 void drc_done(struct drc *drc, struct rpc_request *req)

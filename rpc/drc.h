@@ -12,9 +12,8 @@
  *
  * A duplicate that meets the first call still running is dropped if it came on the same connection:
  * the reply will come there. On another connection, after a reconnect, that reply would be lost
- * with the old connection, so the duplicate is parked with the entry and put back on its worker
- * when the first call ends. One duplicate of each connection is parked, up to DRC_PARKED_MAX, so
- * that the client's last one gets its reply.
+ * with the old connection, so the duplicate waits until the first call ends. One duplicate of each connection waits, up to
+ * DRC_WAITING_MAX, so that the client's last one gets its reply.
  */
 #ifndef RN_RPC_DRC_H
 #define RN_RPC_DRC_H
@@ -31,7 +30,7 @@
  * something and asks for attributes several times. */
 #define DRC_REPLY_MAX 4096u
 
-#define DRC_PARKED_MAX 16u
+#define DRC_WAITING_MAX 16u
 
 struct drc;
 struct drc_entry;
@@ -41,7 +40,6 @@ enum drc_verdict {
 	DRC_UNCACHED,	 /* run it; no entry could be made */
 	DRC_REPLAY,	 /* the stored reply is in req->out */
 	DRC_IN_PROGRESS, /* the first one is still running: drop this one */
-	DRC_PARKED,	 /* as above, and the entry owns the request now: do not touch it */
 };
 
 /* max_bytes: of finished entries with their replies. NULL: no memory. */
@@ -50,10 +48,8 @@ void drc_free(struct drc *drc);
 /* Another clock in place of CLOCK_MONOTONIC, in ns: for tests. */
 void drc_set_clock(struct drc *drc, uint64_t (*now)(void));
 
-/* req->call is decoded. again runs on a parked request's worker when the first call has ended;
- * NULL: never park. */
-enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
-			    void (*again)(struct rpc_request *req));
+/* req->call is decoded. May wait (rpc/wait.h). */
+enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req);
 /* Stores req->out as the answer of req->drc; clears req->drc. */
 void drc_done(struct drc *drc, struct rpc_request *req);
 /* Forgets a call that got no reply. */

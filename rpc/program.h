@@ -13,10 +13,10 @@
 #include "rpc/drc.h"
 #include "rpc/request.h"
 #include "rpc/security.h"
+#include "rpc/wait.h"
 
 enum rpc_run {
 	RPC_RUN_DONE,	 /* the result is in req->out */
-	RPC_RUN_PENDING, /* rpc_complete(req) will be called on the same worker */
 	RPC_RUN_GARBAGE, /* arguments are wrong in a way that only the handler sees */
 	RPC_RUN_SYSTEM_ERR,
 	RPC_RUN_TOO_LONG, /* the reply does not fit what the client offered; nothing was done */
@@ -24,13 +24,17 @@ enum rpc_run {
 	RPC_RUN_NO_ROOM,
 	RPC_RUN_AUTH_TOOWEAK,
 	RPC_RUN_AUTH_BADCRED, /* the host is refused, as strangers are */
-	/* Nothing was done: an answer from elsewhere is missing. run is called again later, with
-	 * the same arguments. Not allowed if req->must_answer. */
-	RPC_RUN_AGAIN,
-	/* Nothing was done, on a prompt worker: run is called again, with the same arguments, on a
-	 * worker that may wait. */
-	RPC_RUN_MOVE,
+	/* Nothing was done. run is called again when another client has given back what is in the way, or the name
+	 * service has answered. If the call has waited long enough, the result in req->out is sent. */
+	RPC_RUN_HELD,
+	RPC_RUN_UNNAMED,
 };
+
+/* True for the last two. */
+static inline bool rpc_run_waits(enum rpc_run how)
+{
+	return how == RPC_RUN_HELD || how == RPC_RUN_UNNAMED;
+}
 
 enum rpc_proc_flags {
 	RPC_NONIDEMPOTENT = 1, /* answered through the duplicate request cache */
@@ -50,7 +54,7 @@ enum rpc_proc_flags {
 	RPC_BY_PATH = 64,
 	RPC_PROMPT = 32, /* may begin on a prompt worker (rpc/worker.h) */
 	RPC_AWAITS_STANDING =
-		128, /* parked while the standing is not known, as long as calls may wait */
+		128, /* waits while the standing is not known, as long as calls may wait */
 };
 
 struct rpc_counters {
@@ -108,10 +112,9 @@ struct rpc_server {
 	/*
 	 * Finds the user of a call under RPCSEC_GSS: called before the procedure of each call that
 	 * has proved its principal, but for NULL, before its arguments are decoded. Fills
-	 * uid, gid and up to 16 groups of req->call.cred from its principal. Does not wait.
-	 * RPC_RUN_DONE, RPC_RUN_AGAIN (a name service is being asked: the call is parked and then
-	 * asked about again; not allowed if req->must_answer), or RPC_RUN_AUTH_BADCRED. If NULL,
-	 * RPCSEC_GSS has no users, and each is refused so. Also asked for
+	 * uid, gid and up to 16 groups of req->call.cred from its principal.
+	 * Waits for the name service (rpc/wait.h). RPC_RUN_DONE, or the refusal. If NULL,
+	 * RPCSEC_GSS has no users, and each is refused with RPC_RUN_AUTH_BADCRED. Also asked for
 	 * calls of other flavours over a connection whose client has proved an identity by a certificate.
 	 */
 	enum rpc_run (*identify)(void *ctx, struct rpc_request *req);
@@ -126,13 +129,7 @@ struct rpc_server {
 	/* Called on its worker when a request is about to go back to its transport; may be NULL. */
 	void (*ended)(void *ctx, struct rpc_request *req);
 	void *ended_ctx;
-	/*
-	 * Keeps a request that is to run again later: again(req) is then called on its worker, with
-	 * req->must_answer set when it has waited long enough. False if it is not kept, because too
-	 * many wait. If NULL, none is kept.
-	 */
-	bool (*park)(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req));
-	void *park_ctx;
+	struct rpc_waits *waits; /* NULL: calls wait for no others */
 	/*
 	 * Has req->work(req) called on a worker of the pool, when req->conn->client has its turn. For
 	 * work that no call waits for, a piece at a time: req was made by rpc_request_new, is no
@@ -143,12 +140,9 @@ struct rpc_server {
 	void *background_ctx;
 };
 
-/* Decodes and runs one call; the request is answered, dropped, or pending when it returns. This is the `work` function of a new
+/* Decodes and runs one call, in a fiber; the request is answered or dropped when it returns. This is the `work` function of a new
  * request, whose server is set. */
 void rpc_dispatch(struct rpc_request *req);
-
-/* Ends a pending request as if its run had returned how. */
-void rpc_complete(struct rpc_request *req, enum rpc_run how);
 
 /* Moves the reply to a payload buffer with room for size bytes more than the head so far (copied).
  * 0, or -ENOMEM: the caller replies a "delay" error, or shortens its reply. */

@@ -77,7 +77,7 @@ void rpc_request_reset(struct rpc_request *req)
 	req->op = NULL;
 	req->drc = NULL;
 	req->work = NULL;
-	req->must_answer = false;
+	req->waited = false;
 	req->wait_until_ns = 0;
 	req->run_ns = 0;
 	req->ended_ns = 0;

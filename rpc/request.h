@@ -22,7 +22,6 @@
 #include "lib/arena.h"
 #include "lib/fair_queue.h"
 #include "lib/inbox.h"
-#include "lib/shares.h"
 #include "rpc/conn.h"
 #include "rpc/message.h"
 #include "rpc/xdr_in.h"
@@ -36,9 +35,8 @@ struct rpc_worker;
 struct rpc_secured;
 
 struct rpc_request {
-	struct rn_inbox_node node;  /* while it waits in a worker's inbox */
-	struct rn_share_item place; /* while it is parked: daemon/parked.h */
-	struct rn_fq_item turn;	    /* while it waits for a worker; used by the sink */
+	struct rn_inbox_node node; /* while it waits in a worker's inbox */
+	struct rn_fq_item turn;	   /* while it waits for a worker; used by the sink */
 	/* queue of calls it waits in, below RPC_LANES; used by the sink */
 	unsigned lane;
 	void (*work)(struct rpc_request
@@ -75,12 +73,10 @@ struct rpc_request {
 	size_t args_at;		    /* offset of the arguments in the segments, bytes */
 	const struct rpc_proc *proc;
 	void *program_ctx;
-	void *args;	  /* in the arena */
-	size_t arena_at;  /* used bytes of the arena behind the arguments */
-	bool must_answer; /* RPC_RUN_AGAIN is not allowed */
-	uint64_t
-		wait_until_ns; /* CLOCK_MONOTONIC: to the end of its wait if it is parked; 0: the longest */
-	void *op;	       /* state of the handler across a pending step, in the arena */
+	void *args;		/* in the arena */
+	bool waited;		/* as long as it may: rpc_try_later() (rpc/wait.h) */
+	uint64_t wait_until_ns; /* CLOCK_MONOTONIC: the end of its waits there; 0: not waited yet */
+	void *op; /* state of the handler, for whoever looks at the call; in the arena */
 	struct drc_entry *drc; /* in-progress entry, or NULL */
 	struct rpc_server *server;
 

@@ -24,14 +24,12 @@ struct rpc_cb_initiation;
 
 /* Result of looking at a call's credential. */
 enum rpc_secure_verdict {
-	RPC_SECURE_CALL,    /* verified: req->secured is set, and the procedure may run */
-	RPC_SECURE_PENDING, /* rpc_secure_end(req, ...) will be called on a worker of the pool */
-	RPC_SECURE_ANSWER,  /* the whole reply is in req->out */
-	RPC_SECURE_DROP,    /* RFC 2203 section 5.3.3.1: discarded without an answer */
-	RPC_SECURE_REFUSE,  /* denied with the auth_stat */
+	RPC_SECURE_CALL,   /* verified: req->secured is set, and the procedure may run */
+	RPC_SECURE_ANSWER, /* the whole reply is in req->out */
+	RPC_SECURE_DROP,   /* RFC 2203 section 5.3.3.1: discarded without an answer */
+	RPC_SECURE_REFUSE, /* denied with the auth_stat */
 	RPC_SECURE_GARBAGE,
-	/* Nothing was done, for want of memory or of a place in a queue: the call is parked. */
-	RPC_SECURE_AGAIN,
+	RPC_SECURE_NO_ROOM, /* nothing was done, for want of memory or of a place in a queue: tried again later */
 	RPC_SECURE_FAILED, /* accepted with SYSTEM_ERR */
 };
 
@@ -47,8 +45,8 @@ struct rpc_secured {
 
 struct rpc_security {
 	/*
-	 * Looks at a call whose credential is RPCSEC_GSS; req->call's auth and verf members are set. On a worker
-	 * or an event thread; must not wait. *stat is for RPC_SECURE_REFUSE.
+	 * Looks at a call whose credential is RPCSEC_GSS; req->call's auth and verf members are set. In a fiber.
+	 * *stat is for RPC_SECURE_REFUSE.
 	 */
 	enum rpc_secure_verdict (*accept)(void *ctx, struct rpc_request *req,
 					  enum rpc_auth_stat *stat);
@@ -64,9 +62,5 @@ struct rpc_security {
 	/* The name that the verified call gives this server: a reference, or NULL. */
 	const struct rpc_principal *(*called_as)(struct rpc_request *req);
 };
-
-/* Ends RPC_SECURE_PENDING, on the request's worker. */
-void rpc_secure_end(struct rpc_request *req, enum rpc_secure_verdict verdict,
-		    enum rpc_auth_stat stat);
 
 #endif

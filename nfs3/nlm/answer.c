@@ -18,6 +18,8 @@ enum nlm4_stat nlm_status(int rc)
 	case VFS_EDENIED:
 	case VFS_ESHARE:
 	case EAGAIN:
+	case NFS3_EHELD:
+	case NFS3_EUNNAMED:
 		return NLM4_DENIED;
 	/* the only status after which a client tries again that wants no blocking lock */
 	case VFS_ELEASE:
@@ -128,7 +130,8 @@ enum rpc_run nlm_answer(struct nfs3_op *op, const struct nlm_result *r, int rc)
 	struct rpc_request *req = op->req;
 	const enum rpc_run how = nfs3_op_end(op, rc);
 
-	if (how == RPC_RUN_DONE)
+	/* A message is sent once: when the call has waited. */
+	if (how == RPC_RUN_DONE || (rpc_run_waits(how) && (req->waited || !nlm_is_message(req))))
 		nlm_reply(req, r);
 	return how;
 }

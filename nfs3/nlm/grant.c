@@ -346,7 +346,7 @@ static void begin(struct nlm_grant *g)
 	req->call.proc = g->message ? NLMPROC4_LOCK_MSG : NLMPROC4_LOCK;
 	req->standing = RPC_ADMITTED; /* the export is asked */
 	req->program_ctx = g->all->server;
-	req->must_answer = true;
+	req->waited = true; /* it is tried again by and by */
 	req->transport_private = g;
 	req->work = run;
 	req->arrived_ns = rn_now_ns();

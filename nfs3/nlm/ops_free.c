@@ -37,8 +37,8 @@ static bool may_free(void *arg, uint32_t export_id)
 }
 
 /* A client has restarted: its locks are obsolete. Only locks from the caller's own address are
- * released. It has no new ones below an export that is not known to admit it, so the call may be
- * run again. */
+ * released. It has no new ones below an export that is not known to admit it, so they may be dropped
+ * later. */
 static enum rpc_run proc_free_all(struct rpc_request *req, void *args)
 {
 	struct nfs3_server *s = req->program_ctx;
@@ -53,11 +53,12 @@ static enum rpc_run proc_free_all(struct rpc_request *req, void *args)
 	/* The call names no file. In a datagram anybody could say this of the client. */
 	if (req->conn->ops->datagrams)
 		return RPC_RUN_DONE;
-	nlm_owners_drop_client(s->nlm, &freed);
-	if (!freeing.unknown)
-		return RPC_RUN_DONE;
+	do {
+		freeing.unknown = false;
+		nlm_owners_drop_client(s->nlm, &freed);
+	} while (freeing.unknown && rpc_try_later(req, RN_WAIT_NAME, 0));
 	/* The reply has no status: an error of RPC makes the client send the call again. */
-	return req->must_answer ? RPC_RUN_SYSTEM_ERR : RPC_RUN_AGAIN;
+	return freeing.unknown ? RPC_RUN_SYSTEM_ERR : RPC_RUN_DONE;
 }
 
 bool nlm_host_rebooted(struct nfs3_server *s, const struct nsm_reboot *r)

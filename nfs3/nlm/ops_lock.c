@@ -164,10 +164,10 @@ int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, unsigned flag
 		flags |= NSM_BY_DATAGRAM;
 	if (conn->client && atomic_load(&conn->client->connected))
 		flags |= NSM_CONNECTED;
-	rc = nsm_host_get(op->server->cfg.nsm, &peer, flags, host);
-	if (rc == -EAGAIN)
-		return op->req->must_answer ? -VFS_ELEASE : -NFS3_EWAIT;
-	if (rc == -EINPROGRESS)
+	do
+		rc = nsm_host_get(op->server->cfg.nsm, &peer, flags, host);
+	while (rc == -EAGAIN && rpc_try_later(op->req, RN_WAIT_RECORD, 0));
+	if (rc == -EAGAIN || rc == -EINPROGRESS)
 		return -VFS_ELEASE;
 	return rc == -EPERM ? -VFS_EDENIED : rc;
 }

@@ -84,7 +84,7 @@ static bool may_ask(const struct rpc_cred *sent, const struct vfs_access *access
 	return is_own(&cred, a);
 }
 
-/* A status; 0: the caller may come again. */
+/* A status; 0: the caller is not known, and may come again. */
 static enum gqr_status refusal(int rc)
 {
 	if (rc == -EAGAIN)
@@ -124,7 +124,7 @@ static enum rpc_run proc_getquota(struct rpc_request *req, void *args)
 		return RPC_RUN_AUTH_TOOWEAK;
 	status = find(req, args, &row);
 	if (!status)
-		return req->must_answer ? RPC_RUN_SYSTEM_ERR : RPC_RUN_AGAIN;
+		return RPC_RUN_SYSTEM_ERR;
 	xdr_put_u32(&req->out, status);
 	if (status == RQUOTA_OK)
 		rquota_put(&req->out, &row, time(NULL));

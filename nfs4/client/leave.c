@@ -13,7 +13,7 @@ static void leave_session(struct nfs4_compound *c)
 
 	if (c->cache_this)
 		nfs4_slot_keep(c);
-	nfs4_retry_go_on(nfs4_slot_done(s, c->slot));
+	nfs4_slot_done(s, c->slot);
 	nfs4_client_renew(s->client);
 	c->session = NULL;
 	c->slot = NULL;

@@ -53,7 +53,9 @@ static int put_reply(struct nfs4_compound *c, const struct nfs4_cs_reply *r)
 	return NFS4_OK;
 }
 
-/* Phases 1 and 2 of section 18.36.4. NFS4_PENDING: this call may create the session, and no other
+#define MAY_CREATE (-6) /* no status */
+
+/* Phases 1 and 2 of section 18.36.4. MAY_CREATE: this call may create the session, and no other
  * call of the client until finish(). */
 static int begin(struct nfs4_compound *c, const struct create_session_args *a,
 		 struct nfs4_client *cl)
@@ -77,8 +79,8 @@ static int begin(struct nfs4_compound *c, const struct create_session_args *a,
 		/* Contains the session's id: only for its client */
 		rc = put_reply(c, cl->cs_reply);
 	else if (a->seqid == cl->cs_seqid + 1)
-		rc = NFS4_PENDING;
-	if (rc == NFS4_PENDING)
+		rc = MAY_CREATE;
+	if (rc == MAY_CREATE)
 		cl->creating = true;
 	pthread_mutex_unlock(&cl->lock);
 	return rc;
@@ -248,7 +250,7 @@ static int run_create_session(struct nfs4_compound *c, void *args)
 	if (!cl)
 		return NFS4ERR_STALE_CLIENTID;
 	status = begin(c, a, cl);
-	if (status == NFS4_PENDING) {
+	if (status == MAY_CREATE) {
 		/* Else it might be evicted to make room for its own session */
 		nfs4_client_renew(cl);
 		r = calloc(1, sizeof(*r));

@@ -79,8 +79,7 @@ static int check(const struct nfs4_compound *c, const struct nfs4_sequence_args 
 /* Findings under the session's lock. */
 struct found {
 	struct nfs4_slot *slot;
-	struct nfs4_cached *kept;    /* NFS4_REPLAYED: a reference of the reply, or NULL */
-	struct nfs4_retry *replaced; /* NFS4_PENDING: an earlier retry */
+	struct nfs4_cached *kept; /* NFS4_REPLAYED: a reference of the reply, or NULL */
 };
 
 /* Result of find_slot: a retry of a request that is still under way. */
@@ -109,22 +108,6 @@ static int find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, stru
 	if (status != NFS4ERR_DELAY)
 		return status;
 	return MUST_WAIT;
-}
-
-/* Under s->lock. Another thread will continue a retry that waits, perhaps before this one has left the
- * request. A worker of the pool gets it back itself. */
-static int find_or_wait(struct nfs4_compound *c, struct nfs4_sequence_args *a,
-			struct nfs4_session *s, struct found *out)
-{
-	int status = find_slot(c, a, s, out);
-
-	if (status == MUST_WAIT && rpc_is_prompt(c->req)) {
-		pthread_mutex_unlock(&s->lock);
-		rpc_move(c->req);
-		pthread_mutex_lock(&s->lock);
-		status = find_slot(c, a, s, out);
-	}
-	return status == MUST_WAIT ? nfs4_retry_wait(c, out->slot, &out->replaced) : status;
 }
 
 static void begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
@@ -163,11 +146,16 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 	if (!s)
 		return NFS4ERR_BADSESSION;
 	pthread_mutex_lock(&s->lock);
-	status = find_or_wait(c, a, s, &found);
+	status = find_slot(c, a, s, &found);
 	if (status == NFS4_OK || status == NFS4_REPLAYED)
 		nfs4_session_bind_locked(s, c->req->conn);
 	nfs4_sequence_look(a, s);
 	probe = status == NFS4_OK && nfs4_cb_begin_probe(s);
+	if (status == MUST_WAIT) {
+		status = nfs4_retry_wait(c, s, found.slot);
+		nfs4_session_put(s);
+		return status;
+	}
 	pthread_mutex_unlock(&s->lock);
 	if (status == NFS4ERR_DELAY)
 		make_room(c, s);
@@ -181,8 +169,6 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 		status = nfs4_retry_answer(c, s, found.kept);
 	else
 		nfs4_cached_put(found.kept);
-	if (status == NFS4_PENDING)
-		nfs4_retry_waits(c, found.replaced);
 	nfs4_session_put(s);
 	return status;
 }

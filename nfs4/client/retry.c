@@ -7,8 +7,8 @@
  * connections of earlier ones are gone or have been replaced. A waiting retry has freed its call's
  * memory, since the first request could be waiting for that.
  *
- * A waiting request belongs to the slot, under the session's lock, until a later retry or the end
- * of the first request hands it back to its worker.
+ * A waiting retry is in the slot, under the session's lock, until a later retry or the end of the first request
+ * takes it out.
  */
 #include <errno.h>
 
@@ -16,20 +16,19 @@
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
 
+/* On the stack of the retry. */
 struct nfs4_retry {
-	struct rpc_request *req;
 	bool has_op;   /* an operation follows SEQUENCE */
 	uint32_t op;   /* its number */
 	bool replaced; /* a later retry has taken its place */
 };
 
-/* Looks at the next operation without taking it from the call: SEQUENCE may run again, on another
- * worker. */
+/* Looks at the next operation. */
 static void look_at_retry(const struct nfs4_compound *c, struct nfs4_retry *r)
 {
 	struct xdr_in in = *c->in;
 
-	*r = (struct nfs4_retry){ .req = c->req };
+	*r = (struct nfs4_retry){ .has_op = false };
 	if (c->nops > 1) {
 		r->op = xdr_get_u32(&in);
 		r->has_op = !in.err;
@@ -128,42 +127,34 @@ static int look_again(struct nfs4_compound *c, const struct nfs4_retry *r)
 	return status;
 }
 
-/* Continues on the request's worker. */
-static void resume(struct rpc_request *req)
+/* Frees the call's memory: the operations behind SEQUENCE do not run. */
+static void forget_call(struct nfs4_compound *c)
 {
-	struct nfs4_compound *c = req->op;
-	const struct nfs4_retry *r = c->wait;
-
-	nfs4_compound_rehome(c);
-	nfs4_compound_resume(c, r->replaced ? NFS4ERR_DELAY : look_again(c, r));
-}
-
-int nfs4_retry_wait(struct nfs4_compound *c, struct nfs4_slot *slot, struct nfs4_retry **replaced)
-{
-	struct nfs4_retry *r = rn_arena_alloc(&c->req->arena, sizeof(*r));
-
-	if (!r)
-		return NFS4ERR_DELAY;
-	look_at_retry(c, r);
-	c->wait = r;
-	*replaced = slot->retry;
-	if (*replaced)
-		(*replaced)->replaced = true;
-	slot->retry = r;
-	return NFS4_PENDING;
-}
-
-void nfs4_retry_waits(struct nfs4_compound *c, struct nfs4_retry *replaced)
-{
-	/* No race: it is handed back to this worker, which runs this. */
 	rpc_request_forget_call(c->req);
 	c->rest = (struct rpc_seg){ .len = 0 };
 	xdr_in_init(c->in, &c->rest, 1, &c->req->arena);
-	nfs4_retry_go_on(replaced);
 }
 
-void nfs4_retry_go_on(struct nfs4_retry *r)
+int nfs4_retry_wait(struct nfs4_compound *c, struct nfs4_session *s, struct nfs4_slot *slot)
 {
-	if (r)
-		rpc_requeue(r->req, resume);
+	struct nfs4_retry r;
+	int rc = 0;
+
+	look_at_retry(c, &r);
+	if (slot->retry) {
+		slot->retry->replaced = true;
+		rpc_wake(c->req->server->waits, slot->retry);
+	}
+	slot->retry = &r;
+	pthread_mutex_unlock(&s->lock);
+	forget_call(c);
+	pthread_mutex_lock(&s->lock);
+	while (rc == 0 && slot->retry == &r) {
+		rc = rpc_wait(c->req, RN_WAIT_CALL, &r, 0, &s->lock);
+		pthread_mutex_lock(&s->lock);
+	}
+	if (slot->retry == &r)
+		slot->retry = NULL;
+	pthread_mutex_unlock(&s->lock);
+	return rc != 0 || r.replaced ? NFS4ERR_DELAY : look_again(c, &r);
 }

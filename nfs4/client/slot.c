@@ -104,9 +104,9 @@ int nfs4_slot_reply(struct nfs4_session *s, uint32_t id, uint32_t seqid, struct 
 	return NFS4_REPLAYED;
 }
 
-struct nfs4_retry *nfs4_slot_done(struct nfs4_session *s, struct nfs4_slot *slot)
+void nfs4_slot_done(struct nfs4_session *s, struct nfs4_slot *slot)
 {
-	struct nfs4_retry *retry;
+	const struct nfs4_retry *retry;
 
 	pthread_mutex_lock(&s->lock);
 	slot->busy = false;
@@ -114,7 +114,8 @@ struct nfs4_retry *nfs4_slot_done(struct nfs4_session *s, struct nfs4_slot *slot
 	retry = slot->retry;
 	slot->retry = NULL;
 	pthread_mutex_unlock(&s->lock);
-	return retry;
+	if (retry)
+		rpc_wake(s->client->srv->cfg.waits, retry);
 }
 
 void nfs4_slots_free(struct nfs4_session *s)

@@ -71,18 +71,15 @@ void nfs4_cached_put(struct nfs4_cached *r); /* NULL is allowed */
  * last one. s->lock is held.
  */
 int nfs4_slot_reply(struct nfs4_session *s, uint32_t id, uint32_t seqid, struct nfs4_cached **kept);
-/* Marks the request on the slot as ended. Returns the retry that waits for it, or NULL; the caller
- * passes it to nfs4_retry_go_on(). The caller holds no lock. */
-struct nfs4_retry *nfs4_slot_done(struct nfs4_session *s, struct nfs4_slot *slot);
+/* Marks the request on the slot as ended; a retry that waits for it goes on. The caller holds no lock. */
+void nfs4_slot_done(struct nfs4_session *s, struct nfs4_slot *slot);
 
 /* nfs4/client/retry.c, for SEQUENCE: answers the retry c; takes over the reference of kept (or
  * NULL). NFS4_OK, NFS4_REPLAYED, or a status. */
 int nfs4_retry_answer(struct nfs4_compound *c, struct nfs4_session *s, struct nfs4_cached *kept);
-/* Makes the retry c wait until its request ends. NFS4_PENDING: the caller then calls
- * nfs4_retry_waits() without the lock. NFS4ERR_DELAY: no memory. s->lock is held. */
-int nfs4_retry_wait(struct nfs4_compound *c, struct nfs4_slot *slot, struct nfs4_retry **replaced);
-void nfs4_retry_waits(struct nfs4_compound *c, struct nfs4_retry *replaced);
-void nfs4_retry_go_on(struct nfs4_retry *r); /* NULL is allowed */
+/* The same for a retry whose request is under way, after the wait for its end. The caller holds s->lock, which is not held
+ * any more on return, and a reference of s. */
+int nfs4_retry_wait(struct nfs4_compound *c, struct nfs4_session *s, struct nfs4_slot *slot);
 
 void nfs4_slots_free(struct nfs4_session *s);
 

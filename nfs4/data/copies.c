@@ -256,32 +256,59 @@ int nfs4_copy_look(struct nfs4_compound *c, const struct nfs4_stateid *sid,
 	return copy || told ? NFS4_OK : NFS4ERR_BAD_STATEID;
 }
 
+/* Under the lock: also of a copy that was cancelled. */
+static bool is_working(const struct nfs4_compound *c, const struct nfs4_stateid *sid)
+{
+	const struct nfs4_copy *copy;
+
+	LIST_FOREACH (copy, &c->server->copies->list, link) {
+		if (copy->client == c->client &&
+		    memcmp(copy->sid.other, sid->other, NFS4_OTHER_SIZE) == 0)
+			return copy->phase == NFS4_COPY_WORKING;
+	}
+	return false;
+}
+
+/* With the lock, which it gives back. */
+static int await_piece(struct nfs4_compound *c, const struct nfs4_stateid *sid)
+{
+	struct nfs4_copies *all = c->server->copies;
+	int rc = 0;
+
+	while (rc == 0 && is_working(c, sid)) {
+		rc = rpc_wait(c->req, RN_WAIT_COPY, all, 0, &all->lock);
+		pthread_mutex_lock(&all->lock);
+	}
+	pthread_mutex_unlock(&all->lock);
+	return NFS4_OK;
+}
+
 int nfs4_copy_cancel(struct nfs4_compound *c, const struct nfs4_stateid *sid)
 {
 	struct nfs4_copies *all = c->server->copies;
 	struct nfs4_copy *copy, *rests = NULL;
-	int status = NFS4ERR_BAD_STATEID;
 
 	pthread_mutex_lock(&all->lock);
 	copy = find_own(c, sid);
-	if (copy) {
-		copy->cancelled = true;
-		all->cancelled++;
-		status = NFS4_OK;
+	if (!copy) {
+		pthread_mutex_unlock(&all->lock);
+		return NFS4ERR_BAD_STATEID;
 	}
-	if (copy && copy->phase == NFS4_COPY_WORKING) {
-		copy->canceller = c;
-		status = NFS4_PENDING;
+	copy->cancelled = true;
+	all->cancelled++;
+	if (copy->phase == NFS4_COPY_WORKING) {
 		if (copy->remote.file)
 			nfs4_remote_abort(copy->remote.file);
-	} else if (copy && copy->phase != NFS4_COPY_TELLING) {
+		return await_piece(c, sid);
+	}
+	if (copy->phase != NFS4_COPY_TELLING) {
 		nfs4_copy_unlist(copy);
 		rests = copy;
 	}
 	pthread_mutex_unlock(&all->lock);
 	if (rests)
 		nfs4_copy_free(rests);
-	return status;
+	return NFS4_OK;
 }
 
 void nfs4_copies_free(struct nfs4_copies *all)

@@ -70,13 +70,12 @@ struct nfs4_copy {
 	LIST_ENTRY(nfs4_copy) link;
 	struct nfs4_copy *next; /* in a list of one thread's */
 	enum nfs4_copy_phase phase;
-	bool cancelled;			 /* its stateid finds it no more */
-	struct nfs4_compound *canceller; /* OFFLOAD_CANCEL that waits for the piece; or NULL */
-	uint64_t copied;		 /* bytes */
-	uint64_t since; /* end of the copying, or start of the pause: nfs4_clients_now() */
-	bool waits;	/* since is the start of a pause */
-	bool again;	/* KEPT: the client has not got the callback, as far as is known */
-	bool charged;	/* to the client */
+	bool cancelled;	 /* its stateid finds it no more */
+	uint64_t copied; /* bytes */
+	uint64_t since;	 /* end of the copying, or start of the pause: nfs4_clients_now() */
+	bool waits;	 /* since is the start of a pause */
+	bool again;	 /* KEPT: the client has not got the callback, as far as is known */
+	bool charged;	 /* to the client */
 
 	/* The work; NULL when it has ended. The request and its connection are no transport's. */
 	struct rpc_request *req;
@@ -100,8 +99,8 @@ struct nfs4_copy_order {
 bool nfs4_copy_start(struct nfs4_compound *c, const struct nfs4_copy_order *order,
 		     struct nfs4_stateid *out);
 
-/* OFFLOAD_CANCEL of the caller's copy to the current filehandle: NFS4_OK, NFS4_PENDING (until the
- * piece under way has ended) or NFS4ERR_BAD_STATEID. */
+/* OFFLOAD_CANCEL of the caller's copy to the current filehandle: waits until the piece under way has
+ * ended. NFS4_OK or NFS4ERR_BAD_STATEID. */
 int nfs4_copy_cancel(struct nfs4_compound *c, const struct nfs4_stateid *sid);
 
 struct nfs4_copy_state {

@@ -27,23 +27,13 @@ static void set_phase(struct nfs4_copy *copy, enum nfs4_copy_phase phase)
 		pthread_cond_broadcast(&all->rested);
 }
 
-/* OFFLOAD_CANCEL goes on, on its own worker. */
-static void cancelled(struct rpc_request *req)
-{
-	struct nfs4_compound *c = req->op;
-
-	nfs4_compound_rehome(c);
-	nfs4_compound_resume(c, NFS4_OK);
-}
-
-/* Frees a copy that was cancelled, or that the server's end has stopped. */
+/* Frees a copy that was cancelled, or that the server's end has stopped. OFFLOAD_CANCEL goes on. */
 static void end(struct nfs4_copy *copy)
 {
-	struct nfs4_compound *canceller = copy->canceller;
+	struct nfs4_copies *all = copy->all;
 
 	nfs4_copy_free(copy);
-	if (canceller)
-		rpc_requeue(canceller->req, cancelled);
+	rpc_wake(all->srv->cfg.waits, all);
 }
 
 /* The end of CB_OFFLOAD. Without an answer the client may have got it or not: it is not sent again

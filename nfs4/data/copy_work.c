@@ -78,7 +78,6 @@ void nfs4_copy_end_piece(struct nfs4_copy *copy, int status, uint32_t bytes)
 	if (req->op) {
 		struct nfs4_copy_piece *p = req->op;
 
-		nfs4_repeat_no_more(&p->c);
 		nfs4_place_clear(&p->c.current);
 		nfs4_place_clear(&p->c.saved);
 		status = nfs4_status_for(p->c.op, p->c.minor, status);

@@ -40,7 +40,7 @@ static int recall(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr
 }
 
 /* Once it is modified, it stays so: the client may answer with the same value after each change. */
-static bool is_modified(struct nfs4_deleg *d, const struct nfs4_held_answer *a, uint64_t size)
+static bool is_modified(struct nfs4_deleg *d, const struct nfs4_held_attrs *a, uint64_t size)
 {
 	bool modified;
 
@@ -52,38 +52,46 @@ static bool is_modified(struct nfs4_deleg *d, const struct nfs4_held_answer *a, 
 	return modified;
 }
 
+/* A holder's answer. */
+struct answer {
+	struct nfs4_held_attrs held;
+	uint64_t size_when_asked; /* of the file */
+};
+
 /*
  * The answer may be older than what is read here, and than what the holder has written since: a size that has
  * changed here counts. Otherwise the holder's counts, which the file may never get, if the holder dies. The
  * file gets another change attribute then, so that nobody sees the one that is told here with the file's own size.
  */
-static int tell(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr)
+static int tell(struct nfs4_compound *c, struct nfs4_place *p, const struct answer *a,
+		struct vfs_attr *attr)
 {
 	const int status = read_attr(c, p, attr);
 
-	if (status != NFS4_OK || attr->size != c->size_when_asked || attr->size == c->held.size)
+	if (status != NFS4_OK || attr->size != a->size_when_asked || attr->size == a->held.size)
 		return status;
-	attr->size = c->held.size;
+	attr->size = a->held.size;
 	return vfs_touch_delegated(&p->ctx, p->node) == 0 ? NFS4_OK : recall(c, p, attr);
 }
 
-/* The attributes were read before the holder was asked, perhaps; it may have written since. */
+/* The holder may have written since the attributes were read. */
 static int apply(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg *d,
-		 struct vfs_attr *attr)
+		 const struct answer *a, struct vfs_attr *attr)
 {
 	const int status = read_attr(c, p, attr);
 
-	if (status != NFS4_OK || !is_modified(d, &c->held, attr->size))
+	if (status != NFS4_OK || !is_modified(d, &a->held, attr->size))
 		return status;
 	if (vfs_touch_delegated(&p->ctx, p->node) != 0)
 		return recall(c, p, attr);
-	return tell(c, p, attr);
+	return tell(c, p, a, attr);
 }
 
 static int ask(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg *d,
 	       struct vfs_attr *attr)
 {
-	int status;
+	struct answer a;
+	int status, rc;
 
 	rpc_move(c->req);
 	if (!nfs4_client_is_alive(d->st.client))
@@ -91,13 +99,11 @@ static int ask(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg 
 	status = read_attr(c, p, attr);
 	if (status != NFS4_OK)
 		return status;
-	c->size_when_asked = attr->size;
-	return nfs4_query(c, d) == -ETIMEDOUT ? recall(c, p, attr) : NFS4ERR_DELAY;
-}
-
-static bool has_answer(const struct nfs4_compound *c, const struct nfs4_deleg *d)
-{
-	return c->held.index == c->index + 1 && c->held.of == nfs4_query_id(d);
+	a.size_when_asked = attr->size;
+	rc = nfs4_query(c, d, &a.held);
+	if (rc == 0)
+		return apply(c, p, d, &a, attr);
+	return rc == -ETIMEDOUT ? recall(c, p, attr) : NFS4ERR_DELAY;
 }
 
 int nfs4_held_attrs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr)
@@ -108,14 +114,8 @@ int nfs4_held_attrs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_at
 	vfs_deleg_writer(&p->ctx, p->node, found, &d);
 	if (!d)
 		return NFS4_OK;
-	if (is_given(d)) {
-		if (!has_answer(c, d))
-			status = ask(c, p, d, attr);
-		else if (c->held.known)
-			status = apply(c, p, d, attr);
-		else
-			status = recall(c, p, attr);
-	}
+	if (is_given(d))
+		status = ask(c, p, d, attr);
 	nfs4_state_unref(&d->st);
 	return status;
 }

@@ -12,9 +12,8 @@
 
 /*
  * For an operation that returns size, change or times of p, an object of an export. NFS4_OK: attr, which
- * must be set, is as the holder says, or as it was if nobody has such a delegation. NFS4ERR_DELAY: the
- * holder is being asked, and the operation runs again; or it has not answered, and its delegation is
- * recalled.
+ * must be set, is as the holder says, or as it was if nobody has such a delegation. Waits for the
+ * answer. NFS4ERR_DELAY: there was none, and the delegation is recalled.
  */
 int nfs4_held_attrs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr);
 

@@ -13,8 +13,7 @@ enum { CLAIM_PREVIOUS = 1, CLAIM_FH = 4, CLAIM_DELEG_PREV_FH = 6 };
 struct want_args {
 	uint32_t want;
 	uint32_t claim;
-	uint32_t type;	/* enum open_delegation_type4, for CLAIM_PREVIOUS */
-	bool recording; /* nfs4_record_begin() was called, and nfs4_record_end() was not */
+	uint32_t type; /* enum open_delegation_type4, for CLAIM_PREVIOUS */
 };
 
 static void decode_want(struct nfs4_compound *c, void *args)
@@ -84,25 +83,8 @@ static int offer(struct nfs4_compound *c, const struct want_args *a)
 	return NFS4_OK;
 }
 
-static void end_recording(struct nfs4_compound *c, struct want_args *a)
-{
-	if (a->recording)
-		nfs4_record_end(&c->client->record);
-	a->recording = false;
-}
-
-static int want_recorded(struct nfs4_compound *c, int rc)
-{
-	struct want_args *a = c->args;
-	int status = offer(c, a);
-
-	(void)rc; /* a server that cannot record still serves: see nfs4_record_for() */
-	end_recording(c, a);
-	return status;
-}
-
 /* A client that is being removed gets no new record: see run_open() in nfs4/open/ops_open.c. */
-static int record(struct nfs4_compound *c, struct want_args *a)
+static int record_and_offer(struct nfs4_compound *c, struct want_args *a)
 {
 	struct nfs4_record *rec = &c->client->record;
 	const uint32_t want = a->want & OPEN4_SHARE_ACCESS_WANT_DELEG_MASK;
@@ -111,12 +93,11 @@ static int record(struct nfs4_compound *c, struct want_args *a)
 	int status = NFS4ERR_DELAY;
 
 	nfs4_record_begin(rec);
-	a->recording = true;
 	if (nfs4_client_status(c->client) != NFS4_CLIENT_EXPIRED)
-		status = nfs4_record_for(c, rec, NFS4_RECORD_STATE | NFS4_RECORD_DELEG | writes,
-					 want_recorded);
-	if (status == NFS4ERR_DELAY)
-		end_recording(c, a);
+		status = nfs4_record_for(c, rec, NFS4_RECORD_STATE | NFS4_RECORD_DELEG | writes);
+	if (status == NFS4_OK)
+		status = offer(c, a);
+	nfs4_record_end(rec);
 	return status;
 }
 
@@ -134,7 +115,7 @@ static int run_want(struct nfs4_compound *c, void *args)
 		return no_offer(c, WND4_IS_DIR);
 	if (p->type != S_IFREG)
 		return no_offer(c, WND4_NOT_SUPP_FTYPE);
-	return record(c, a);
+	return record_and_offer(c, a);
 }
 
 const struct nfs4_op nfs4_op_want_delegation = {

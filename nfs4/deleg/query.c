@@ -1,45 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * References of a query: one of its delegation's, from the start until the callback has ended, and one
- * of each COMPOUND that it is the obstacle of. The callback may last longer than anybody waits for it.
+ * of each operation that waits for it. The callback may last longer than anybody waits.
  */
 #include "nfs4/deleg/query.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/clock.h"
 #include "lib/util.h"
 #include "nfs4/callback/cb_getattr.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/server.h"
 
-/* Seconds that an operation waits for an answer, give or take one. */
-#define PATIENCE_S 2u
-
-/* An operation that waits; in its request's arena. */
-struct waiter {
-	struct waiter *next;
-	struct nfs4_compound *c;
-	int (*again)(struct nfs4_compound *c, int rc);
-	void *saved; /* of c->wait */
-};
+/* Time that a holder has to answer. */
+#define PATIENCE_NS (2 * RN_NS_PER_SECOND)
 
 struct nfs4_query {
 	struct nfs4_deleg *d; /* a reference */
 	struct nfs4_cb_getattr call;
 	/* Under the lock of the queries: */
 	uint32_t refs;
-	bool sent, ended;
-	struct nfs4_held_answer answer;
-	uint64_t since; /* seconds of nfs4_clients_now() */
-	struct waiter *waiting;
-	TAILQ_ENTRY(nfs4_query) link; /* of those that were sent */
+	bool ended, known; /* known: with an answer */
+	struct nfs4_held_attrs answer;
+	uint64_t sent_ns; /* CLOCK_MONOTONIC; 0: not yet */
 };
 
 struct nfs4_queries {
-	pthread_mutex_t lock; /* a leaf */
-	TAILQ_HEAD(, nfs4_query) sent;
+	pthread_mutex_t lock; /* of the queries */
 };
 
 int nfs4_queries_new(struct nfs4_server *srv)
@@ -49,7 +39,6 @@ int nfs4_queries_new(struct nfs4_server *srv)
 	if (!qs)
 		return -ENOMEM;
 	pthread_mutex_init(&qs->lock, NULL);
-	TAILQ_INIT(&qs->sent);
 	srv->queries = qs;
 	return 0;
 }
@@ -80,49 +69,16 @@ static void put(struct nfs4_query *q)
 	free(q);
 }
 
-/* Continues on the operation's worker. The COMPOUND still has its reference of the query. */
-static void resume(struct rpc_request *req)
+/* Under the lock: q ends with that answer, or with none. */
+static void end(struct nfs4_query *q, const struct nfs4_held_attrs *attrs)
 {
-	struct nfs4_compound *c = req->op;
-	struct waiter *w = c->wait;
-	struct nfs4_query *q = c->obstacle;
-	int status;
-
-	nfs4_compound_rehome(c);
-	c->wait = w->saved;
-	c->held = q->answer; /* does not change any more */
-	c->held.index = c->index + 1;
-	status = w->again(c, 0);
-	if (status != NFS4_PENDING)
-		nfs4_compound_resume(c, status);
-}
-
-static void wake(struct waiter *w)
-{
-	struct waiter *next;
-
-	for (; w; w = next) {
-		next = w->next; /* w is gone when its operation goes on */
-		rpc_requeue(w->c->req, resume);
-	}
-}
-
-/* Under the lock: takes those that wait off q, which ends with that answer, or with none. */
-static struct waiter *end_locked(struct nfs4_query *q, const struct nfs4_held_attrs *attrs)
-{
-	struct waiter *w = q->waiting;
-
 	if (q->ended)
-		return NULL;
+		return;
 	q->ended = true;
-	q->waiting = NULL;
-	q->answer = (struct nfs4_held_answer){ .of = nfs4_query_id(q->d) };
-	if (attrs) {
-		q->answer.known = true;
-		q->answer.change = attrs->change;
-		q->answer.size = attrs->size;
-	}
-	return w;
+	q->known = attrs;
+	if (attrs)
+		q->answer = *attrs;
+	rpc_wake(q->d->st.client->srv->cfg.waits, q);
 }
 
 static void send_query(struct nfs4_query *q);
@@ -141,21 +97,17 @@ static void ended(struct nfs4_cb_getattr *g, const struct nfs4_held_attrs *attrs
 {
 	struct nfs4_query *q = rn_container_of(g, struct nfs4_query, call), *next;
 	struct nfs4_queries *qs = queries_of(q);
-	struct waiter *w, *more = NULL;
 	bool silent;
 
 	pthread_mutex_lock(&qs->lock);
-	TAILQ_REMOVE(&qs->sent, q, link);
-	w = end_locked(q, attrs);
+	end(q, attrs);
 	if (!attrs)
 		q->d->silent = true;
 	silent = q->d->silent;
 	next = take_next(q->d);
 	if (next && silent)
-		more = end_locked(next, NULL);
+		end(next, NULL);
 	pthread_mutex_unlock(&qs->lock);
-	wake(w);
-	wake(more);
 	if (next && silent)
 		put(next);
 	else if (next)
@@ -171,9 +123,7 @@ static void send_query(struct nfs4_query *q)
 	struct nfs4_queries *qs = queries_of(q);
 
 	pthread_mutex_lock(&qs->lock);
-	q->sent = true;
-	q->since = nfs4_clients_now(cl->srv);
-	TAILQ_INSERT_TAIL(&qs->sent, q, link);
+	q->sent_ns = rn_now_ns();
 	pthread_mutex_unlock(&qs->lock);
 	q->call.fh = d->fh;
 	q->call.fh_len = d->fh_len;
@@ -182,45 +132,19 @@ static void send_query(struct nfs4_query *q)
 	nfs4_cb_getattr(cl, &q->call);
 }
 
-/* Under the lock: those that wait for the query, which has not been answered in time, and for the next
- * one. *rest is then to be put. */
-static struct waiter *give_up(struct nfs4_query *q, struct nfs4_query **rest)
+/* Under the lock: the holder has not answered in time. Returns the query that was to follow, to be put, or NULL. */
+static struct nfs4_query *give_up(struct nfs4_query *q)
 {
 	struct nfs4_deleg *d = q->d;
-	struct waiter *w = end_locked(q, NULL), **last = &w;
+	struct nfs4_query *rest = d->next_query == q ? NULL : d->next_query;
 
+	end(q, NULL);
 	d->silent = true;
-	*rest = d->next_query;
-	d->next_query = NULL;
-	while (*last)
-		last = &(*last)->next;
-	if (*rest)
-		*last = end_locked(*rest, NULL);
-	return w;
-}
-
-void nfs4_queries_tick(struct nfs4_server *srv)
-{
-	struct nfs4_queries *qs = srv->queries;
-	const uint64_t now = nfs4_clients_now(srv);
-	struct nfs4_query *q, *rest;
-	struct waiter *w;
-
-	do {
-		w = NULL;
-		rest = NULL;
-		pthread_mutex_lock(&qs->lock);
-		TAILQ_FOREACH (q, &qs->sent, link) {
-			if (!q->ended && now >= q->since + PATIENCE_S)
-				break;
-		}
-		if (q)
-			w = give_up(q, &rest);
-		pthread_mutex_unlock(&qs->lock);
-		wake(w);
-		if (rest)
-			put(rest);
-	} while (q);
+	if (rest) {
+		d->next_query = NULL;
+		end(rest, NULL);
+	}
+	return rest;
 }
 
 /* Under the lock. A query of d that its holder gets after now, with a reference for the caller; fresh is
@@ -245,45 +169,35 @@ static struct nfs4_query *join(struct nfs4_deleg *d, struct nfs4_query *fresh)
 	return q;
 }
 
-static int await(struct nfs4_compound *c, void *obstacle,
-		 int (*again)(struct nfs4_compound *c, int rc))
+/* Until q has ended. */
+static void await(struct nfs4_compound *c, struct nfs4_query *q)
 {
-	struct nfs4_query *q = obstacle;
 	struct nfs4_queries *qs = queries_of(q);
-	struct waiter *w = rn_arena_alloc(&c->req->arena, sizeof(*w));
-	bool is_ended;
+	struct nfs4_query *rest = NULL;
+	int rc = 0;
 
-	if (!w)
-		return NFS4ERR_DELAY;
-	w->c = c;
-	w->again = again;
-	w->saved = c->wait;
 	pthread_mutex_lock(&qs->lock);
-	is_ended = q->ended;
-	if (is_ended) {
-		c->held = q->answer;
-		c->held.index = c->index + 1;
-	} else {
-		c->wait = w;
-		w->next = q->waiting;
-		q->waiting = w;
+	while (!q->ended) {
+		const uint64_t now = rn_now_ns();
+		const uint64_t until = (q->sent_ns ? q->sent_ns : now) + PATIENCE_NS;
+
+		if (rc == -EAGAIN || now >= until) {
+			rest = give_up(q);
+			break;
+		}
+		rc = rpc_wait(c->req, RN_WAIT_ATTRIBUTES, q, until, &qs->lock);
+		pthread_mutex_lock(&qs->lock);
 	}
 	pthread_mutex_unlock(&qs->lock);
-	return is_ended ? NFS4_OK : NFS4_PENDING;
+	if (rest)
+		put(rest);
 }
 
-static void put_obstacle(void *obstacle)
-{
-	put(obstacle);
-}
-
-static const struct nfs4_obstacle_hooks hooks = { .await = await, .put = put_obstacle };
-
-int nfs4_query(struct nfs4_compound *c, struct nfs4_deleg *d)
+int nfs4_query(struct nfs4_compound *c, struct nfs4_deleg *d, struct nfs4_held_attrs *out)
 {
 	struct nfs4_queries *qs = c->server->queries;
 	struct nfs4_query *fresh = calloc(1, sizeof(*fresh)), *q;
-	bool is_first;
+	bool is_first, known;
 
 	if (!fresh)
 		return -ENOMEM;
@@ -296,8 +210,11 @@ int nfs4_query(struct nfs4_compound *c, struct nfs4_deleg *d)
 		free(fresh);
 	if (!q)
 		return -ETIMEDOUT;
-	nfs4_repeat_after(c, &hooks, q);
 	if (is_first)
 		send_query(q);
-	return 0;
+	await(c, q);
+	known = q->known; /* does not change any more */
+	*out = q->answer;
+	put(q);
+	return known ? 0 : -ETIMEDOUT;
 }

@@ -9,6 +9,7 @@
 #ifndef RN_NFS4_DELEG_QUERY_H
 #define RN_NFS4_DELEG_QUERY_H
 
+#include "nfs4/callback/cb_getattr.h"
 #include "nfs4/client/client.h"
 #include "nfs4/state/deleg.h"
 
@@ -19,20 +20,10 @@ struct nfs4_server;
 int nfs4_queries_new(struct nfs4_server *srv);
 /* All clients must have been dropped, and their callbacks have ended. NULL is allowed. */
 void nfs4_queries_free(struct nfs4_queries *qs);
-/* From nfs4_tick: ends the wait for those who do not answer. */
-void nfs4_queries_tick(struct nfs4_server *srv);
-
 /*
- * Asks the holder of d. 0: c->held has the answer when the operation runs again; it is to return
- * NFS4ERR_DELAY now. -ETIMEDOUT: the holder has not answered before. -ENOMEM. The caller holds a
+ * Asks the holder of d, and waits for the answer. 0; -ETIMEDOUT: the holder does not answer; -ENOMEM. The caller holds a
  * reference of d and no lock.
  */
-int nfs4_query(struct nfs4_compound *c, struct nfs4_deleg *d);
-
-/* For nfs4_held_answer.of. */
-static inline uint64_t nfs4_query_id(const struct nfs4_deleg *d)
-{
-	return (uint64_t)d->st.client->number << 32 | d->st.id;
-}
+int nfs4_query(struct nfs4_compound *c, struct nfs4_deleg *d, struct nfs4_held_attrs *out);
 
 #endif

@@ -33,7 +33,6 @@ struct nfs4_open_args {
 	uint32_t delegate_type;
 	struct nfs4_stateid delegate_sid;
 	struct nfs4_name name;
-	struct nfs4_opening *work; /* set from the start of run() to its end */
 };
 void nfs4_decode_open(struct nfs4_compound *c, void *args);
 

@@ -21,11 +21,6 @@
 /* RFC 8881 section 18.16.1 */
 #define WANT_MASK OPEN4_SHARE_ACCESS_WANT_DELEG_MASK
 
-static struct nfs4_opening *work_of(struct nfs4_compound *c)
-{
-	return ((struct nfs4_open_args *)c->args)->work;
-}
-
 static int finish(struct nfs4_opening *w, int status)
 {
 	if (w->open) {
@@ -41,7 +36,6 @@ static int finish(struct nfs4_opening *w, int status)
 		nfs4_record_end(&w->client->record);
 		nfs4_client_put(w->client);
 	}
-	w->args->work = NULL;
 	return status;
 }
 
@@ -179,10 +173,8 @@ static void put_result(struct nfs4_compound *c, struct nfs4_opening *w)
 	nfs4_put_delegation(c, &w->offer);
 }
 
-static int open_settled(struct nfs4_compound *c, int rc)
+static int open_settled(struct nfs4_compound *c, struct nfs4_opening *w, int rc)
 {
-	struct nfs4_opening *w = work_of(c);
-
 	if (rc != 0)
 		return finish(w, nfs4_status(c->minor, rc));
 	offer_delegation(c, w);
@@ -219,31 +211,25 @@ static bool is_new(const struct nfs4_opening *w)
 	return w->args->claim == NFS4_CLAIM_NULL || w->args->claim == NFS4_CLAIM_FH;
 }
 
-/* Continues even if the record could not be written: see nfs4_record_for. */
-static int open_recorded(struct nfs4_compound *c, int rc)
+static int open_recorded(struct nfs4_compound *c, struct nfs4_opening *w)
 {
-	struct nfs4_opening *w = work_of(c);
 	/* A drain may have begun while the record was written. */
 	int status = is_new(w) ? nfs4_drain_check(&c->current) : NFS4_OK;
 
-	(void)rc;
 	if (status == NFS4_OK)
 		status = nfs4_open_file(c, w);
 	if (status == NFS4_OK)
 		status = nfs4_open_share(c, w);
 	if (status == NFS4_OK && w->truncate)
 		status = truncate_file(c, w);
-	if (status != NFS4_OK) {
-		if (w->made)
-			nfs4_repeat_no_more(c);
+	if (status != NFS4_OK)
 		return finish(w, status);
-	}
 	if (!w->sync_name && !w->truncate)
-		return open_settled(c, 0);
+		return open_settled(c, w, 0);
 	struct vfs_sync sync = { .node = { w->sync_name ? c->current.node : NULL,
 					   nfs4_opened_place(c, w)->node },
 				 .how = w->made && !w->truncate ? VFS_SYNC_MADE : VFS_SYNC_EACH };
-	return open_settled(c, nfs4_settle(c, &sync, 0));
+	return open_settled(c, w, nfs4_settle(c, &sync, 0));
 }
 
 /* True if a prompt worker may try: the rest would wait for a disk or for others, or is too rare. */
@@ -257,7 +243,6 @@ static bool may_be_prompt(struct nfs4_compound *c, const struct nfs4_opening *w,
 
 static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 {
-	const struct nfs4_open_args *args = w->args;
 	unsigned bits = NFS4_RECORD_STATE;
 	struct nfs4_deleg_request wants;
 	int status = check_share_bits(c, w);
@@ -273,10 +258,8 @@ static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 		bits |= nfs4_deleg_record(c, &wants);
 	if (rpc_is_prompt(c->req) && !may_be_prompt(c, w, bits))
 		rpc_move(c->req);
-	status = nfs4_record_for(c, &w->client->record, bits, open_recorded);
-	if (status == NFS4ERR_DELAY && args->work)
-		return finish(w, status); /* no memory to wait: open_recorded has not run */
-	return status;
+	status = nfs4_record_for(c, &w->client->record, bits);
+	return status == NFS4_OK ? open_recorded(c, w) : finish(w, status);
 }
 
 static int run_open(struct nfs4_compound *c, void *args)
@@ -290,7 +273,6 @@ static int run_open(struct nfs4_compound *c, void *args)
 	if (!w)
 		return nfs4_state_no_memory(c);
 	w->args = a;
-	a->work = w;
 	status = nfs4_caller(c, a->owner.clientid, &w->client);
 	if (status != NFS4_OK) {
 		w->client = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records from the clients' side: each change of a record posts a job (nfs4/recovery/jobs.c). A
- * waiting operation is in its job's list, and holds a reference of its client. The writing thread
- * (nfs4/recovery/writer.c) hands it back to its worker.
+ * Records from the clients' side: each change of a record posts a job (nfs4/recovery/jobs.c). An
+ * operation that waits for it holds a reference of its client. The writing thread
+ * (nfs4/recovery/writer.c) wakes it.
  */
 #include "nfs4/recovery/records.h"
 
@@ -29,73 +29,45 @@ void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
 	rec->job = NULL;
 }
 
-/* Continues on the operation's worker. */
-static void resume(struct rpc_request *req)
+/* With the lock held, which it gives back. The job is gone when it returns, or has failed. */
+static void await(struct nfs4_recovery *r, struct nfs4_compound *c,
+		  const struct nfs4_record_job *job)
 {
-	struct nfs4_compound *c = req->op;
-	struct nfs4_record_wait *w = c->wait;
-	int status;
-
-	nfs4_compound_rehome(c);
-	c->wait = w->saved;
-	status = w->again(c, w->rc);
-	if (status != NFS4_PENDING)
-		nfs4_compound_resume(c, status);
-}
-
-/* With the lock held. NULL: no memory. */
-static struct nfs4_record_wait *new_wait(struct nfs4_recovery *r, struct nfs4_compound *c,
-					 struct nfs4_record_job *job,
-					 int (*again)(struct nfs4_compound *c, int rc))
-{
-	struct nfs4_record_wait *w = rn_arena_alloc(&c->req->arena, sizeof(*w));
-
-	if (!w)
-		return NULL;
-	w->req = c->req;
-	w->resume = resume;
-	w->again = again;
-	w->saved = c->wait;
-	w->rc = 0;
-	w->next = job->waiting;
-	job->waiting = w;
-	c->wait = w;
 	if (r->again)
 		nfs4_job_try_now(r);
-	return w;
+	rpc_wait(c->req, RN_WAIT_RECORD, job, 0, &r->lock);
 }
 
-int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned bits,
-		    int (*again)(struct nfs4_compound *c, int rc))
+int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned bits)
 {
 	struct nfs4_recovery *r = c->server->recovery;
-	struct nfs4_record_job *job;
-	struct nfs4_record_wait *w;
+	const struct nfs4_record_job *job;
 
 	if (nfs4_record_has(rec, bits))
-		return again(c, 0);
+		return NFS4_OK;
 	if (!r->records) {
 		atomic_fetch_or(&rec->durable, bits);
-		return again(c, 0);
+		return NFS4_OK;
 	}
 	pthread_mutex_lock(&r->lock);
 	job = nfs4_job_for(r, rec, bits);
-	w = job ? new_wait(r, c, job, again) : NULL;
-	pthread_mutex_unlock(&r->lock);
-	return w ? NFS4_PENDING : NFS4ERR_DELAY;
+	if (!job) {
+		pthread_mutex_unlock(&r->lock);
+		return NFS4ERR_DELAY;
+	}
+	await(r, c, job);
+	return NFS4_OK;
 }
 
-int nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec,
-			int (*again)(struct nfs4_compound *c, int rc))
+void nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec)
 {
 	struct nfs4_recovery *r = c->server->recovery;
-	int status = NFS4_OK;
 
 	pthread_mutex_lock(&r->lock);
 	if (rec->job)
-		status = new_wait(r, c, rec->job, again) ? NFS4_PENDING : NFS4ERR_DELAY;
-	pthread_mutex_unlock(&r->lock);
-	return status;
+		await(r, c, rec->job);
+	else
+		pthread_mutex_unlock(&r->lock);
 }
 
 void nfs4_record_forget(struct nfs4_server *srv, struct nfs4_record *rec)

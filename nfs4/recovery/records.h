@@ -3,8 +3,7 @@
  * Durable records of clients with state: only these clients may reclaim after a restart. A record
  * is part of the client (struct nfs4_client.record) and knows which of its bits are on disk. A
  * thread of the recovery writes them; changes that come while it waits for the disk share the next
- * transaction. No worker waits for it: an operation whose reply must not go before its record is on
- * disk pauses.
+ * transaction. An operation whose reply must not go before its record is on disk waits for it without a worker.
  *
  * A client is recorded before the reply that grants its first state (OPEN, LOCK). The record is
  * deleted, durably, before its state is given to another client. This tells a client that may
@@ -72,27 +71,14 @@ static inline bool nfs4_record_has(const struct nfs4_record *rec, unsigned bits)
 }
 
 /*
- * For run(): makes sure that bits are on disk. If they are, returns again(c, 0). Else it pauses the
- * operation and returns NFS4_PENDING; again() then runs on c's worker with one of:
- *
- * 0: recorded.
- *
- * -errno: the database cannot be written (logged). The caller should go on: a server that cannot
- * record is more useful than one that serves nothing.
- *
- * again() returns the status that run() would. Until then the caller holds a reference of the
- * client, and no lock. NFS4ERR_DELAY: no memory.
+ * In an operation: waits until bits are on disk. NFS4_OK: they are, or the database cannot be written (logged), and the
+ * operation goes on: a server that cannot record is more useful than one that serves nothing. NFS4ERR_DELAY: no memory.
+ * The caller holds a reference of the client, and no lock.
  */
-int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned bits,
-		    int (*again)(struct nfs4_compound *c, int rc));
+int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned bits);
 
-/*
- * For run(): waits until the pending write of the record (nfs4_record_revoke) is on disk, or has
- * failed. NFS4_PENDING: again() follows as above. NFS4_OK: no write is pending. NFS4ERR_DELAY: no
- * memory.
- */
-int nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec,
-			int (*again)(struct nfs4_compound *c, int rc));
+/* In an operation: waits until the pending write of the record (nfs4_record_revoke) is on disk, or has failed. Likewise. */
+void nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec);
 
 /* Bracket each operation that may grant the client its first state, including nfs4_record_for().
  * The record is not deleted for lack of state in between. */

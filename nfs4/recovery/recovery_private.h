@@ -18,17 +18,7 @@ enum nfs4_job_kind {
 	NFS4_JOB_END_GRACE,
 };
 
-/* A waiting operation, in its request's arena. */
-struct nfs4_record_wait {
-	struct nfs4_record_wait *next;
-	struct rpc_request *req;
-	void (*resume)(struct rpc_request *req);
-	int (*again)(struct nfs4_compound *c, int rc);
-	void *saved; /* value of c->wait to restore */
-	int rc;
-};
-
-/* Belongs to the queue, then to the writing thread. rec outlives this pointer: see
+/* Operations wait for its address. Belongs to the queue, then to the writing thread. rec outlives this pointer: see
  * nfs4_record_fini(). */
 struct nfs4_record_job {
 	struct nfs4_record_job *next;
@@ -36,7 +26,6 @@ struct nfs4_record_job {
 	bool taken;		/* taken from the queue by the writing thread */
 	struct nfs4_db_row row; /* row.id is id below */
 	struct nfs4_record *rec;
-	struct nfs4_record_wait *waiting;
 	uint8_t id[];
 };
 

@@ -186,29 +186,6 @@ static void keep(struct nfs4_recovery *r, struct nfs4_record_job *jobs)
 	r->first = jobs;
 }
 
-/* A wait belongs to its request, which may be answered and freed as soon as it is posted. */
-static void wake(struct nfs4_record_wait *w, int err)
-{
-	while (w) {
-		struct nfs4_record_wait *next = w->next;
-
-		w->rc = err;
-		rpc_requeue(w->req, w->resume);
-		w = next;
-	}
-}
-
-/* Adds a list in front of another. */
-static struct nfs4_record_wait *join(struct nfs4_record_wait *first, struct nfs4_record_wait *rest)
-{
-	struct nfs4_record_wait **end = &first;
-
-	while (*end)
-		end = &(*end)->next;
-	*end = rest;
-	return first;
-}
-
 static void log_end(struct nfs4_recovery *r)
 {
 	const struct nfs4_grace *g = &r->grace;
@@ -220,7 +197,7 @@ static void log_end(struct nfs4_recovery *r)
 static void finish(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int rc)
 {
 	struct nfs4_record_job *kept = NULL, **last = &kept, *done = NULL, *next;
-	struct nfs4_record_wait *waiting = NULL;
+	struct rpc_waits *waits = r->srv->cfg.waits;
 	bool ended = false;
 
 	pthread_mutex_lock(&r->lock);
@@ -228,8 +205,7 @@ static void finish(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int rc
 		next = jobs->next;
 		jobs->next = NULL;
 		if (rc && is_kept(r, jobs)) {
-			waiting = join(jobs->waiting, waiting);
-			jobs->waiting = NULL;
+			rpc_wake(waits, jobs);
 			jobs->taken = false;
 			*last = jobs;
 			last = &jobs->next;
@@ -245,10 +221,9 @@ static void finish(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int rc
 		log_end(r);
 	for (; done; done = next) {
 		next = done->next;
-		waiting = join(done->waiting, waiting);
+		rpc_wake(waits, done);
 		free(done);
 	}
-	wake(waiting, rc);
 }
 
 /* Waits for something to write: false if the thread must stop. After a failure it also goes on when

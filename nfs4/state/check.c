@@ -263,21 +263,7 @@ void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct n
 	nfs4_set_current_stateid(c, out);
 }
 
-/* Waits for the record of a conflicting client to be deleted, after which the client is gone. */
-static int await_record(struct nfs4_compound *c, void *obstacle,
-			int (*again)(struct nfs4_compound *c, int rc))
-{
-	struct nfs4_client *cl = obstacle;
-
-	return nfs4_record_settled(c, &cl->record, again);
-}
-
-static void put_client(void *obstacle)
-{
-	nfs4_client_put(obstacle);
-}
-
-static const struct nfs4_obstacle_hooks record_hooks = { .await = await_record, .put = put_client };
+#define OBSTACLES_MOST 8u /* that one operation waits for, one after the other */
 
 int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwise)
 {
@@ -296,8 +282,13 @@ int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwis
 		otherwise = NFS_TRY_AGAIN;
 		break;
 	case VFS_YIELDING:
-		nfs4_repeat_after(c, &record_hooks, cl);
-		return NFS4ERR_DELAY;
+		if (c->obstacles++ == OBSTACLES_MOST) {
+			otherwise = NFS4ERR_DELAY;
+			break;
+		}
+		nfs4_record_settled(c, &cl->record);
+		otherwise = NFS_TRY_AGAIN;
+		break;
 	case VFS_HOLDS:
 		break;
 	}

@@ -52,11 +52,9 @@ void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct n
 void nfs4_set_current_stateid(struct nfs4_compound *c, const struct nfs4_stateid *sid);
 
 /*
- * Tries to remove a conflicting client. NFS_TRY_AGAIN: it is gone, or has begun to go and others may
- * be in the way. NFS4ERR_DELAY: all in the way will soon be gone, and the loop repeats the operation
- * if it returns that (nfs4_repeat_after). Else the status otherwise. A prompt worker removes nobody:
- * it declines if the client is away. What is left of the conflict's reference stays the caller's. No
- * lock is held.
+ * Tries to remove a conflicting client, and waits until that is on disk. NFS_TRY_AGAIN: it is gone, or has begun to
+ * go and others may be in the way. NFS4ERR_DELAY: the operation has waited for many. Else the status otherwise. What is
+ * left of the conflict's reference stays the caller's. No lock is held.
  */
 int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwise);
 /* nfs_attempt(), with NFS4ERR_DELAY in the place of NFS_TRY_AGAIN. */

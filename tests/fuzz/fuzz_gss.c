@@ -206,7 +206,7 @@ static void await_answer(const struct fake_conn *c, unsigned before)
 			struct rpc_request *req = w.f.pending;
 
 			w.f.pending = NULL;
-			rpc_complete(req, RPC_RUN_DONE);
+			fake_complete(&w.f, req, RPC_RUN_DONE);
 		}
 	}
 	if (answers(c) != before + 1)

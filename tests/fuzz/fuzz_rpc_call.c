@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_begin(&f, req);
 	fake_run_inbox(&f); /* starts calls that the duplicate request cache deferred */
 	if (f.pending != NULL)
-		rpc_complete(f.pending, RPC_RUN_DONE);
+		fake_complete(&f, f.pending, RPC_RUN_DONE);
 	if (answers(&conn) != before + 1 || fake_leaks(&f) != 0 || conn.base.refs != 1)
 		abort();
 	for (unsigned i = 0; i < nseg; i++)

@@ -218,7 +218,7 @@ def test_recalled(t, d):
         t.equal("DELEGRETURN", reader.delegreturn(fh, deleg), n4.OK)
         t.equal(f"{what} goes on", other.end(), n4.OK)
         if what.startswith("NFSv3"):
-            t.equal(f"{what} is parked meanwhile", other.asked, 1)
+            t.equal(f"{what} waits meanwhile", other.asked, 1)
     reader.close()
 
 

@@ -172,6 +172,7 @@ const char *fix_start_nfs4(struct fixture *f)
 			     .ctx = f },
 		.pool = f->pool,
 		.budget = &f->budget,
+		.waits = f->rpc.waits,
 		.max_io = NFS3_MAX_IO,
 		.minor_max = 2,
 		.lease_seconds = 90,
@@ -199,7 +200,7 @@ static const char *start_server(struct fixture *f)
 		.packed_handles = true, /* all versions of MOUNT */
 	};
 
-	if (nfs3_server_new(&cfg, &f->server) < 0)
+	if (nfs3_server_new(&cfg, &f->server) < 0 || rpc_waits_new(NULL, &f->rpc.waits) < 0)
 		return "no memory";
 	f->rpc.pool = f->pool;
 	f->rpc.nprograms = 5;
@@ -273,6 +274,8 @@ static const char *start_request(struct fixture *f)
 	f->prompt_worker.vfs = f->prompt_vw;
 	f->prompt_worker.move = move;
 	f->worker.stacks = f->prompt_worker.stacks = rn_stacks_new(&f->budget, 16);
+	if (!f->worker.stacks)
+		return "no memory";
 	fix_from(f, 1);
 	f->conn.ops = &ops;
 	atomic_store(&f->conn.refs, 1);
@@ -371,6 +374,7 @@ void fix_stop(struct fixture *f)
 	}
 	if (f->vfs)
 		vfs_free(f->vfs);
+	rpc_waits_free(f->rpc.waits);
 	if (f->worker.inbox.fd > 0)
 		rn_inbox_fini(&f->worker.inbox);
 	rn_fiber_put(f->worker.spare);
@@ -504,6 +508,7 @@ void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len)
 	f->reply_len = 0;
 	req->reply_max = f->reply_max;
 	req->nbulk_rooms = f->nbulk_rooms;
+	req->arrived_ns = rn_now_ns();
 	memcpy(req->bulk_room, f->bulk_room, sizeof(req->bulk_room));
 	begin(f, req);
 	for (unsigned waited = 0; waited < PATIENCE_MS && f->answers == 0; waited += step) {

@@ -9,12 +9,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "lib/budget.h"
 #include "lib/util.h"
 
 struct nfs4_server srv;
 char state_dir[64];
 char db_path[128];
 static struct rpc_worker worker;
+static struct rpc_server rpc;
+static struct rn_budget budget;
 static struct rec_client *clients; /* all that were made */
 
 void rec_up(void)
@@ -40,6 +43,11 @@ void rec_start(void)
 	srv.cfg.lease_seconds = 90;
 	srv.cfg.grace_seconds = 90;
 	cr_assert_eq(rn_inbox_init(&worker.inbox), 0);
+	rn_budget_init(&budget, 1u << 20);
+	worker.stacks = rn_stacks_new(&budget, 4096);
+	cr_assert_not_null(worker.stacks);
+	cr_assert_eq(rpc_waits_new(NULL, &rpc.waits), 0);
+	srv.cfg.waits = rpc.waits;
 	rec_up();
 }
 
@@ -59,6 +67,10 @@ void rec_stop(void)
 
 	rec_down();
 	free_clients();
+	rpc_waits_free(rpc.waits);
+	rn_fiber_put(worker.spare);
+	worker.spare = NULL;
+	rn_stacks_free(worker.stacks);
 	rn_inbox_fini(&worker.inbox);
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", state_dir);
 	cr_expect_eq(system(cmd), 0);
@@ -78,24 +90,25 @@ struct rec_client *rec_client(const char *id, uint8_t verifier, bool sessions)
 	return cl;
 }
 
-static int go_on(struct nfs4_compound *c, int rc)
+static void record(struct rpc_request *req)
 {
-	struct rec_client *cl = rn_container_of(c, struct rec_client, c);
+	struct rec_client *cl = rn_container_of(req, struct rec_client, req);
 
+	cl->status = nfs4_record_for(&cl->c, &cl->rec, cl->bits);
 	cl->went_on = true;
-	cl->rc = rc;
-	return NFS4_PENDING; /* the COMPOUND loop does not run here */
 }
 
-int rec_begin(struct rec_client *cl, unsigned bits)
+void rec_begin(struct rec_client *cl, unsigned bits)
 {
 	cl->went_on = false;
-	cl->req.op = &cl->c;
+	cl->bits = bits;
 	cl->req.worker = &worker;
+	cl->req.server = &rpc;
+	cl->req.work = record;
 	cl->c.req = &cl->req;
 	cl->c.server = &srv;
-	rn_arena_init(&cl->req.arena, cl->req.arena_mem, sizeof(cl->req.arena_mem));
-	return nfs4_record_for(&cl->c, &cl->rec, bits, go_on);
+	cr_assert(rpc_is_ready(&worker));
+	rpc_run(&cl->req);
 }
 
 void rec_wait(struct rec_client *cl)
@@ -112,16 +125,16 @@ void rec_wait(struct rec_client *cl)
 			struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
 
 			node = node->next;
-			req->work(req);
+			rpc_run(req);
 		}
 	}
 }
 
 void rec_record(struct rec_client *cl, unsigned bits)
 {
-	cr_assert_eq(rec_begin(cl, bits), NFS4_PENDING);
+	rec_begin(cl, bits);
 	rec_wait(cl);
-	cr_assert_eq(cl->rc, 0);
+	cr_assert_eq(cl->status, NFS4_OK);
 	cr_assert(nfs4_record_has(&cl->rec, bits));
 }
 

@@ -17,7 +17,8 @@ struct rec_client {
 	/* One operation that may wait. */
 	struct rpc_request req;
 	struct nfs4_compound c;
-	int rc; /* result with which the operation continued */
+	unsigned bits;
+	int status; /* of nfs4_record_for() */
 	bool went_on;
 };
 
@@ -32,9 +33,9 @@ void rec_down(void);
 
 /* Makes a confirmed client, whose verifier repeats the given byte. Freed by rec_stop. */
 struct rec_client *rec_client(const char *id, uint8_t verifier, bool sessions);
-/* Starts nfs4_record_for() and returns its result. */
-int rec_begin(struct rec_client *cl, unsigned bits);
-/* Runs callbacks posted to the worker until cl continues, for up to 5 s. */
+/* Starts nfs4_record_for(), which may wait. */
+void rec_begin(struct rec_client *cl, unsigned bits);
+/* Runs the worker until cl goes on, for up to 5 s. */
 void rec_wait(struct rec_client *cl);
 /* rec_begin() and rec_wait(); asserts that the record was written. */
 void rec_record(struct rec_client *cl, unsigned bits);

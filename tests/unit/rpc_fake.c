@@ -3,9 +3,12 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
+#include "lib/clock.h"
 #include "lib/fiber.h"
 #include "lib/util.h"
 
@@ -164,7 +167,9 @@ static enum rpc_run run_pending(struct rpc_request *req, void *args)
 	f->pending = req;
 	f->count++;
 	xdr_put_u32(&req->out, *(uint32_t *)args);
-	return RPC_RUN_PENDING;
+	pthread_mutex_lock(&f->lock);
+	rpc_wait(req, RN_WAIT_CALL, req, 0, &f->lock);
+	return f->how;
 }
 
 static enum rpc_run run_how(struct rpc_request *req, void *args)
@@ -173,10 +178,9 @@ static enum rpc_run run_how(struct rpc_request *req, void *args)
 
 	f->count++;
 	xdr_put_u32(&req->out, 1);
-	if (*(uint32_t *)args == RPC_RUN_AGAIN)
-		return f->known || req->must_answer ? RPC_RUN_DONE : RPC_RUN_AGAIN;
-	const enum rpc_run how = *(uint32_t *)args % 7;
-	return how == RPC_RUN_PENDING ? RPC_RUN_DONE : how;
+	if (rpc_run_waits(*(uint32_t *)args))
+		return f->known ? RPC_RUN_DONE : *(uint32_t *)args;
+	return *(uint32_t *)args % RPC_RUN_HELD;
 }
 
 static enum rpc_run run_store(struct rpc_request *req, void *args)
@@ -280,6 +284,9 @@ void fake_init(struct fake *f, size_t drc_entries)
 	f->server.observe_ctx = f;
 	rn_inbox_init(&f->worker.inbox);
 	f->worker.stacks = rn_stacks_new(&f->budget, 4);
+	pthread_mutex_init(&f->lock, NULL);
+	if (rpc_waits_new(NULL, &f->server.waits) != 0)
+		abort();
 }
 
 unsigned fake_leaks(struct fake *f)
@@ -292,6 +299,8 @@ unsigned fake_leaks(struct fake *f)
 
 void fake_fini(struct fake *f)
 {
+	rpc_waits_free(f->server.waits);
+	pthread_mutex_destroy(&f->lock);
 	drc_free(f->server.drc);
 	rn_inbox_fini(&f->worker.inbox);
 	rn_fiber_put(f->worker.spare);
@@ -345,10 +354,12 @@ struct rpc_request *fake_request(struct fake *f, struct fake_conn *c, const stru
 		abort();
 	rpc_conn_ref(&c->base);
 	req->conn = &c->base;
+	req->server = &f->server;
 	req->worker = &f->worker;
 	req->seg[0] = (struct rpc_seg){ .base = call->base, .len = (uint32_t)call->used };
 	req->nseg = 1;
 	req->reply_max = sizeof(c->reply);
+	req->arrived_ns = rn_now_ns();
 	return req;
 }
 
@@ -384,6 +395,25 @@ unsigned fake_run_inbox(struct fake *f)
 		n++;
 	}
 	return n;
+}
+
+unsigned fake_await_inbox(struct fake *f)
+{
+	struct pollfd p = { .fd = f->worker.inbox.fd, .events = POLLIN };
+	eventfd_t rung;
+
+	if (poll(&p, 1, 10000) == 1)
+		eventfd_read(p.fd, &rung);
+	return fake_run_inbox(f);
+}
+
+void fake_complete(struct fake *f, struct rpc_request *req, enum rpc_run how)
+{
+	pthread_mutex_lock(&f->lock);
+	f->how = how;
+	pthread_mutex_unlock(&f->lock);
+	rpc_wake(f->server.waits, req);
+	fake_run_inbox(f);
 }
 
 uint32_t fake_word(const struct fake_conn *c, unsigned index)

@@ -16,7 +16,7 @@ enum fake_proc {
 	FAKE_COUNT,   /* word: returns the number of COUNT calls that ran. Not idempotent */
 	FAKE_BULK,    /* word n: n bytes of bulk and the word 7 */
 	FAKE_LONG,    /* word n: n zero bytes in a grown head */
-	FAKE_PENDING, /* word: pending until rpc_complete(). Not idempotent */
+	FAKE_PENDING, /* word: waits until fake_complete(). Not idempotent */
 	FAKE_HOW,     /* word: the value that run returns after a word of result. Not idempotent */
 	/* bulk of at most 4 bytes, decoded by run: returns its length; cached unless 0 */
 	FAKE_REST,
@@ -41,6 +41,8 @@ struct fake {
 	struct rpc_worker worker;
 	unsigned count;		     /* number of COUNT calls that ran */
 	struct rpc_request *pending; /* the last PENDING call */
+	pthread_mutex_t lock;	     /* of PENDING calls */
+	enum rpc_run how;	     /* they end */
 	enum rpc_standing standing;  /* standing of all hosts */
 	bool known;		     /* HOW no longer waits */
 	unsigned observed, errors;
@@ -70,6 +72,10 @@ void fake_dispatch(struct fake *f, struct fake_conn *c, const struct xdr_out *ca
 
 /* Runs the items of the worker's inbox; returns their number. */
 unsigned fake_run_inbox(struct fake *f);
+/* The same, when there are some. */
+unsigned fake_await_inbox(struct fake *f);
+/* Ends a PENDING call, which returns how. */
+void fake_complete(struct fake *f, struct rpc_request *req, enum rpc_run how);
 
 uint32_t fake_word(const struct fake_conn *c, unsigned index); /* a word of the last reply */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/util.h"
+#include "rpc/client.h"
 #include "tests/unit/rpc_fake.h"
 
 static struct fake f;
@@ -259,7 +260,6 @@ Test(dispatch, who_may_call_what)
 			start(procs[i]);
 			xdr_put_u32(&call, s * 4 + i);
 			fake_dispatch(&f, &conn, &call);
-			fake_run_inbox(&f); /* the inbox answers a call that cannot wait */
 			cr_assert_eq(f.count, before + (want == 'y'), "%d %u", s, i);
 			cr_assert_eq(fake_word(&conn, 2), want == 'n', "%d %u", s, i);
 			if (want == 'n')
@@ -395,13 +395,13 @@ Test(dispatch, growing_keeps_what_was_written_and_fails_without_memory)
 	req->conn->ops->drop(req);
 }
 
-Test(dispatch, a_pending_request_ends_by_complete)
+Test(dispatch, a_call_that_waits_is_answered_when_it_goes_on)
 {
 	start(FAKE_PENDING);
 	xdr_put_u32(&call, 5);
 	fake_dispatch(&f, &conn, &call);
 	cr_assert_eq(conn.replies, 0);
-	rpc_complete(f.pending, RPC_RUN_DONE);
+	fake_complete(&f, f.pending, RPC_RUN_DONE);
 	REPLY(77, 1, 0, 0, 0, 0, 5);
 }
 
@@ -413,7 +413,7 @@ Test(dispatch, a_duplicate_on_the_same_connection_is_dropped)
 	struct rpc_request *first = f.pending;
 	fake_dispatch(&f, &conn, &call);
 	cr_assert_eq(conn.drops, 1);
-	rpc_complete(first, RPC_RUN_DONE);
+	fake_complete(&f, first, RPC_RUN_DONE);
 	REPLY(77, 1, 0, 0, 0, 0, 5);
 	cr_assert_eq(f.count, 1);
 }
@@ -434,7 +434,7 @@ Test(dispatch, a_duplicate_after_a_reconnect_waits_for_the_reply_of_the_first)
 	fake_dispatch(&f, &again, &call);
 	cr_assert_eq(again.drops, 1, "one answer on a connection is enough");
 	cr_assert_eq(fake_run_inbox(&f), 0);
-	rpc_complete(first, RPC_RUN_DONE);
+	fake_complete(&f, first, RPC_RUN_DONE);
 	cr_assert_eq(fake_run_inbox(&f), 2);
 	/*
 	 * The last retransmission need not be on the newest connection: both may be the client's.
@@ -449,20 +449,20 @@ Test(dispatch, a_duplicate_after_a_reconnect_waits_for_the_reply_of_the_first)
 
 Test(dispatch, duplicates_that_wait_are_bounded)
 {
-	static struct fake_conn others[DRC_PARKED_MAX + 1];
+	static struct fake_conn others[DRC_WAITING_MAX + 1];
 
 	start(FAKE_PENDING);
 	xdr_put_u32(&call, 5);
 	fake_dispatch(&f, &conn, &call);
 	struct rpc_request *first = f.pending;
-	for (unsigned i = 0; i <= DRC_PARKED_MAX; i++) {
+	for (unsigned i = 0; i <= DRC_WAITING_MAX; i++) {
 		fake_conn_init(&others[i], 2 + i, 1, 700);
 		fake_dispatch(&f, &others[i], &call);
 	}
-	cr_assert_eq(others[DRC_PARKED_MAX].drops, 1);
-	rpc_complete(first, RPC_RUN_DONE);
-	cr_assert_eq(fake_run_inbox(&f), DRC_PARKED_MAX);
-	for (unsigned i = 0; i < DRC_PARKED_MAX; i++)
+	cr_assert_eq(others[DRC_WAITING_MAX].drops, 1);
+	fake_complete(&f, first, RPC_RUN_DONE);
+	cr_assert_eq(fake_run_inbox(&f), DRC_WAITING_MAX);
+	for (unsigned i = 0; i < DRC_WAITING_MAX; i++)
 		cr_assert_eq(others[i].replies, 1);
 	cr_assert_eq(f.count, 1);
 }
@@ -476,10 +476,10 @@ Test(dispatch, a_duplicate_runs_itself_when_the_first_was_abandoned)
 	xdr_put_u32(&call, 5);
 	fake_dispatch(&f, &conn, &call);
 	fake_dispatch(&f, &again, &call);
-	rpc_complete(f.pending, RPC_RUN_TOO_LONG);
+	fake_complete(&f, f.pending, RPC_RUN_TOO_LONG);
 	cr_assert_eq(fake_run_inbox(&f), 1);
 	cr_assert_eq(f.count, 2);
-	rpc_complete(f.pending, RPC_RUN_DONE);
+	fake_complete(&f, f.pending, RPC_RUN_DONE);
 	cr_assert_eq(again.replies, 1);
 }
 
@@ -495,71 +495,70 @@ Test(dispatch, without_a_cache_everything_runs)
 	cr_assert_eq(f.count, 2);
 }
 
-static struct rpc_request *parked;
-static void (*parked_again)(struct rpc_request *req);
+static struct rpc_client client; /* who may wait */
 
-static bool park(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req))
+Test(dispatch, what_is_held_is_run_again)
 {
-	if (*(bool *)ctx)
-		return false;
-	parked = req;
-	parked_again = again;
-	return true;
-}
-
-Test(dispatch, what_is_not_known_yet_is_run_again)
-{
-	bool full = false;
-
-	f.server.park = park;
-	f.server.park_ctx = &full;
-	run_how(RPC_RUN_AGAIN);
+	conn.base.client = &client;
+	run_how(RPC_RUN_HELD);
 	cr_assert_eq(conn.replies, 0);
-	parked_again(parked);
+	rpc_wake_all(f.server.waits, 1u << RN_WAIT_STATE);
+	cr_assert_eq(fake_await_inbox(&f), 1);
 	cr_assert_eq(conn.replies, 0);
 	cr_assert_eq(f.count, 2);
 	f.known = true;
-	parked_again(parked);
+	rpc_wake_all(f.server.waits, 1u << RN_WAIT_STATE);
+	cr_assert_eq(fake_await_inbox(&f), 1);
 	REPLY(77, 1, 0, 0, 0, 0, 1);
 	/* The reply cache holds the reply after one run. */
 	conn.replies = 0;
-	run_how(RPC_RUN_AGAIN);
+	run_how(RPC_RUN_HELD);
 	REPLY(77, 1, 0, 0, 0, 0, 1);
 	cr_assert_eq(f.count, 3);
 }
 
+/* Nobody says that an expired client's state has gone. */
+Test(dispatch, what_is_held_is_looked_at_without_a_word)
+{
+	conn.base.client = &client;
+	run_how(RPC_RUN_HELD);
+	f.known = true;
+	cr_assert_eq(fake_await_inbox(&f), 1);
+	REPLY(77, 1, 0, 0, 0, 0, 1);
+}
+
 Test(dispatch, what_may_not_wait_is_answered_at_once)
 {
-	bool full = true;
+	struct rpc_waits *waits = f.server.waits;
 
-	for (int with_park = 0; with_park < 2; with_park++) {
-		conn.replies = 0;
-		f.count = 0;
-		f.server.park = with_park ? park : NULL;
-		f.server.park_ctx = &full;
-		start(FAKE_HOW);
-		xdr_put_u32(&call, RPC_RUN_AGAIN);
-		call.base[3] ^= (uint8_t)(with_park + 1); /* another xid */
-		fake_dispatch(&f, &conn, &call);
-		cr_assert_eq(conn.replies, 0);
-		cr_assert_eq(fake_run_inbox(&f), 1);
-		cr_assert_eq(conn.replies, 1);
-		cr_assert_eq(f.count, 2);
+	conn.base.client = &client;
+	rpc_waits_close(waits);
+	for (uint32_t how = RPC_RUN_HELD; how <= RPC_RUN_UNNAMED; how++) {
+		for (int with_waits = 0; with_waits < 2; with_waits++) {
+			conn.replies = 0;
+			f.count = 0;
+			f.server.waits = with_waits ? waits : NULL;
+			start(FAKE_HOW);
+			xdr_put_u32(&call, how);
+			call.base[3] ^= (uint8_t)(2 * how + with_waits + 1); /* another xid */
+			fake_dispatch(&f, &conn, &call);
+			cr_assert_eq(conn.replies, 1);
+			cr_assert_eq(f.count, 1);
+		}
 	}
+	f.server.waits = waits;
 }
 
 Test(dispatch, who_is_not_known_yet_is_looked_at_again)
 {
-	bool full = false;
-
-	f.server.park = park;
-	f.server.park_ctx = &full;
+	conn.base.client = &client;
 	f.standing = RPC_UNKNOWN;
 	start(FAKE_LIST);
 	fake_dispatch(&f, &conn, &call);
 	cr_assert_eq(conn.replies + f.count, 0);
 	f.standing = RPC_ADMITTED;
-	parked_again(parked);
+	rpc_wake_all(f.server.waits, 1u << RN_WAIT_NAME);
+	cr_assert_eq(fake_await_inbox(&f), 1);
 	cr_assert_eq(conn.replies, 1);
 	cr_assert_eq(f.count, 1);
 }

@@ -201,7 +201,7 @@ Test(drc, what_runs_is_not_too_old)
 	cr_assert(ran(&conn, 1));
 	pass_seconds(10 * DRC_AGE_SECONDS);
 	cr_assert_not(ran(&again, 1), "it waits for the first");
-	rpc_complete(f.pending, RPC_RUN_DONE);
+	fake_complete(&f, f.pending, RPC_RUN_DONE);
 	cr_assert_eq(fake_run_inbox(&f), 1);
 	cr_assert_eq(again.replies, 1);
 	cr_assert_eq(f.count, 1);
@@ -249,11 +249,11 @@ Test(drc, a_call_of_another_process_that_is_the_same_waits_for_the_first)
 	cr_assert(ran(&conn, 1));
 	struct rpc_request *first = f.pending;
 	cr_assert(ran(&port, 1), "TCP: not held up");
-	rpc_complete(f.pending, RPC_RUN_DONE);
-	rpc_complete(first, RPC_RUN_DONE);
+	fake_complete(&f, f.pending, RPC_RUN_DONE);
+	fake_complete(&f, first, RPC_RUN_DONE);
 	cr_assert(ran(&rdma, 1));
 	cr_assert_not(ran(&rdma_other, 1), "RDMA: held up");
-	rpc_complete(f.pending, RPC_RUN_DONE);
+	fake_complete(&f, f.pending, RPC_RUN_DONE);
 	cr_assert_eq(fake_run_inbox(&f), 1);
 	cr_assert_eq(rdma_other.replies, 1);
 	end();
@@ -502,7 +502,7 @@ Test(drc, what_is_in_progress_is_never_evicted)
 		count(&conn, xid, 0);
 	for (int i = 0; i < 4; i++) {
 		cr_assert_not_null(pending[i]->drc);
-		rpc_complete(pending[i], RPC_RUN_DONE);
+		fake_complete(&f, pending[i], RPC_RUN_DONE);
 	}
 	cr_assert_eq(count(&conn, 12, 0), 4);
 	cr_assert_eq(count(&conn, 12, 0), 4);
@@ -547,7 +547,7 @@ Test(drc, a_long_reply_and_one_with_bulk_are_not_kept)
 		fake_call(&call, 1, FAKE_COUNT);
 		struct rpc_request *req = fake_request(&f, &conn, &call);
 		req->call.xid = 1;
-		cr_assert_eq(drc_lookup(f.server.drc, req, NULL), DRC_NEW);
+		cr_assert_eq(drc_lookup(f.server.drc, req), DRC_NEW);
 		if (bulk)
 			xdr_put_bulk(&req->out, rn_payload_get(f.pool, 4), 0, 4);
 		else
@@ -569,9 +569,9 @@ Test(drc, an_abandoned_call_runs_again)
 	for (int i = 0; i < 2; i++) {
 		struct rpc_request *req = fake_request(&f, &conn, &call);
 
-		cr_assert_eq(drc_lookup(f.server.drc, req, NULL), DRC_NEW);
+		cr_assert_eq(drc_lookup(f.server.drc, req), DRC_NEW);
 		struct rpc_request *dup = fake_request(&f, &conn, &call);
-		cr_assert_eq(drc_lookup(f.server.drc, dup, NULL), DRC_IN_PROGRESS);
+		cr_assert_eq(drc_lookup(f.server.drc, dup), DRC_IN_PROGRESS);
 		dup->conn->ops->drop(dup);
 		drc_abandon(f.server.drc, req);
 		req->conn->ops->drop(req);
@@ -612,7 +612,7 @@ static void answer(struct rpc_request *req, uint32_t word)
 static uint32_t kept_for(const struct rpc_principal *p, uint32_t uid)
 {
 	struct rpc_request *req = call_of(p, uid);
-	const enum drc_verdict v = drc_lookup(f.server.drc, req, NULL);
+	const enum drc_verdict v = drc_lookup(f.server.drc, req);
 
 	drc_abandon(f.server.drc, req);
 	req->conn->ops->reply(req);
@@ -631,10 +631,10 @@ Test(drc, a_reply_is_for_its_principal)
 	make(64);
 	first = call_of(host, 0);
 	second = call_of(root, 0);
-	cr_assert_eq(drc_lookup(f.server.drc, first, NULL), DRC_NEW);
-	cr_assert_eq(drc_lookup(f.server.drc, second, NULL), DRC_NEW, "not dropped for the first");
+	cr_assert_eq(drc_lookup(f.server.drc, first), DRC_NEW);
+	cr_assert_eq(drc_lookup(f.server.drc, second), DRC_NEW, "not dropped for the first");
 	again = call_of(same, 0);
-	cr_assert_eq(drc_lookup(f.server.drc, again, NULL), DRC_IN_PROGRESS);
+	cr_assert_eq(drc_lookup(f.server.drc, again), DRC_IN_PROGRESS);
 	again->conn->ops->drop(again);
 	answer(first, 11);
 	cr_expect_eq(kept_for(NULL, 0), 0);
@@ -676,7 +676,7 @@ static void *call_all(void *arg)
 			xdr_put_u32(&x, RPC_RUN_DONE);
 			struct rpc_request *req = fake_request(&f, &c, &x);
 			req->call.xid = xid;
-			const enum drc_verdict v = drc_lookup(f.server.drc, req, NULL);
+			const enum drc_verdict v = drc_lookup(f.server.drc, req);
 			if (v == DRC_NEW) {
 				first = xid * THREADS + me->index;
 				xdr_put_u32(&req->out, first);

@@ -29,7 +29,7 @@ static void take_steps(struct rn_fiber *f, void *arg)
 	for (s->at = 0; s->at < 3; s->at++) {
 		s->on[s->at] = f->worker;
 		if (s->at < 2)
-			rn_fiber_wait(f, nothing, NULL);
+			rn_fiber_wait(f, RN_WAIT_RING, nothing, NULL);
 	}
 }
 
@@ -138,7 +138,7 @@ static void hop(struct rn_fiber *f, void *arg)
 	for (unsigned i = 0; i < HOPS; i++) {
 		memset(mark, (int)(t.i + i), sizeof(mark));
 		t.to = !t.to;
-		rn_fiber_wait(f, hand_over, &t);
+		rn_fiber_wait(f, RN_WAIT_RING, hand_over, &t);
 		for (size_t k = 0; k < sizeof(mark); k += 97)
 			if (mark[k] != (char)(t.i + i))
 				atomic_fetch_add(&t.h->wrong, 1);
@@ -252,7 +252,7 @@ static void enter_and_leave(struct locked *l, struct traveller *t)
 	l->most = rn_max(l->most, l->inside);
 	if (t) {
 		t->to = !t->to;
-		rn_fiber_wait(t->f, hand_over, t);
+		rn_fiber_wait(t->f, RN_WAIT_RING, hand_over, t);
 	}
 	l->turns++;
 	l->inside--;

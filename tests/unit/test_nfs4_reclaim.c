@@ -11,6 +11,7 @@
 #include "nfs4/client/make_room.h"
 #include "rpc/worker.h"
 #include "lib/util.h"
+#include "rpc/client.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"
@@ -351,13 +352,7 @@ OP_MINORS_TEST(nfs4_reclaim, who_has_lapsed_is_in_nobodys_way)
 	cr_expect_eq(op_lockt(f, &lockers[0], &file.fh, &ten, NULL), NFS4_OK);
 }
 
-static bool park(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req))
-{
-	(void)ctx;
-	usleep(2000);
-	rpc_requeue(req, again);
-	return true;
-}
+static struct rpc_client waiting_client;
 
 /* NFSv3's call waits, too: "come again" would take its client five seconds. */
 OP_MINORS_TEST(nfs4_reclaim, who_has_lapsed_is_not_in_the_way_of_nfs3)
@@ -368,7 +363,7 @@ OP_MINORS_TEST(nfs4_reclaim, who_has_lapsed_is_not_in_the_way_of_nfs3)
 	two_clients();
 	cr_assert_eq(open_a(&owner, OPEN4_SHARE_DENY_BOTH, OP_BY_NAME, &file), NFS4_OK);
 	lapse();
-	f->rpc.park = park;
+	f->conn.client = &waiting_client;
 	c = fix_call(f, NFS_PROGRAM, 3, NFSPROC3_READ);
 	fix_put_fh(c, &file.fh);
 	xdr_put_u64(c, 0);

@@ -143,7 +143,7 @@ static void go_on(uint32_t slot, bool busy)
 		slot_inside(slot)->busy = true;
 		in->busy++;
 	} else {
-		nfs4_retry_go_on(nfs4_slot_done(in, slot_inside(slot)));
+		nfs4_slot_done(in, slot_inside(slot));
 	}
 	nfs4_session_put(in);
 }

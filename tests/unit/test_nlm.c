@@ -6,6 +6,7 @@
 #include "nfs3/nlm/nlm.h"
 #include "nfs3/nlm/owners.h"
 #include "nfs3/server.h"
+#include "rpc/client.h"
 #include "rpc/worker.h"
 #include "tests/unit/nfs3_suite.h"
 #include "vfs/lock.h"
@@ -230,15 +231,16 @@ Test(nlm, free_all_by_who_may_not_lock)
 	cr_expect_eq(locks(), 0);
 }
 
-static unsigned parked;
+static struct rpc_client waiting_client;
+static unsigned looks;
 
 /* The name service answers when the call has waited three times. */
-static bool park(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req))
+static void answer_third(struct fixture *fix)
 {
-	(void)ctx;
-	f->undecided = ++parked < 3;
-	rpc_requeue(req, again);
-	return true;
+	if (rpc_waits_count(fix->rpc.waits) == 0)
+		return;
+	fix->undecided = ++looks < 3;
+	rpc_wake_all(fix->rpc.waits, 1u << RN_WAIT_NAME);
 }
 
 Test(nlm, free_all_waits_until_the_client_is_known)
@@ -251,9 +253,10 @@ Test(nlm, free_all_waits_until_the_client_is_known)
 	fh = handle("x");
 	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), NLM4_GRANTED);
 	f->undecided = true;
-	f->rpc.park = park;
+	f->conn.client = &waiting_client;
+	f->on_wait = answer_third;
 	free_all("client");
-	cr_expect_eq(parked, 3);
+	cr_expect_geq(looks, 3);
 	cr_expect_eq(locks(), 0);
 }
 

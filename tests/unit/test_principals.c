@@ -10,6 +10,7 @@
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"
 #include "rpc/principal.h"
+#include "rpc/program.h"
 #include "rpc/security.h"
 
 #define MOUNT_PROGRAM_NUMBER 100005u
@@ -28,16 +29,17 @@ int idmap_principal(struct idmap *m, const struct sockaddr *peer, const char *na
 	return answer;
 }
 
-enum rpc_run tls_users_identify(struct tls_users *u, struct rpc_request *req)
+int tls_users_identify(struct tls_users *u, struct rpc_request *req)
 {
 	(void)u;
 	req->call.cred.uid = 9;
-	return answer == -EAGAIN ? RPC_RUN_AGAIN : RPC_RUN_DONE;
+	return answer == -EAGAIN ? answer : 0;
 }
 
 static char never; /* for pointers that are not followed */
 static const struct principals all = { .idmap = (void *)&never, .users = (void *)&never };
 static struct rpc_conn conn;
+static struct rpc_server server; /* no call waits */
 static struct rpc_secured secured;
 static struct rpc_request req;
 static struct rpc_principal *alice;
@@ -56,11 +58,11 @@ static void stop(void)
 TestSuite(principals, .init = start, .fini = stop);
 
 /* A call to that program. kerberos: else by a certificate's user. */
-static enum rpc_run call(uint32_t prog, uint32_t vers, bool kerberos, bool must_answer)
+static enum rpc_run call(uint32_t prog, uint32_t vers, bool kerberos)
 {
 	memset(&req, 0, sizeof(req));
 	req.conn = &conn;
-	req.must_answer = must_answer;
+	req.server = &server;
 	req.secured = kerberos ? &secured : NULL;
 	req.call.prog = prog;
 	req.call.vers = vers;
@@ -84,31 +86,29 @@ static void expect_unknown(void)
 Test(principals, a_user_who_is_not_known_yet_comes_again)
 {
 	answer = -EAGAIN;
-	cr_expect_eq(call(NFS_PROGRAM, 3, true, false), RPC_RUN_AGAIN);
 	for (uint32_t vers = 3; vers <= 4; vers++) {
-		cr_expect_eq(call(NFS_PROGRAM, vers, true, true), RPC_RUN_DONE);
+		cr_expect_eq(call(NFS_PROGRAM, vers, true), RPC_RUN_DONE);
 		expect_unknown();
 	}
-	cr_expect_eq(call(NFS_PROGRAM, 3, false, true), RPC_RUN_DONE);
+	cr_expect_eq(call(NFS_PROGRAM, 3, false), RPC_RUN_DONE);
 	expect_unknown();
-	cr_expect_eq(call(NFS_PROGRAM, 4, false, true), RPC_RUN_SYSTEM_ERR,
-		     "state would be nobody's");
-	cr_expect_eq(call(NFS_PROGRAM, 2, true, true), RPC_RUN_SYSTEM_ERR);
-	cr_expect_eq(call(MOUNT_PROGRAM_NUMBER, 3, true, true), RPC_RUN_SYSTEM_ERR);
+	cr_expect_eq(call(NFS_PROGRAM, 4, false), RPC_RUN_SYSTEM_ERR, "state would be nobody's");
+	cr_expect_eq(call(NFS_PROGRAM, 2, true), RPC_RUN_SYSTEM_ERR);
+	cr_expect_eq(call(MOUNT_PROGRAM_NUMBER, 3, true), RPC_RUN_SYSTEM_ERR);
 }
 
 Test(principals, a_user_who_is_known)
 {
 	answer = -EAGAIN;
-	call(NFS_PROGRAM, 3, true, true);
+	call(NFS_PROGRAM, 3, true);
 	answer = 0;
 	cr_expect_eq(principals_identify((void *)(uintptr_t)&all, &req), RPC_RUN_DONE);
 	cr_expect_not(req.call.cred.unknown, "the call runs again");
 	cr_expect_eq(req.call.cred.uid, 7);
-	cr_expect_eq(call(NFS_PROGRAM, 4, false, true), RPC_RUN_DONE);
+	cr_expect_eq(call(NFS_PROGRAM, 4, false), RPC_RUN_DONE);
 	cr_expect_eq(req.call.cred.uid, 9);
 	answer = -ENOENT;
-	cr_expect_eq(call(NFS_PROGRAM, 4, true, true), RPC_RUN_DONE);
+	cr_expect_eq(call(NFS_PROGRAM, 4, true), RPC_RUN_DONE);
 	cr_expect_eq(req.call.cred.uid, UINT32_MAX, "nobody's");
 	cr_expect_not(req.call.cred.unknown);
 }

@@ -17,7 +17,7 @@ void vfs_wait(struct vfs_wait *x)
 	if (x->ended)
 		return;
 	x->waits = true;
-	rn_fiber_wait(x->fiber, nothing, NULL);
+	rn_fiber_wait(x->fiber, RN_WAIT_RING, nothing, NULL);
 }
 
 void vfs_wait_ended(struct vfs_wait *x)

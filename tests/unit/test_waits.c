@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waits of calls (rpc/wait.h): by address, by kind, with a time; and the places that hosts share. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/util.h"
+#include "rpc/client.h"
+#include "tests/unit/rpc_fake.h"
+
+#define MS RN_NS_PER_MS
+
+static struct fake f;
+
+/* A call that waits once. */
+struct call {
+	struct rpc_request *req;
+	struct fake_conn conn;
+	struct rpc_client client;
+	const void *of;	       /* by rpc_wait; NULL: by rpc_try_later */
+	enum rn_wait_for what; /* for that */
+	uint64_t time_ns;      /* limit of the wait, or patience */
+	int rc;
+	bool looks, over;
+};
+
+static void start(void)
+{
+	fake_init(&f, 0);
+}
+
+static void stop(void)
+{
+	fake_fini(&f);
+}
+
+TestSuite(waits, .init = start, .fini = stop);
+
+static void work(struct rpc_request *req)
+{
+	struct call *c = rn_container_of(req->conn, struct call, conn.base);
+
+	if (c->of) {
+		pthread_mutex_lock(&f.lock);
+		c->rc = rpc_wait(req, c->what, c->of, c->time_ns ? rn_now_ns() + c->time_ns : 0,
+				 &f.lock);
+	} else {
+		c->looks = rpc_try_later(req, c->what, c->time_ns);
+	}
+	c->over = true;
+}
+
+/* From that host, with an address in c. */
+static void begin(struct call *c, uint8_t host)
+{
+	struct xdr_out none = { .base = (uint8_t *)c };
+
+	fake_conn_init(&c->conn, 1, host, 700);
+	c->conn.base.client = &c->client;
+	c->client.key = (struct rn_host){ .bytes = { host } };
+	c->req = fake_request(&f, &c->conn, &none);
+	c->req->work = work;
+	cr_assert(rpc_is_ready(&f.worker));
+	rpc_run(c->req);
+}
+
+static void drop(struct call *c)
+{
+	cr_assert(c->over);
+	c->req->conn->ops->drop(c->req);
+}
+
+Test(waits, each_goes_on_for_what_it_waits_for)
+{
+	struct call a = { .of = &a, .what = RN_WAIT_RECORD },
+		    b = { .of = &b, .what = RN_WAIT_CALL };
+
+	begin(&a, 1);
+	begin(&b, 1);
+	cr_expect_eq(atomic_load(&a.req->fiber->waits_for), RN_WAIT_RECORD);
+	cr_expect_eq(atomic_load(&b.req->fiber->waits_for), RN_WAIT_CALL);
+	rpc_wake(f.server.waits, &b);
+	cr_expect_eq(fake_await_inbox(&f), 1);
+	cr_expect(b.over && b.rc == 0 && !a.over);
+	rpc_wake(f.server.waits, &b);
+	cr_expect_eq(fake_run_inbox(&f), 0);
+	rpc_wake(f.server.waits, &a);
+	cr_expect_eq(fake_await_inbox(&f), 1);
+	cr_expect(a.over && a.rc == 0);
+	drop(&a);
+	drop(&b);
+}
+
+/* In the order of their times, whichever began first. */
+Test(waits, its_time_ends_it)
+{
+	struct call late = { .of = &f, .what = RN_WAIT_CALL, .time_ns = 60 * MS }, soon = late;
+
+	soon.time_ns = 5 * MS;
+	begin(&late, 1);
+	begin(&soon, 1);
+	cr_expect_eq(fake_await_inbox(&f), 1);
+	cr_expect(soon.over && soon.rc == -ETIMEDOUT && !late.over);
+	while (!late.over)
+		fake_await_inbox(&f);
+	cr_expect_eq(late.rc, -ETIMEDOUT);
+	drop(&soon);
+	drop(&late);
+}
+
+Test(waits, a_kind_looks_again)
+{
+	struct call named = { .what = RN_WAIT_NAME }, held = { .what = RN_WAIT_STATE };
+	const uint64_t began = rn_now_ns();
+
+	begin(&named, 1);
+	begin(&held, 1);
+	cr_expect_eq(rpc_waits_count(f.server.waits), 2);
+	rpc_wake_all(f.server.waits, 1u << RN_WAIT_NAME | 1u << RN_WAIT_USER);
+	cr_expect_eq(fake_await_inbox(&f), 1);
+	cr_expect(named.over && named.looks && !named.req->waited && !held.over);
+	/* Nobody tells the other. */
+	while (!held.over)
+		fake_await_inbox(&f);
+	cr_expect(held.looks && !held.req->waited);
+	cr_expect_geq(rn_now_ns() - began, 200 * MS);
+	cr_expect_eq(rpc_waits_count(f.server.waits), 0);
+	drop(&named);
+	drop(&held);
+}
+
+/* It looks once more when its patience has ended, and is then answered. */
+Test(waits, patience_ends)
+{
+	struct call c = { .what = RN_WAIT_STATE, .time_ns = 10 * MS };
+
+	begin(&c, 1);
+	while (!c.over)
+		fake_await_inbox(&f);
+	cr_expect(c.looks && c.req->waited);
+	cr_expect_not(rpc_try_later(c.req, RN_WAIT_STATE, 0));
+	drop(&c);
+}
+
+/* Of one host 16 wait, and the oldest makes room. The other host keeps its place. */
+Test(waits, hosts_share_the_places)
+{
+	static struct call other = { .what = RN_WAIT_NAME }, busy[18];
+
+	begin(&other, 2);
+	for (unsigned i = 0; i < rn_array_size(busy); i++) {
+		busy[i].what = RN_WAIT_NAME;
+		begin(&busy[i], 1);
+	}
+	cr_expect_eq(rpc_waits_count(f.server.waits), 17);
+	while (!busy[0].over || !busy[1].over)
+		fake_await_inbox(&f);
+	cr_expect(busy[0].looks && busy[0].req->waited, "it looks once more");
+	cr_expect_not(busy[2].over || other.over);
+	rpc_waits_close(f.server.waits);
+	while (!other.over || !busy[17].over)
+		fake_await_inbox(&f);
+	cr_expect(other.looks && other.req->waited);
+	drop(&other);
+	for (unsigned i = 0; i < rn_array_size(busy); i++)
+		drop(&busy[i]);
+}
