@@ -15,7 +15,7 @@ import rpcclient as r
 import tlsclient
 
 PATIENCE = 90  # seconds without an answer that are a failure
-CONNECT_PATIENCE = 10
+CONNECT_PATIENCE = 30
 
 
 class Restarted(Exception):
