@@ -41,6 +41,16 @@ static inline bool kernel_can_read_cached(void)
 	return n == 1;
 }
 
+/* A mount without those upon it. */
+static inline bool kernel_can_clone_mounts(void)
+{
+	const long fd = syscall(SYS_open_tree, AT_FDCWD, "/", 1 /* OPEN_TREE_CLONE */ | O_CLOEXEC);
+
+	if (fd >= 0)
+		close((int)fd);
+	return fd >= 0;
+}
+
 /* Files by handle (FAN_REPORT_FID). */
 static inline bool kernel_can_watch_files(void)
 {

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 
+#include "tests/unit/kernel_can.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_view.h"
 
@@ -417,6 +418,7 @@ static uint64_t mount_on_b(void)
 {
 	uint64_t covered;
 
+	NEED_KERNEL_CAN(clone_mounts);
 	view_mkdir(&v, "a");
 	view_mkdir(&v, "a/b");
 	covered = inode("a/b");

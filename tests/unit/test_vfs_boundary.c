@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/unit/kernel_can.h"
 #include "vfs/fs/handle.h"
 #include "vfs_fixture.h"
 
@@ -172,6 +173,7 @@ Test(vfs_boundary, mounts_below_are_hidden)
 	struct fixture f;
 	struct vfs_node *m;
 
+	NEED_KERNEL_CAN(clone_mounts);
 	fixture_open(&f, 0);
 	if (!can_mount(&f))
 		cr_skip_test("may not mount: %s", strerror(errno));

@@ -168,16 +168,13 @@ bool vfs_mount_table_changed(int watch_fd)
 	return poll(&p, 1, 0) != 0 && (p.revents & (POLLPRI | POLLERR | POLLNVAL));
 }
 
-/* With room for the handle: qemu-user does not hand on the mount where there is none. */
+/* The kernel tells the mount before it finds that the handle has no room. */
 static int mount_id_of(int dirfd, const char *name, uint64_t *id)
 {
-	union {
-		struct file_handle h;
-		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
-	} u = { .h.handle_bytes = MAX_HANDLE_SZ };
+	struct file_handle h = { .handle_bytes = 0 };
 	int mnt_id;
 
-	if (name_to_handle_at(dirfd, name, &u.h, &mnt_id, *name ? 0 : AT_EMPTY_PATH) != 0 &&
+	if (name_to_handle_at(dirfd, name, &h, &mnt_id, *name ? 0 : AT_EMPTY_PATH) != 0 &&
 	    errno != EOVERFLOW)
 		return -errno;
 	*id = (uint64_t)(uint32_t)mnt_id;
