@@ -29,12 +29,12 @@ skip() {
 	echo "skip: $*"
 }
 
-# The archive and the release that this machine has its own packages of.
+# The archive and the release that this machine has its own packages of. Unstable calls itself by the name of the release that it will be.
 archive() {
-	local release
+	local release targets
 	release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-	apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' "Created-By: Packages" "Codename: $release" \
-		"Component: main" "Label: Debian" | head -n 1 | cut -d' ' -f1,2
+	targets=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' "Created-By: Packages" "Component: main" "Label: Debian")
+	awk -v release="$release" '$2 == release { print; found = 1; exit } { first = first ? first : $0 } END { if (!found && first) print first }' <<<"$targets"
 }
 
 # Roots as debootstrap makes them are kept, since that takes minutes. One of another release or of other packages has
