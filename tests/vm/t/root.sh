@@ -57,6 +57,7 @@ upgrade() {
 	local p size sum
 	mkdir -p "$R/repo"
 	for p in hello less; do
+		rm -rf "/run/$p" # another run's
 		dpkg-deb -R "$R$(deb $p)" "/run/$p"
 		sed -i 's/^Version: .*/&+newer1/' "/run/$p/DEBIAN/control"
 		echo "newer" >"/run/$p/usr/share/doc/$p/newer"
