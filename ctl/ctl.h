@@ -34,6 +34,7 @@ struct http_answer;
  * status is not 200. An exit status. */
 int ctl_failed(const struct ctl *ctl, int rc, const struct http_answer *a);
 
+int ctl_calls(const struct ctl *ctl, int argc, char **argv);
 int ctl_client(const struct ctl *ctl, int argc, char **argv);
 int ctl_clients(const struct ctl *ctl, int argc, char **argv);
 int ctl_connections(const struct ctl *ctl, int argc, char **argv);

@@ -20,6 +20,7 @@
 static int help(const struct ctl *ctl, int argc, char **argv);
 
 static const struct ctl_command commands[] = {
+	{ "calls", "calls under way, and what they wait for", ctl_calls },
 	{ "client evict", "end all that a client holds, and its sessions", ctl_client },
 	{ "clients", "clients, how much they hold and what they did", ctl_clients },
 	{ "config show", "settings, and where each comes from", ctl_config },

@@ -114,7 +114,7 @@ static void show_program(const struct view *v, unsigned i)
 
 static const char *const minors[COUNTERS_MINORS + 1] = { "4.0", "4.1", "4.2", "4" };
 
-static const char *op_name(uint32_t op)
+const char *counters_op_name(uint32_t op)
 {
 	const struct nfs4_op *row = nfs4_op_find(op, NFS4_MINOR_MAX);
 
@@ -147,7 +147,7 @@ static void show_op(const struct view *v, unsigned minor, uint32_t op)
 	struct counters_row row = {
 		.kind = COUNTERS_OP,
 		.version = minors[minor],
-		.operation = op_name(op),
+		.operation = counters_op_name(op),
 		.failures = v->c->failures->op[minor][op],
 		.nfailures = COUNTERS_STATUSES,
 	};

@@ -37,6 +37,8 @@ void counters_each(const struct counters *c,
 void counters_each_export(const struct counters *c,
 			  void (*each)(void *ctx, const struct counters_export *row), void *ctx);
 uint64_t counters_failed(const struct counters_row *row);
+/* The name of an operation of NFSv4; "ILLEGAL" if there is none. */
+const char *counters_op_name(uint32_t op);
 
 void counters_log(const struct counters *c, const struct rn_logger *log, enum rn_level level);
 

@@ -93,6 +93,11 @@ int workers_loop(struct workers *ws, const char *name, struct ev_loop **out)
 	return rc;
 }
 
+struct rn_stacks *workers_stacks(struct workers *ws)
+{
+	return ws->stacks;
+}
+
 void workers_unwatch(struct workers *ws)
 {
 	worker_watch_stop(ws);

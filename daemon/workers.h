@@ -14,6 +14,7 @@
 struct ev_loop;
 struct lanes;
 struct rn_budget;
+struct rn_stacks;
 struct vfs;
 struct workers;
 
@@ -53,6 +54,8 @@ struct workers_stats {
 	unsigned queued;      /* requests that wait for a worker */
 };
 void workers_stats(struct workers *ws, struct workers_stats *out);
+/* The stacks of the calls under way. */
+struct rn_stacks *workers_stacks(struct workers *ws);
 /* Adds the times that requests have waited for a worker. */
 void workers_waits(struct workers *ws, struct rn_durations *sum);
 /* rpc_server.ended. */

@@ -66,6 +66,7 @@ struct rn_stack {
 	struct rn_fiber fiber;
 	struct rn_stacks *stacks;
 	SLIST_ENTRY(rn_stack) link; /* while it is free */
+	LIST_ENTRY(rn_stack) of_all;
 	char *memory;
 	bool charged;
 	void *context; /* where it goes on, while it is at rest */
@@ -90,6 +91,7 @@ struct rn_stacks {
 	struct rn_budget *budget;
 	unsigned least;
 	SLIST_HEAD(, rn_stack) free;
+	LIST_HEAD(, rn_stack) all;
 	unsigned nfree, n; /* free ones, and all */
 };
 
@@ -182,8 +184,10 @@ static bool switch_to(struct rn_stack *k)
 	back_on_thread(k);
 	current = NULL;
 	k->context = t.context;
-	if (k->ended)
+	if (k->ended) {
+		atomic_store_explicit(&k->fiber.about[0], 0, memory_order_relaxed);
 		return true;
+	}
 	k->after(k->after_arg); /* k may be another thread's from here on */
 	return false;
 }
@@ -272,6 +276,7 @@ struct rn_stacks *rn_stacks_new(struct rn_budget *budget, unsigned least)
 	s->budget = budget;
 	s->least = least;
 	SLIST_INIT(&s->free);
+	LIST_INIT(&s->all);
 	return s;
 }
 
@@ -373,12 +378,13 @@ struct rn_fiber *rn_fiber_get(struct rn_stacks *s)
 	if (k)
 		return &k->fiber;
 	k = stack_new(s, n > s->least);
-	if (k)
-		return &k->fiber;
 	pthread_mutex_lock(&s->lock);
-	s->n--;
+	if (k)
+		LIST_INSERT_HEAD(&s->all, k, of_all);
+	else
+		s->n--;
 	pthread_mutex_unlock(&s->lock);
-	return NULL;
+	return k ? &k->fiber : NULL;
 }
 
 void rn_fiber_put(struct rn_fiber *f)
@@ -397,9 +403,34 @@ void rn_fiber_put(struct rn_fiber *f)
 		SLIST_INSERT_HEAD(&s->free, k, link);
 		s->nfree++;
 	} else {
+		LIST_REMOVE(k, of_all);
 		s->n--;
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!keep)
 		stack_free(k);
+}
+
+static void look_at(struct rn_fiber *f, struct rn_fiber_view *v)
+{
+	v->waits_for = atomic_load_explicit(&f->waits_for, memory_order_relaxed);
+	v->waits_since_ns = atomic_load_explicit(&f->waits_since_ns, memory_order_relaxed);
+	for (unsigned i = 0; i < RN_FIBER_ABOUT; i++)
+		v->about[i] = atomic_load_explicit(&f->about[i], memory_order_acquire);
+}
+
+size_t rn_stacks_view(struct rn_stacks *s, struct rn_fiber_view *out, size_t n)
+{
+	struct rn_fiber_view v;
+	struct rn_stack *k;
+	size_t found = 0;
+
+	pthread_mutex_lock(&s->lock);
+	LIST_FOREACH (k, &s->all, of_all) {
+		look_at(&k->fiber, &v);
+		if (v.about[0] && found++ < n)
+			out[found - 1] = v;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return found;
 }

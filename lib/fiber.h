@@ -42,10 +42,15 @@ enum rn_wait_for {
 };
 const char *rn_wait_text(enum rn_wait_for what); /* for people */
 
+/* Numbers that tell what a fiber does, of its owner's choice. */
+#define RN_FIBER_ABOUT 6u
+
 struct rn_fiber {
 	/* What it waits for, of enum rn_wait_for, and since when: CLOCK_MONOTONIC_COARSE, ns. Any thread may look. */
 	_Atomic uint8_t waits_for;
 	_Atomic uint64_t waits_since_ns;
+	_Atomic uint64_t about
+		[RN_FIBER_ABOUT]; /* likewise. The first is written last; 0: nothing to show, as at the end */
 	/* The running thread's own state, such as a struct vfs_worker; set by whoever runs the fiber. */
 	void *worker;
 	/* Not NULL while that thread must not block: hands the fiber, which is at rest, to one that may. */
@@ -62,6 +67,15 @@ struct rn_stacks *rn_stacks_new(struct rn_budget *budget, unsigned least);
 /* No fiber may be left. */
 void rn_stacks_free(struct rn_stacks *s);
 unsigned rn_stacks_used(struct rn_stacks *s); /* fibers that were got and not put */
+
+/* A fiber as others see it; its members need not be of the same moment. */
+struct rn_fiber_view {
+	enum rn_wait_for waits_for;
+	uint64_t waits_since_ns;
+	uint64_t about[RN_FIBER_ABOUT];
+};
+/* Copies up to n of the fibers that have something to show, in no order. Returns how many there are. */
+size_t rn_stacks_view(struct rn_stacks *s, struct rn_fiber_view *out, size_t n);
 
 /* A fiber that can begin. NULL: no memory, or no more out of the budget. */
 struct rn_fiber *rn_fiber_get(struct rn_stacks *s);

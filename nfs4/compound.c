@@ -6,6 +6,7 @@
 #include "lib/clock.h"
 #include "nfs4/counts.h"
 #include "nfs4/server.h"
+#include "rpc/call_view.h"
 
 bool nfs4_compound_decode(struct xdr_in *in, void *args)
 {
@@ -179,6 +180,7 @@ static int start_op(struct nfs4_compound *c)
 		c->opnum = OP_ILLEGAL;
 	if (c->index < NFS4_RAN_MAX)
 		c->ran[c->index] = c->op ? (uint8_t)c->opnum : 0;
+	rpc_call_show_op(c->req, c->opnum);
 	xdr_put_u32(c->out, c->opnum);
 	c->status_at = xdr_out_pos(c->out);
 	xdr_put_u32(c->out, NFS4_OK);

@@ -7,6 +7,7 @@
 
 #include "lib/util.h"
 #include "rpc/answer.h"
+#include "rpc/call_view.h"
 #include "rpc/worker.h"
 
 #define ACCEPTED_HEADER 24u /* bytes of an accepted reply before its results */
@@ -217,6 +218,7 @@ static void find_and_run(struct rpc_request *req)
 	}
 	req->proc = version->procs[call->proc];
 	note_flavor(req);
+	rpc_call_show(req, program);
 	req->program_ctx = version->ctx ? version->ctx : program->ctx;
 	if (!(req->proc->flags & RPC_PROMPT))
 		rpc_move(req);

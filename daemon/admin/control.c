@@ -17,6 +17,7 @@ static const struct {
 	void (*run)(void *control, const struct admin_request *req, struct admin_reply *r);
 	bool reads; /* readers may call it */
 } rows[] = {
+	{ "GET", "/v1/calls", control_calls, true },
 	{ "GET", "/v1/clients", control_clients, true },
 	{ "POST", "/v1/clients/evict", control_client_evict, false },
 	{ "GET", "/v1/config", control_config, true },

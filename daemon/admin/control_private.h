@@ -30,6 +30,9 @@ static inline bool control_trusts(const struct admin_request *req)
 	return req->peer.uid == 0 || req->peer.uid == geteuid();
 }
 
+/* calls.c: GET /v1/calls */
+void control_calls(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* clients.c: GET /v1/clients */
 void control_clients(void *control, const struct admin_request *req, struct admin_reply *r);
 /* True if that NFSv4 client is registered; else r has the answer. */

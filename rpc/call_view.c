@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rpc/call_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/util.h"
+#include "rpc/program.h"
+
+enum { ARRIVED, CONN, XID_AND_VERS, PROGRAM, PROC, OP };
+_Static_assert(OP + 1 == RN_FIBER_ABOUT, "one for each");
+
+static void set(struct rpc_request *req, unsigned i, uint64_t value)
+{
+	atomic_store_explicit(&req->fiber->about[i], value, memory_order_relaxed);
+}
+
+void rpc_call_show(struct rpc_request *req, const struct rpc_program *program)
+{
+	set(req, CONN, req->conn->id);
+	set(req, XID_AND_VERS, (uint64_t)req->call.xid << 32 | req->call.vers);
+	set(req, PROGRAM, (uintptr_t)program);
+	set(req, PROC, (uintptr_t)req->proc);
+	set(req, OP, 0);
+	/* Last: whoever sees it sees the others. */
+	atomic_store_explicit(&req->fiber->about[ARRIVED], req->arrived_ns, memory_order_release);
+}
+
+void rpc_call_show_op(struct rpc_request *req, uint32_t opnum)
+{
+	set(req, OP, opnum);
+}
+
+static int by_arrival(const void *a, const void *b)
+{
+	const struct rn_fiber_view *x = a, *y = b;
+
+	return (x->about[ARRIVED] > y->about[ARRIVED]) - (x->about[ARRIVED] < y->about[ARRIVED]);
+}
+
+static void copy(const struct rn_fiber_view *f, struct rpc_call_view *v)
+{
+	*v = (struct rpc_call_view){
+		.arrived_ns = f->about[ARRIVED],
+		.conn_id = f->about[CONN],
+		.xid = (uint32_t)(f->about[XID_AND_VERS] >> 32),
+		.vers = (uint32_t)f->about[XID_AND_VERS],
+		.program = (const struct rpc_program *)(uintptr_t)f->about[PROGRAM],
+		.proc = (const struct rpc_proc *)(uintptr_t)f->about[PROC],
+		.opnum = (uint32_t)f->about[OP],
+		.waits_for = f->waits_for,
+		.waits_since_ns = f->waits_since_ns,
+	};
+}
+
+int rpc_calls_view(struct rn_stacks *stacks, struct rpc_call_view *out, size_t n, size_t *all)
+{
+	const size_t room = (size_t)rn_stacks_used(stacks) + 64;
+	struct rn_fiber_view *f = calloc(room, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	*all = rn_stacks_view(stacks, f, room);
+	const size_t found = rn_min(*all, room);
+
+	qsort(f, found, sizeof(*f), by_arrival);
+	for (size_t i = 0; i < found && i < n; i++)
+		copy(&f[i], &out[i]);
+	free(f);
+	return (int)rn_min(found, n);
+}

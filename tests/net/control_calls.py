@@ -1,0 +1,68 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-2-Clause
+"""ringnfsctl calls: a call that waits for another client's delegation is shown with what it waits for, and is gone when it is answered."""
+import time
+
+import delegations as de
+import harness
+import nfs4client as n4
+import rpcclient as r
+from control import Control, ctl
+from control_state import api
+from harness import Count
+
+HELD = "what another client holds"
+
+
+def rows(d):
+    return api(d, "/v1/calls")[1]["calls"]
+
+
+def waiting(d):
+    """The rows of calls that wait, when there are some, for up to 5 s."""
+    end = time.monotonic() + 5
+    while not (found := [c for c in rows(d) if "waits_for" in c]) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
+
+
+def test_delegation(t, d):
+    holder = de.new_client(d, "holder")
+    root, fh, stateid, deleg = de.delegated(t, d, holder, "held")
+    v3 = d.connect()
+    fh3 = v3.nfs(r.LOOKUP, r.diropargs(d.root(v3, "one"), "held"))["fh"]
+    other = de.Other(lambda: v3.nfs(r.SETATTR, r.setattr_args(fh3, r.sattr(mode=0o600))))
+    holder.await_callback(n4.CB_RECALL, 1)
+    found = waiting(d)
+    t.equal("one call waits", [(c["program"], c["version"], c["procedure"], c["waits_for"]) for c in found], [("nfs", 3, "SETATTR", HELD)])
+    for c in found:
+        t.equal("its client", c["address"], "127.0.0.1")
+        t.check("its age", 0 <= c["waits_ms"] <= c["age_ms"] + 20 <= 12020, c)
+        conns = api(d, "/v1/connections")[1]["connections"]
+        t.check("its connection", any(x["id"] == c["connection"] and x["port"] == c["port"] for x in conns), conns)
+    text = ctl("--socket", d.path, "calls").stdout
+    t.check("the table", "SETATTR" in text and HELD in text, text)
+    holder.close_file(fh, stateid)
+    holder.delegreturn(fh, deleg)
+    t.equal("it goes on", other.end(), n4.OK)
+    t.equal("nothing waits", [c for c in rows(d) if "waits_for" in c], [])
+    holder.close()
+    v3.close()
+
+
+def test_mistakes(t, d):
+    wrong = ctl("--socket", d.path, "calls", "all")
+    t.equal("an argument", (wrong.returncode, wrong.stderr), (2, "ringnfsctl: calls takes no 'all'\n"))
+
+
+def main():
+    t = Count()
+    with Control(de.SETTINGS, exports={"one": de.OPTIONS}) as d:
+        test_delegation(t, d)
+        test_mistakes(t, d)
+        harness.finish(t, d)
+    harness.result(t)
+
+
+if __name__ == "__main__":
+    main()
