@@ -144,11 +144,11 @@ class Judge:
         for f in self.h.of("change"):
             changes.setdefault(f["obj"], []).append((f["inv"], f["ret"]))
         for obj, facts in seen.items():
-            for what in ("change", "ctime", "mtime"):
-                for era in self.eras(facts):
+            for era in self.eras(facts):
+                for what in ("change", "ctime", "mtime"):
                     self.forward(obj, what, [f for f in era if f[what] is not None])
-            for what in ("change", "ctime"):
-                self.distinct(obj, what, [f for f in facts if f[what] is not None], sorted(changes.get(obj, ())))
+                for what in ("change", "ctime"):
+                    self.distinct(obj, what, [f for f in era if f[what] is not None], sorted(changes.get(obj, ())))
 
     def forward(self, obj, what, facts):
         answered, i, best = sorted(facts, key=lambda f: f["ret"]), 0, None
