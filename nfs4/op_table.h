@@ -40,8 +40,7 @@ enum nfs4_op_flags {
 	NFS4_OP_FIRST = 32,
 	/* Not allowed even behind SEQUENCE: BIND_CONN_TO_SESSION (RFC 8881 section 18.34.3). */
 	NFS4_OP_NOT_BEHIND = 64,
-	/* May run on a prompt worker (rpc/worker.h): what would wait, or needs the caller's
-	 * identity, is declined by vfs/ before anything has changed. */
+	/* May begin on a prompt worker (rpc/worker.h): vfs/ moves what would block, or needs the caller's identity. */
 	NFS4_OP_PROMPT = 128,
 	/* State protection (nfs4/client/protect.h): only by the machine credential; the same, if the client has
 	 * asked for that; also by it in the place of a user's. */

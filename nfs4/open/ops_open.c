@@ -21,6 +21,8 @@
 /* RFC 8881 section 18.16.1 */
 #define WANT_MASK OPEN4_SHARE_ACCESS_WANT_DELEG_MASK
 
+#define RACES 8u /* tries while other callers take the name away */
+
 static int finish(struct nfs4_opening *w, int status)
 {
 	if (w->open) {
@@ -211,15 +213,30 @@ static bool is_new(const struct nfs4_opening *w)
 	return w->args->claim == NFS4_CLAIM_NULL || w->args->claim == NFS4_CLAIM_FH;
 }
 
+/* A file that was found by its name may have lost it meanwhile, perhaps to another one: the name is looked up again, as it may
+ * always have been there. */
+static int open_file(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	unsigned tries = RACES;
+	int status;
+
+	do {
+		nfs4_place_clear(&w->file);
+		w->found = false;
+		status = nfs4_open_file(c, w);
+		if (status == NFS4_OK)
+			status = nfs4_open_share(c, w);
+	} while (status == NFS4ERR_STALE && w->found && !w->open && --tries > 0);
+	return status;
+}
+
 static int open_recorded(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	/* A drain may have begun while the record was written. */
 	int status = is_new(w) ? nfs4_drain_check(&c->current) : NFS4_OK;
 
 	if (status == NFS4_OK)
-		status = nfs4_open_file(c, w);
-	if (status == NFS4_OK)
-		status = nfs4_open_share(c, w);
+		status = open_file(c, w);
 	if (status == NFS4_OK && w->truncate)
 		status = truncate_file(c, w);
 	if (status != NFS4_OK)

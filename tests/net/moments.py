@@ -351,6 +351,19 @@ def test_changes(b, ops, handle, known=""):
             report(b.t, f"{name}, n is {kind or 'absent'}{known}, {what} {other or ''}", wrong)
 
 
+def test_replaced(b):
+    """Another client puts a file in the place of one that an OPEN has found: the name always leads to one."""
+    other = b.d.connect()
+    how = u32(0) + n4.bitmap(33) + opaque(u32(0o666))
+    for minor in (0, 1):
+        for what, args in (("", (None, n4.SHARE_READ)), (" UNCHECKED", (u32(1) + how, n4.SHARE_WRITE))):
+            act = lambda: other.nfs(r.RENAME, r.rename_args(b.dfh, "t", b.dfh, "n"), r.auth_sys(0, 0))
+            wrong = [(call, answer) for call, answer, _ in moments_of(b, lambda: b.open4(*args, minor), lambda: b.reset("file", "file"), act)
+                     if answer not in ("ok old", "ok new", "ok gone")]
+            report(b.t, f"v4.{minor} OPEN{what}, another client replaces n", wrong)
+    other.close()
+
+
 def test_errors(b, ops, handle):
     """A call that fails: the operation fails in the same way, or does what it should."""
     for name, op in ops.items():
@@ -423,6 +436,7 @@ def main():
             test_changes(b, ops, handle)
             test_errors(b, ops, handle)
         test_changes(b, b.by_name(), True, " and known")
+        test_replaced(b)
         changing = {name: op for name, op in b.by_name().items() if name.split()[-1] not in ("LOOKUP", "READDIRPLUS", "OPEN")}
         test_kills(b, {**changing, **exclusive(b)})
         harness.finish(t, b.d)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A worker that must not wait and never changes its identity: it decides as the kernel does, or
- * declines. */
+ * moves. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
