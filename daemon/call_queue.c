@@ -10,6 +10,9 @@ void call_queue_init(struct call_queue *t)
 	/* One small call a turn: round robin by calls, until somebody moves data. */
 	for (unsigned i = 0; i < RPC_LANES; i++) {
 		rn_fq_init(&t->queue[i], CALL_COST);
+		t->begun[i].first = NULL;
+		t->begun[i].last = &t->begun[i].first;
+		t->begun[i].n = 0;
 		atomic_init(&t->waiting[i], 0);
 	}
 }
@@ -29,27 +32,61 @@ static uint32_t bytes_of(const struct rpc_request *req)
 	return sum;
 }
 
+/* Under the lock. */
+static void count(struct call_queue *t, unsigned lane)
+{
+	atomic_store(&t->waiting[lane], t->queue[lane].nitems + t->begun[lane].n);
+}
+
+/* Under the lock. */
+static void push_begun(struct call_queue *t, struct rpc_request *req)
+{
+	req->node.next = NULL;
+	*t->begun[req->lane].last = &req->node;
+	t->begun[req->lane].last = &req->node.next;
+	t->begun[req->lane].n++;
+}
+
+/* Under the lock. */
+static struct rpc_request *pop_begun(struct call_queue *t, unsigned lane)
+{
+	struct rn_inbox_node *node = t->begun[lane].first;
+
+	if (!node)
+		return NULL;
+	t->begun[lane].first = node->next;
+	if (!node->next)
+		t->begun[lane].last = &t->begun[lane].first;
+	t->begun[lane].n--;
+	return rn_container_of(node, struct rpc_request, node);
+}
+
 void call_queue_push(struct call_queue *t, struct rpc_request *req)
 {
-	const uint32_t cost = CALL_COST + bytes_of(req);
-
-	struct rn_fq *q = &t->queue[req->lane];
+	const unsigned lane = req->lane;
 
 	pthread_mutex_lock(&t->lock);
-	rn_fq_push(q, &req->conn->client->calls[req->lane], &req->turn, cost);
-	atomic_store(&t->waiting[req->lane], q->nitems);
+	if (req->waits)
+		push_begun(t, req);
+	else
+		rn_fq_push(&t->queue[lane], &req->conn->client->calls[lane], &req->turn,
+			   CALL_COST + bytes_of(req));
+	count(t, lane);
 	pthread_mutex_unlock(&t->lock);
 }
 
-struct rpc_request *call_queue_pop(struct call_queue *t, unsigned lane)
+struct rpc_request *call_queue_pop(struct call_queue *t, unsigned lane, bool begun)
 {
-	struct rn_fq *q = &t->queue[lane];
+	struct rn_fq_item *it = NULL;
+	struct rpc_request *req;
 
 	pthread_mutex_lock(&t->lock);
-	struct rn_fq_item *it = rn_fq_pop(q);
-	atomic_store(&t->waiting[lane], q->nitems);
+	req = pop_begun(t, lane);
+	if (!req && !begun)
+		it = rn_fq_pop(&t->queue[lane]);
+	count(t, lane);
 	pthread_mutex_unlock(&t->lock);
-	return it != NULL ? rn_container_of(it, struct rpc_request, turn) : NULL;
+	return it ? rn_container_of(it, struct rpc_request, turn) : req;
 }
 
 void call_queue_charge(struct call_queue *t, const struct rpc_request *req)

@@ -2,7 +2,8 @@
 /*
  * Requests that wait for a worker, in each lane (daemon/lanes.h), while all are busy: clients take
  * turns, whatever the number of their connections. A call costs CALL_COST bytes and the data that
- * it moves, so that a client of large READs and one of GETATTRs get about the same time.
+ * it moves, so that a client of large READs and one of GETATTRs get about the same time. Calls that have begun, and go on
+ * after a wait, have had their turn: they come first, and alone where there is no stack for another call.
  * Thread-safe.
  */
 #ifndef RN_DAEMON_CALL_QUEUE_H
@@ -21,6 +22,11 @@
 struct call_queue {
 	pthread_mutex_t lock;
 	struct rn_fq queue[RPC_LANES];
+	/* Requests that have begun, by their inbox nodes, the oldest first. */
+	struct {
+		struct rn_inbox_node *first, **last;
+		unsigned n;
+	} begun[RPC_LANES];
 	_Atomic unsigned waiting[RPC_LANES]; /* changed under the lock, read without */
 };
 
@@ -29,7 +35,8 @@ void call_queue_fini(struct call_queue *t);
 
 /* Queues req in the lane req->lane; req->conn->client is set. */
 void call_queue_push(struct call_queue *t, struct rpc_request *req);
-struct rpc_request *call_queue_pop(struct call_queue *t, unsigned lane); /* NULL: none waits */
+/* begun: only one that has begun. NULL: none waits. */
+struct rpc_request *call_queue_pop(struct call_queue *t, unsigned lane, bool begun);
 /* Charges the client for a reply, in req->out. */
 void call_queue_charge(struct call_queue *t, const struct rpc_request *req);
 

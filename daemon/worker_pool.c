@@ -150,9 +150,9 @@ static void on_inbox(void *ctx)
 	drain(ctx);
 }
 
-static struct rpc_request *pop(struct workers *ws, unsigned lane)
+static struct rpc_request *pop(struct workers *ws, unsigned lane, bool begun)
 {
-	struct rpc_request *req = call_queue_pop(&ws->calls, lane);
+	struct rpc_request *req = call_queue_pop(&ws->calls, lane, begun);
 
 	if (req)
 		atomic_fetch_add_explicit(&ws->popped[lane], 1, memory_order_relaxed);
@@ -186,13 +186,14 @@ static bool take_turns(struct worker *w)
 	unsigned lane;
 
 	for (unsigned n = 0;; n++) {
-		const bool ring_full =
-			vfs_worker_in_flight(w->rpc.vfs) >= IN_FLIGHT_MAX || !rpc_is_ready(&w->rpc);
+		const bool ring_full = vfs_worker_in_flight(w->rpc.vfs) >= IN_FLIGHT_MAX;
+		/* Without a stack for another call those that have begun go on, and give theirs back. */
+		const bool ready = rpc_is_ready(&w->rpc);
 
-		atomic_store(&w->ring_full, ring_full);
+		atomic_store(&w->ring_full, ring_full || !ready);
 		if (ring_full || !next_lane(w, &lane))
 			return false;
-		struct rpc_request *req = n < TAKE_MAX ? pop(w->pool, lane) : NULL;
+		struct rpc_request *req = n < TAKE_MAX ? pop(w->pool, lane, !ready) : NULL;
 
 		if (!req) {
 			let_go(w);
@@ -342,7 +343,7 @@ static void post(struct worker *w, struct rpc_request *req)
 bool worker_feed(struct workers *ws, unsigned lane)
 {
 	struct worker *w = pick(ws, NULL, lane);
-	struct rpc_request *req = w ? pop(ws, lane) : NULL;
+	struct rpc_request *req = w ? pop(ws, lane, false) : NULL;
 
 	if (req)
 		post(w, req);
@@ -364,7 +365,7 @@ void worker_divert(struct workers *ws, unsigned lane)
 {
 	struct rpc_request *req;
 
-	while ((req = pop(ws, lane)) != NULL) {
+	while ((req = pop(ws, lane, false)) != NULL) {
 		req->lane = 0;
 		push(ws, req);
 	}

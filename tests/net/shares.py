@@ -150,8 +150,26 @@ def test_many(t, d, p):
         c.close()
 
 
+def test_short(t):
+    """With the least memory more calls wait for some than there are stacks without memory. They go on and give it back, though no other
+    call can begin."""
+    with Daemon({"x": "rw,no_root_squash,insecure"}, {"server.memory_max": "64M", "tcp.stall_timeout": "2s"}, nofile=4000) as d:
+        with d.connect() as c:
+            root = d.root(c, "x")
+            fh = c.nfs(r.CREATE, r.create_args(root, "f"))["fh"]
+            c.nfs(r.WRITE, r.write_args(fh, 0, os.urandom(MIB)))
+        p = Polite(t, d, root, fh)
+        conns = [s for host in range(40) for s in deaf(d, p.read(MIB >> 2), 4, f"127.0.1.{host + 1}")]
+        show("READ 1 MiB beside 40 hosts that take no replies", p.work("beside many deaf hosts", 8, p.read(MIB), 8), d)
+        p.conn.close()
+        for s in conns:
+            s.close()
+        harness.finish(t, d)
+
+
 def main():
     t = Count()
+    test_short(t)
     settings = {"server.memory_max": f"{MEMORY}M", "tcp.stall_timeout": "2s"}
     with Daemon({"x": "rw,no_root_squash,insecure"}, settings, nofile=IDLE * 2 + 4000) as d:
         with d.connect() as c:
