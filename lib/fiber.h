@@ -46,7 +46,8 @@ const char *rn_wait_text(enum rn_wait_for what); /* for people */
 #define RN_FIBER_ABOUT 6u
 
 struct rn_fiber {
-	/* What it waits for, of enum rn_wait_for, and since when: CLOCK_MONOTONIC_COARSE, ns. Any thread may look. */
+	/* The wait under way (enum rn_wait_for) and its beginning (CLOCK_MONOTONIC_COARSE, ns). Atomic, since ringnfsctl calls has another
+	 * thread read them. */
 	_Atomic uint8_t waits_for;
 	_Atomic uint64_t waits_since_ns;
 	_Atomic uint64_t about

@@ -22,7 +22,7 @@ void rpc_refuse_auth(struct rpc_request *req, enum rpc_auth_stat stat);
 void rpc_answer_too_long(struct rpc_request *req);
 /* Without an answer, by an operation of the connection. */
 void rpc_give_back(struct rpc_request *req, void (*by)(struct rpc_request *req));
-/* As the procedure's run() has returned. */
+/* Answers or refuses the call, as the result of its procedure's run() says, and tells the duplicate request cache. */
 void rpc_answer_run(struct rpc_request *req, enum rpc_run how);
 
 #endif

@@ -19,7 +19,8 @@
 #define PLACES_OF_HOST 16u
 /* Longest time since the call arrived: less than clients' time-outs. */
 #define PATIENCE_NS (12 * RN_NS_PER_SECOND)
-/* What it waits for may come while the call is on its way here, or without a word. */
+/* Interval at which a waiting call looks again unwoken: the end of an expired client's state wakes nobody, and an answer may come just
+ * before the call begins to wait. */
 #define LOOK_NS (250 * RN_NS_PER_MS)
 #define PAUSE_NS (10 * RN_NS_PER_MS) /* between two wakes by kind, however many answers come */
 #define BUCKETS 64u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What some kernels, emulators of processors and containers cannot, and the server does without (tests/net/lacking.py): a test of how it
- * is used is skipped there. */
+/* Features that some kernels, containers and qemu-user lack, and that the server works without (tests/net/lacking.py). Tests of how it uses
+ * one of them are skipped where it is missing. */
 #ifndef RN_TESTS_KERNEL_CAN_H
 #define RN_TESTS_KERNEL_CAN_H
 

@@ -27,7 +27,7 @@ struct cost {
 	double us[PARTS]; /* microseconds of one operation in each tenth of the run */
 };
 
-/* Of the processors, as others are at work on the machine. */
+/* Processor time of this process, in microseconds: other work on the machine does not change it. */
 static double spent_us(void)
 {
 	struct timespec t;

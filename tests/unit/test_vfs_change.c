@@ -578,7 +578,7 @@ static void *change_often(void *arg)
 	return NULL;
 }
 
-/* What was told between two changes is told until the second one has set another ctime, also while that one begins. */
+/* The change attribute that clients got between two changes stays the same until the second change has set another ctime. */
 Test(vfs_change, looks_amid_many_changes)
 {
 	struct fixture f;

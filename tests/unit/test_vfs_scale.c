@@ -19,7 +19,7 @@ struct scale {
 	unsigned count;
 };
 
-/* Of the processors, as others are at work on the machine. */
+/* Processor time of this process, in microseconds: other work on the machine does not change it. */
 static double spent_us(void)
 {
 	struct timespec ts;

@@ -130,7 +130,7 @@ Test(waits, a_kind_looks_again)
 	drop(&held);
 }
 
-/* It looks once more when its patience has ended, and is then answered. */
+/* A call whose time is over looks once more before it is answered, as an answer may have come meanwhile. */
 Test(waits, patience_ends)
 {
 	struct call c = { .what = RN_WAIT_STATE, .time_ns = 10 * MS };
@@ -143,7 +143,7 @@ Test(waits, patience_ends)
 	drop(&c);
 }
 
-/* Of one host 16 wait, and the oldest makes room. The other host keeps its place. */
+/* A host has at most 16 waiting calls: its own oldest one makes room for another, and no other host loses a call. */
 Test(waits, hosts_share_the_places)
 {
 	static struct call other = { .what = RN_WAIT_NAME }, busy[18];

@@ -38,7 +38,7 @@ struct vfs_entry_orders {
 
 struct vfs_entry_orders *vfs_entry_orders_new(void)
 {
-	/* What no device has taken is not touched, and costs address space alone. */
+	/* The orders of devices that are not used are never touched, so they cost address space but no memory. */
 	struct vfs_entry_orders *o = calloc(1, sizeof(*o));
 
 	if (o)
