@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "lib/clock.h"
 #include "nfs4/client/client.h"
 #include "nfs4/open/opening.h"
 #include "nfs4/pseudo/cross.h"
@@ -15,7 +16,8 @@
 #include "nfs4/state/check.h"
 #include "nfs4/state/deleg.h"
 
-#define RACES 8 /* tries while other callers create and remove the name */
+#define RACES 8		  /* tries while other callers create and remove the name */
+#define LOGGED_SECONDS 60 /* file systems write their logs by themselves in less time */
 
 /*
  * Status for objects that are no regular files (RFC 7530 section 16.16.6, RFC 8881 section
@@ -60,22 +62,34 @@ static int find_in_pseudo(struct nfs4_compound *c, struct nfs4_opening *w)
 	return w->file.kind == NFS4_PSEUDO ? NFS4ERR_ISDIR : NFS4_OK;
 }
 
+/* True if the create that made the file may not have been answered, so that nothing has brought it to disk: another
+ * client's, or this one's, which sends it again to a server that was killed. The answer to this OPEN tells of the file. */
+static bool may_be_unlogged(const struct vfs_attr *attr)
+{
+	const time_t now = (time_t)(rn_wall_coarse_ns() / RN_NS_PER_SECOND);
+
+	return attr->size == 0 && attr->has_btime && now - attr->btime.tv_sec < LOGGED_SECONDS;
+}
+
 static int look_up(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_name *name = &w->args->name;
 	struct nfs_entry step = { .name = name->bytes, .len = name->len };
+	struct vfs_attr attr;
 	struct vfs_node *n;
 	int status, rc;
 
 	/* To create finds out by itself that the directory is gone. */
 	rc = (w->args->create ? vfs_lookup_below : vfs_lookup)(&c->current.ctx, c->current.node,
-							       name->bytes, name->len, &n, NULL);
+							       name->bytes, name->len, &n,
+							       w->args->create ? &attr : NULL);
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
 	step.found = vfs_node_fh(n);
 	if (!nfs4_cross_down(c, &step, &w->file, &status)) {
 		found(c, w, n);
 		w->found = true;
+		w->sync_name = w->args->create && may_be_unlogged(&attr);
 		return NFS4_OK;
 	}
 	vfs_node_put(n);

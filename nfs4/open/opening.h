@@ -46,13 +46,13 @@ struct nfs4_opening {
 	/* true if the current filehandle is the directory, which the file replaces */
 	bool by_name;
 	bool found;		/* true if the name existed */
+	bool sync_name;		/* the file and its name may not be on disk yet */
 	struct nfs4_place file; /* if by_name; else the file is the current filehandle */
 	/* Facts about a file that vfs_create returned; all false for a file that was found. */
 	bool made;    /* created by this call: the directory has changed */
 	bool granted; /* the requested access has been checked */
 	/* attributes were set by this call, or by the call that it repeats */
 	bool attrs_set;
-	bool sync_name;	      /* the file and its name may not be on disk yet */
 	bool truncate;	      /* truncate after the open */
 	bool wrote_delegated; /* the delegation that the file is claimed by is one to write */
 	struct vfs_dir_change change; /* of the directory */
