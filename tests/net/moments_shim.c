@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -33,6 +34,8 @@ struct control {
 
 static struct control *control;
 static int test_fd = -1;
+static pthread_mutex_t naming =
+	PTHREAD_MUTEX_INITIALIZER; /* calls that fail soon after one another are of several threads */
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -74,7 +77,9 @@ static int moment(const char *call)
 
 	if (k == 0 || !runs_calls() || atomic_fetch_add(&control->count, 1) + 1 != k)
 		return 0;
+	pthread_mutex_lock(&naming);
 	strncpy(control->call, call, sizeof(control->call) - 1);
+	pthread_mutex_unlock(&naming);
 	if (control->error)
 		return (int)control->error;
 	tell_test();
