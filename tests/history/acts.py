@@ -17,6 +17,7 @@ from wire import Lost, RdmaWire, Restarted, Stop
 NAMES = [("A", "a"), ("A", "b"), ("A", "c"), ("A", "d"), ("B", "a"), ("B", "b")]
 SLOTS, SIZE = 3, 16  # registers of a file, and bytes of each
 BLOCK = 4096
+COPIED = 17 << 20  # bytes of a COPY: the server makes those of more than 16 MiB in the background
 EMPTY = ""  # of a register that holds no value
 REFUSED = ("LOCKED", "ACCES", *clients.GONE)  # I/O that an open, a lock or a delegation of others keeps out
 
@@ -168,6 +169,8 @@ class Worker(threading.Thread):
         if status != "ok":
             return self.h.trouble("GETATTR fails", who=self.who, f=key, status=status)
         self.h.add("attr", obj=key, inv=inv, ret=ret, change=a["change"], ctime=a["ctime"], mtime=a["mtime"])
+        if key.startswith("sz"):
+            self.h.op(key, inv, ret, ("read", a["size"]), self.who)
         return self.c.validator(a), inv, ret
 
     # --- registers: parts of shared files ---
@@ -239,6 +242,18 @@ class Worker(threading.Thread):
     def truncate(self, f=None):
         f = f or self.some_file()
         self.set_registers(f, dict.fromkeys(range(SLOTS), EMPTY), lambda: (self.c.truncate(f), None))
+
+    def copy(self):
+        """All registers by a COPY that is long enough to be made in the background. Another one would be on no disk."""
+        if not self.v4 or self.c.minor < 2 or not self.c.back or self.world.profile["cuts power"]:
+            return self.read()
+        f, source, data = self.some_file(), f"src{self.who[0]}", [self.new_value() for _ in range(SLOTS)]
+        status, _ = self.c.write(source, 0, b"".join(data), 2)
+        if status != "ok":
+            return self.h.count("no copy: " + status)
+        self.c.called.clear()
+        self.set_registers(f, dict(enumerate(map(value, data))), lambda: (self.c.copy(source, f, COPIED), None))
+        return self.h.count("copies in the background", sum(c["op"] == clients.n4.CB_OFFLOAD for c in self.c.called))
 
     def commit(self):
         if self.unstable:

@@ -12,10 +12,11 @@ import nfs4client as n4
 from acts import SIZE, SLOTS, Worker, created, reg, value, values
 from linear import LNK
 from record import NEVER, now
-from wire import Lost, RdmaWire, Restarted
+from wire import Lost, RdmaWire, Restarted, UdpWire
 
 RANGE, RANGES = 64, 3  # bytes that one counter's lock covers; counters
-FILES = DIRS = 100  # for delegations
+FILES = DIRS = SIZES = 100  # for delegations
+FREED = 2 * 10**9  # nanoseconds after the answer to SM_NOTIFY until the locks are gone
 
 
 class StateWorker(Worker):
@@ -88,9 +89,9 @@ class StateWorker(Worker):
         elif self.local:
             status, state = self.c.lock("lock", kind, offset, size)
         else:
-            status, state = {0: "ok", 1: "DENIED"}.get(x := self.c.nlm(22, "lock", kind, offset, size), x), None
+            status, state = {0: "ok", 1: "DENIED"}.get(x := self.c.lock("lock", kind, offset, size), x), None
         ret = now()
-        fact = dict(who=self.who, offset=offset, size=size, kind=kind, inv=inv)
+        fact = dict(who=f"{self.who} {self.c.state}" if self.v3 else self.who, offset=offset, size=size, kind=kind, inv=inv)
         if status == "DENIED":
             self.h.add("denied", ret=ret, **fact)
         elif status in clients.GONE:
@@ -112,7 +113,10 @@ class StateWorker(Worker):
                 self.hold(self.rng.choice((0.05, 0.3, 1.5)))
 
     def critical_plain(self, fact, state, counters):
-        """A lock of NFSv3 or of a local process, which is not taken away."""
+        """A lock of NFSv3 or of a local process, which is not taken away; not by a second notice of a reboot either."""
+        monitored = self.v3 and not isinstance(self.c.wire, UdpWire)
+        if monitored and self.rng.random() < 0.1:
+            self.c.notify()
         for c in counters if fact["kind"] == n4.WRITE_LT else ():
             status, data, _ = self.c.read("lock", RANGE * c, 8)
             time.sleep(self.rng.random() * 0.01)
@@ -123,7 +127,14 @@ class StateWorker(Worker):
         fact["end"] = now()
         if self.local:
             os.close(state)
-        elif status := self.c.nlm(4, "lock", fact["kind"], fact["offset"], fact["size"]):
+        elif monitored and self.rng.random() < 0.1:
+            self.h.count("NLM clients that reboot")
+            self.c.state += 2
+            self.c.wire.forget()
+            self.c.notify()
+            fact["rel"] = now() + FREED
+            return
+        elif status := self.c.unlock("lock", fact["kind"], fact["offset"], fact["size"]):
             self.h.trouble("NLM's UNLOCK fails", who=self.who, status=status)
         fact["rel"] = now()
 
@@ -214,6 +225,19 @@ class StateWorker(Worker):
 
     # --- delegations ---
 
+    def some(self, prefix, count):
+        """A file or directory of that kind, rather one that somebody has delegated now."""
+        held = [f for f in self.world.delegated if f.startswith(prefix)]
+        return self.rng.choice(held) if held and self.rng.random() < 0.6 else f"{prefix}{self.rng.randrange(count)}"
+
+    def poll(self, seconds):
+        """Answers a call of the server's if one comes in time; False if there is no connection for it."""
+        try:
+            self.c.wire.poll_call(seconds)
+            return True
+        except (clients.r.Closed, OSError):
+            return False
+
     def believe(self, f, data, fact, t):
         """What the holder knows is written down as read at t."""
         for s in range(SLOTS):
@@ -225,10 +249,9 @@ class StateWorker(Worker):
         return self.c.wire.server.run == run and self.c.wire.server.up.is_set()
 
     def delegation(self):
-        held = list(self.world.delegated)
-        f = self.rng.choice(held) if held and self.rng.random() < 0.6 else f"dg{self.rng.randrange(FILES)}"
+        f = self.some("dg", FILES)
         if not self.c.back:
-            if not held and self.rng.random() < 0.7:
+            if not self.world.delegated and self.rng.random() < 0.7:
                 return time.sleep(0.003)
             return self.rng.choices((self.write, self.truncate, self.read), (4, 1, 15))[0](f)
         if self.rng.random() < 0.1:
@@ -254,10 +277,7 @@ class StateWorker(Worker):
         data, run = values(data), self.c.wire.run
         end = time.monotonic() + self.rng.choice((0.005, 0.03, 0.1))
         while time.monotonic() < end and not self.c.recalled():
-            try:
-                self.c.wire.poll_call(0.002)
-            except (clients.r.Closed, OSError):
-                pass
+            self.poll(0.002)
             if not self.serving(run):
                 if not (again := self.outlive(f, fh, data, fact, run)):
                     return None
@@ -308,12 +328,58 @@ class StateWorker(Worker):
                 if time.monotonic() > self.end:
                     return None
 
+    # --- sizes of files, which a client changes by itself while it has the file delegated to write ---
+
+    def delegated_size(self):
+        """NFSv3's clients see the server's size, so they have no part in this."""
+        f, size = self.some("sz", SIZES), self.world.number()
+        if not self.v4:
+            return time.sleep(0.003)
+        if self.c.back and f not in self.world.delegated:
+            return self.hold_size(f)
+        if self.rng.random() < 0.9:
+            return self.getattr(f)
+        got = self.attempt(f, lambda *_: ("write", size), lambda: (self.c.truncate(f, size),))
+        if got and got[0] != "ok":
+            self.h.trouble("SETATTR fails", who=self.who, f=f, status=got[0])
+        return got and self.changed(f, *got[1:3])
+
+    def hold_size(self, f):
+        """Changes the size by itself. The server asks for it (CB_GETATTR); the file itself has it when the delegation is returned."""
+        self.c.called.clear()
+        status, op, fh, attrs, state = self.c.open("root", f, 3, want=0)
+        if status != "ok" or op["delegation"] != n4.DELEGATE_WRITE or not attrs:
+            self.h.count("no delegation to change a size: " + status)
+            time.sleep(0.002)
+            return status == "ok" and self.c.close(fh, state)
+        began, writes, end = now(), [], time.monotonic() + self.rng.choice((0.01, 0.05, 0.2))
+        self.c.held[fh] = attrs["change"], attrs["size"]
+        self.world.delegated.append(f)
+        try:
+            while time.monotonic() < end and not self.c.recalled() and self.poll(0.002):
+                if self.rng.random() < 0.3:
+                    inv, size = now(), self.world.number()
+                    self.c.held[fh] = attrs["change"] + 1, size
+                    writes.append((inv, now()))
+                    self.h.op(f, *writes[-1], ("write", size), self.who + " delegated")
+            self.h.count("CB_GETATTR", sum(c["op"] == n4.CB_GETATTR for c in self.c.called))
+            if writes and (status := self.c.truncate(f, size, op["deleg"])) != "ok":
+                raise Lost("SETATTR by a delegation: " + status)
+            while writes:
+                self.changed(f, *writes.pop())
+            self.h.count("DELEGRETURN " + self.c.delegreturn(fh, op["deleg"]))
+            return self.c.close(fh, state)
+        finally:
+            if writes:  # they are lost, or not
+                self.h.op(f, began, NEVER, ("write", attrs["size"]), self.who, must=False)
+            self.world.delegated.remove(f)
+            self.c.held.pop(fh, None)
+
     # --- directories of three names, many of them ---
 
     def dir_delegation(self):
-        held = list(self.world.delegated)
-        d = self.rng.choice(held) if held and self.rng.random() < 0.6 else f"dd{self.rng.randrange(DIRS)}"
-        if self.c.back and self.rng.random() < 0.7:
+        d = self.some("dd", DIRS)
+        if self.c.back and self.c.minor and self.rng.random() < 0.7:
             self.world.delegated.append(d)
             try:
                 return self.hold_dir(d)
@@ -343,9 +409,7 @@ class StateWorker(Worker):
             self.listed(d, inv, ret, names, "list")
             end = time.monotonic() + self.rng.choice((0.003, 0.02, 0.1))
             while time.monotonic() < end and not self.c.recalled():
-                try:
-                    self.c.wire.poll_call(0.001)
-                except (clients.r.Closed, OSError):
+                if not self.poll(0.001):
                     break
                 t = now()
                 if not self.serving(run) or self.c.recalled():

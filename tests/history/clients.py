@@ -15,7 +15,7 @@ import nfs4client as n4
 import rpcclient as r
 from linear import DIR, LNK, REG
 from rpcclient import opaque, u32, u64
-from wire import Lost, Restarted, Silent
+from wire import Callbacks, Lost, Restarted, Silent, UdpWire
 
 NAMES = {0: "ok", **{n: e[1:] for n, e in errno.errorcode.items()}, 66: "NOTEMPTY", 69: "DQUOT", 70: "STALE", 10001: "BADHANDLE", 10003: "BAD_COOKIE", 10006: "SERVERFAULT", 10008: "DELAY",
          10010: "DENIED", 10011: "EXPIRED", 10012: "LOCKED", 10013: "GRACE", 10015: "SHARE_DENIED", 10022: "STALE_CLIENTID", 10023: "STALE_STATEID",
@@ -23,7 +23,9 @@ NAMES = {0: "ok", **{n: e[1:] for n, e in errno.errorcode.items()}, 66: "NOTEMPT
          10047: "ADMIN_REVOKED", 10052: "BADSESSION", 10063: "SEQ_MISORDERED", 10076: "SEQ_FALSE_RETRY", 10078: "DEADSESSION", 10087: "DELEG_REVOKED"}
 AGAIN, STALE = (10008, 10013), 70
 GONE = ("BAD_STATEID", "STALE_STATEID", "EXPIRED", "ADMIN_REVOKED", "OLD_STATEID", "DELEG_REVOKED")  # the state behind a stateid is
-READDIR, COMMIT, READ_PLUS, DEALLOCATE, RELEASE_LOCKOWNER = 26, 5, 68, 62, 39
+READDIR, COMMIT, READ_PLUS, DEALLOCATE, RELEASE_LOCKOWNER, OFFLOAD_STATUS = 26, 5, 68, 62, 39, 67
+NLM, NLM_LOCK, NLM_UNLOCK, NLM_NM_LOCK = 100021, 2, 4, 22
+NSM, SM_NOTIFY = 100024, 6
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -132,6 +134,8 @@ class Local(Client):
 
 
 class V3(Client):
+    state = 1  # of its status monitor: another one after each reboot
+
     def __init__(self, name, wire, where):
         self.name, self.wire, self.where = name, wire, where
 
@@ -227,13 +231,31 @@ class V3(Client):
         after = self.validator(before and self.getattr(fh)[1])
         return "ok", [e for e in out if e[0] not in (".", "..")], after if after == self.validator(before) else None
 
+    def lock(self, key, kind, offset, size):
+        """The status. The server monitors a client that can be asked; datagrams come from nobody who can."""
+        return self.nlm(NLM_NM_LOCK if isinstance(self.wire, UdpWire) else NLM_LOCK, key, kind, offset, size)
+
+    def unlock(self, key, kind, offset, size):
+        return self.nlm(NLM_UNLOCK, key, kind, offset, size)
+
+    def notify(self):
+        """Its status monitor tells the server that the machine has come again (SM_NOTIFY), with the state that it has now."""
+        while True:
+            try:
+                conn = r.Conn(self.wire.server.port, source=(self.wire.source, self.wire.rng.randrange(600, 1024)))
+            except OSError:
+                self.wire.check_over()
+                continue
+            conn.call(NSM, 1, SM_NOTIFY, opaque(self.name.encode()) + u32(self.state))
+            return conn.close()
+
     def nlm(self, proc, key, kind, offset, size):
-        """A lock or its end by NLM version 4: its status."""
-        lock = opaque(self.name.encode()) + opaque(self.fh(key)) + opaque(b"7@" + self.name.encode()) + u32(7) + u64(offset) + u64(size)
-        args = opaque(b"cookie") + (u32(0) + u32(int(kind == n4.WRITE_LT)) + lock + u32(0) + u32(3) if proc == 22 else lock)
+        """A lock or its end by NLM version 4, of a process that lives as long as its machine: its status."""
+        lock = opaque(self.name.encode()) + opaque(self.fh(key)) + opaque(b"%d@" % self.state + self.name.encode()) + u32(self.state) + u64(offset) + u64(size)
+        args = opaque(b"cookie") + (u32(0) + u32(int(kind == n4.WRITE_LT)) + lock + u32(0) + u32(self.state) if proc != NLM_UNLOCK else lock)
         while True:
             xid = r.next_xid()
-            x = r.reply_body(self.wire.call(r.call_message(100021, 4, proc, args, xid=xid), xid), xid)
+            x = r.reply_body(self.wire.call(r.call_message(NLM, 4, proc, args, xid=xid), xid), xid)
             x.opaque()
             status = x.u32()
             if status != 4:  # the grace period
@@ -272,7 +294,12 @@ def _read_plus(x, res):
         res["data"] += x.opaque() if kind == 0 else bytes(x.u64())
 
 
-RESULTS = {**n4.RESULTS, n4.GETATTR: _attrs, READDIR: _entries, READ_PLUS: _read_plus, COMMIT: lambda x, res: res.update(verf=x.take(8))}
+def _copied(x, res):
+    res.update(callbacks=[x.take(16) for _ in range(x.u32())], count=x.u64(), committed=x.u32(), verf=x.take(8), flags=x.take(8))
+
+
+RESULTS = {**n4.RESULTS, n4.GETATTR: _attrs, READDIR: _entries, READ_PLUS: _read_plus, COMMIT: lambda x, res: res.update(verf=x.take(8)),
+           n4.COPY: _copied, OFFLOAD_STATUS: lambda x, res: res.update(count=x.u64(), complete=[x.u32() for _ in range(x.u32())])}
 
 
 def results(data, xid):
@@ -300,9 +327,12 @@ class V4(Client):
         self.name, self.wire, self.where, self.minor, self.back = name, wire, where, minor, back
         self.verifier, self.session, self.clientid, self.run, self.flags = os.urandom(8), None, 0, None, 0
         self.seqid = self.owners = 0
-        self.called, self.binding = [], False
-        if back:
+        self.called, self.binding, self.callbacks = [], False, None
+        self.held = {}  # {handle: (change, size)} of files that it changes under a delegation
+        if back and minor:
             wire.on_call = self.on_call
+        elif back:
+            self.callbacks = Callbacks(wire.source, self.on_call)
 
     fh = V3.fh
 
@@ -310,10 +340,20 @@ class V4(Client):
     def validator(a):
         return a and a["change"]
 
+    def end(self):
+        super().end()
+        if self.callbacks:
+            self.callbacks.socket.close()
+
     def on_call(self, data):
+        if data[20:24] == u32(0):  # CB_NULL
+            return data[:4] + u32(1) + bytes(16)
         c = n4.get_callback(data)
         self.called.append(c)
-        return n4.put_callback_reply(c)
+        if c["op"] != n4.CB_GETATTR:
+            return n4.put_callback_reply(c)
+        held = self.held.get(c["fh"])
+        return n4.put_callback_reply(c, n4.OK if held else r.BADHANDLE, held and n4.held_attrs(*held))
 
     def recalled(self):
         return any(c["op"] == n4.CB_RECALL for c in self.called)
@@ -384,7 +424,7 @@ class V4(Client):
     def register(self):
         while True:
             if self.minor == 0:
-                callback = u32(0x40000000) + opaque(b"tcp") + opaque(b"127.0.0.1.0.0") + u32(0)
+                callback = u32(0x40000000) + opaque(b"tcp") + opaque(self.callbacks.address if self.callbacks else b"127.0.0.1.0.0") + u32(0)
                 x = self.settle(n4.SETCLIENTID, self.verifier + opaque(self.name.encode()) + callback)
                 second = n4.SETCLIENTID_CONFIRM, u64(x["clientid"]) + x["confirm"]
             else:
@@ -481,8 +521,29 @@ class V4(Client):
         status, x = self.on(self.fh(key), (COMMIT, u64(0) + u32(0)))
         return status, x.get("verf")
 
-    def truncate(self, key):
-        return self.on(self.fh(key), (n4.SETATTR, n4.ANONYMOUS + n4.bitmap(n4.SIZE) + opaque(u64(0))))[0]
+    def truncate(self, key, size=0, stateid=n4.ANONYMOUS):
+        return self.on(self.fh(key), (n4.SETATTR, stateid + n4.bitmap(n4.SIZE) + opaque(u64(size))))[0]
+
+    def copy(self, source, key, size):
+        """COPY from the beginning of a file to that of another, which may go on in the background: how it has ended."""
+        opened = []
+        for k, access in (source, n4.SHARE_READ), (key, n4.SHARE_WRITE):
+            status, _, fh, _, state = self.open("root", k, access)
+            if status != "ok":
+                return status
+            opened.append((fh, state))
+        (src, reading), (dst, writing) = opened
+        x = self.compound(n4.putfh(src), (n4.SAVEFH, b""), n4.putfh(dst), (n4.COPY, reading[0] + writing[0] + u64(0) * 2 + u64(size) + u32(1) + u32(0) * 2))[-1]
+        status, ended = x["status"], not x.get("callbacks")
+        while not ended:
+            told = [c["status"] for c in self.called if c["op"] == n4.CB_OFFLOAD and c["stateid"] == x["callbacks"][0]]
+            y = self.compound(n4.putfh(dst), (OFFLOAD_STATUS, x["callbacks"][0]))[-1]
+            ended = told or y["status"] or y["complete"]
+            status = told[0] if told else y["status"] or (y["complete"][0] if ended else 0)
+            time.sleep(0.005)
+        for fh, state in opened:
+            self.close(fh, state)
+        return word(status)
 
     def getattr(self, fh):
         status, x = self.on(fh, GET)

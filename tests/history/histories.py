@@ -26,17 +26,17 @@ import harness
 import judge
 import rpcclient as r
 import server
-from acts_state import DIRS, FILES, RANGE, RANGES, StateWorker
+from acts_state import DIRS, FILES, RANGE, RANGES, SIZES, StateWorker
 from record import History, now
 from wire import RdmaWire, TlsWire, UdpWire, Wire
 
 KEPT = os.environ.get("HISTORIES", "histories")
 SECONDS = 5
 PATIENCE = 60
-REGISTERS = {"write": 4, "read": 4, "cached_read": 4, "block": 1.5, "truncate": .4, "commit": .6}
+REGISTERS = {"write": 4, "read": 4, "cached_read": 4, "block": 1.5, "truncate": .4, "copy": .3, "commit": .6}
 NAMES = {"create": 4, "remove": 3, "rename": 3, "link": 2, "lookup": 4, "nlink": 2, "list": 1, "cached_list": 3, "cached_lookup": 3}
-ANY = ("v3", "v3", "v3r", "v3u", "v3t", "v40", "v41", "v42", "v42r", "v41r", "v42t", "local")
-BACK = tuple({"v41": "v41b", "v42": "v42b"}.get(k, k) for k in ANY if k != "local")  # clients with a back channel get delegations
+ANY = ("v3", "v3", "v3r", "v3u", "v3t", "v40", "v41", "v42", "v42b", "v42r", "v41r", "v42t", "local")
+BACK = tuple({"v40": "v40b", "v41": "v41b", "v42": "v42b"}.get(k, k) for k in ANY if k != "local")  # clients that can be called get delegations
 KILLS = ("kill", "freezekill", *judge.CUTS)
 # For each profile: acts and their weights; clients; those that are there in any case; what the nemesis may do.
 PROFILES = {
@@ -46,7 +46,7 @@ PROFILES = {
     "locks": dict(acts={"critical": 5, "nap": .1}, clients=ANY, nemesis=("kill", "none", "stop", "reload")),
     "shares": dict(acts={"share_open": 5}, clients=ANY, first=("v41", "v40"), nemesis=("none", "stop", "reload"), pace=0.006),
     "delegations": dict(acts={"delegation": 4}, clients=BACK, first=("v41b", "v42b"), nemesis=("kill", "none", "reload", "longstop")),
-    "directories": dict(acts={"dir_delegation": 5}, clients=BACK, first=("v41b", "v42b"), nemesis=("none", "kill", "reload", "stop")),
+    "directories": dict(acts={"dir_delegation": 5, "delegated_size": 3}, clients=BACK, first=("v41b", "v42b"), nemesis=("none", "kill", "reload", "stop")),
     "mixed": dict(acts={**REGISTERS, **NAMES, "once": 2, "list_big": .4, "critical": 4, "share_open": 2, "delegation": 2}, clients=ANY,
                   nemesis=("kill", "freezekill", "none", "stop", "freeze", "reload", "fill", "power")),
     "crashes": dict(acts={**REGISTERS, **NAMES, "critical": 5, "share_open": 2, "crash": .15}, clients=ANY, nemesis=("none", "kill")),
@@ -66,18 +66,17 @@ CONTROLS = {
                                                                            options=",async", settings={}),
 }
 CONTROL_TRIES = 5
-# What happens to the disk, and histories of that beside one of each profile: for ./check full, until it has been judged for longer.
-DISK = ("errors", "power", "die")
-WITH_DISK = (("registers", ["power"]), ("names", ["power"]), ("listings", ["power"]), ("listings", ["die"]), ("names", ["errors"]))
+# What happens to the disk in ./check, whatever is drawn, and in ./check full beside that.
+CHECKED = {"registers": ["errors"], "names": ["power"], "listings": ["die"]}
+WITH_DISK = (("registers", ["power"]), ("listings", ["power"]), ("registers", ["die"]), ("names", ["die"]), ("names", ["errors"]))
 
 
-def plan(seed, profile, without=(), **fixed):
-    """All that is drawn for a history, but for these kinds of nemesis."""
+def plan(seed, profile, **fixed):
+    """All that is drawn for a history, but for what is fixed."""
     rng, p = random.Random(f"{seed} {profile}"), PROFILES[profile]
     first = p.get("first", ())
     kinds = [*first, *(rng.choice(p["clients"]) for _ in range(rng.randint(3, 7) - len(first)))]
-    may = [n for n in p["nemesis"] if n not in without]
-    nemesis = fixed.get("nemesis") or rng.sample(may, min(len(may), rng.choice((1, 1, 2))))
+    nemesis = fixed.get("nemesis") or rng.sample(p["nemesis"], min(len(p["nemesis"]), rng.choice((1, 1, 2))))
     cuts_power = any(k in judge.CUTS for k in nemesis)
     if cuts_power:  # what a local process does is not on the disk when it returns
         kinds = ["v42" if k == "local" else k for k in kinds]
@@ -116,7 +115,8 @@ class Run:
         """The shared files and directories: {key: (handle, path)}."""
         d, top = self.server, self.server.export
         folders = ["A", "B", "big", *(f"dd{i}" for i in range(DIRS if "dir_delegation" in self.profile["acts"] else 0))]
-        files = ["f0", "f1", "f2", "lock", "share", *(f"dg{i}" for i in range(FILES if "delegation" in self.profile["acts"] else 0))]
+        files = ["f0", "f1", "f2", "lock", "share", *(f"dg{i}" for i in range(FILES if "delegation" in self.profile["acts"] else 0)),
+                 *(f"sz{i}" for i in range(SIZES if "delegated_size" in self.profile["acts"] else 0)), *(f"src{i}" for i, _ in enumerate(self.head["clients"]))]
         for name in folders:
             os.mkdir(f"{top}/{name}")
             os.chmod(f"{top}/{name}", 0o777)
@@ -124,6 +124,7 @@ class Run:
             with open(f"{top}/{name}", "w") as f:
                 os.fchmod(f.fileno(), 0o666)
                 f.write("\0" * acts.BLOCK if name in ("lock", "share") else "")
+                f.truncate(acts.COPIED if name.startswith("src") else None)
         if "list_big" in self.profile["acts"]:
             stable = [f"s{i:05d}" + "x" * self.rng.choice((0, 0, 30, 100)) for i in range(self.rng.choice((30, 300, 1500)))]
             for name in stable:
@@ -175,6 +176,8 @@ class Run:
                 data = x.read()
             for s, v in enumerate(acts.values(data)):
                 self.h.op(acts.reg(f, s), t, t + 1, ("read", v), "end")
+        for f in (f for f in os.listdir(top) if f.startswith("sz")):
+            self.h.op(f, t, t + 1, ("read", os.path.getsize(f"{top}/{f}")), "end")
         for i, (d, name) in enumerate(acts.NAMES):
             path = f"{top}/{d}/{name}"
             self.h.op("ns", t, t + 1, ("lookup", i, os.lstat(path).st_uid if os.path.lexists(path) else 0), "end")
@@ -282,17 +285,16 @@ def main():
     if a.what == "one":
         totals.one(int(a.args[0]), a.args[1], **fixed)
     minutes = float(a.args[0]) if a.what == "many" else float(os.environ.get("HISTORIES_MINUTES") or 0) if a.what == "check" else 0
-    without = DISK if a.what == "check" and minutes == 0 else ()
     if a.what in ("check", "controls", "many"):
         for name, control in CONTROLS.items():
-            if not set(control["nemesis"]) & set(without):
+            if a.what != "check" or minutes or control["nemesis"] == ["none"]:
                 totals.control(name)
     if a.what == "check":
         for seed, profile in enumerate(PROFILES):
-            totals.one(seed, profile, without=without)
-        for seed, (profile, nemesis) in enumerate(WITH_DISK if not without else (), len(PROFILES)):
+            totals.one(seed, profile, nemesis=CHECKED.get(profile))
+        for seed, (profile, nemesis) in enumerate(WITH_DISK if minutes else (), len(PROFILES)):
             totals.one(seed, profile, nemesis=nemesis)
-        totals.one(drawn, random.Random(drawn).choice(list(PROFILES)), without=without)
+        totals.one(drawn, random.Random(drawn).choice(list(PROFILES)))
     end, seed = time.monotonic() + 60 * minutes, int(a.args[1]) if a.what == "many" and len(a.args) > 1 else drawn
     while time.monotonic() < end:
         totals.one(seed, list(PROFILES)[seed % len(PROFILES)], **fixed)

@@ -85,7 +85,7 @@ class Judge:
     def model(self, obj):
         if obj == "ns":
             return (0,) * len(NAMES), linear.names
-        return ((0,) * 3, linear.names) if obj.startswith("dd") else (EMPTY, linear.register)
+        return ((0,) * 3, linear.names) if obj.startswith("dd") else (0 if obj.startswith("sz") else EMPTY, linear.register)
 
     def orders(self):
         ops = self.objects()

@@ -7,6 +7,7 @@ could not be.
 """
 MAYBE = "?"  # result of an operation that was not answered
 REG, DIR, LNK = range(3)  # a tag's last two bits: the type of the object
+TWIN = 1 << 40  # above the tag of a second object: an exclusive create that is sent again finds nothing if its first file has moved meanwhile
 LIMIT = 150000  # steps until a history counts as undecided
 
 
@@ -112,9 +113,9 @@ def _kind(tag):
 
 def _create(state, i, tag, mode, got, res):
     """got: whose object the answer showed; -1 if it was gone before it could be seen whose it was."""
-    here = state[i]
+    here = state[i] % TWIN
     if here == 0:
-        return _put(state, i, tag) if res == MAYBE or (res == "ok" and got in (tag, -1)) else None
+        return _put(state, i, tag + TWIN * (tag in state)) if res == MAYBE or (res == "ok" and got in (tag, -1)) else None
     open_it = mode == "unchecked" and _kind(here) == REG
     good = (res == "ok" and got in (here, -1) and (open_it or (mode == "exclusive" and here == tag)) or
             res == "EXIST" and not open_it or res == "ACCES" and mode == "unchecked" or
@@ -153,7 +154,7 @@ def _link(state, tag, j, res):
 
 def _lookup(state, i, tag):
     """tag: -1 if something is there, nobody knows whose."""
-    return state if state[i] == tag or (tag == -1 and state[i]) else None
+    return state if state[i] % TWIN == tag or (tag == -1 and state[i]) else None
 
 
 def _nlink(state, tag, n):

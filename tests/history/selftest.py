@@ -12,7 +12,7 @@ import harness
 import judge
 import linear
 from linear import DIR, MAYBE, REG
-from record import History
+from record import NEVER, History
 
 DRAWN = 4000
 ONE, TWO, FOLDER = 100 * 4 + REG, 101 * 4 + REG, 102 * 4 + DIR
@@ -73,6 +73,12 @@ ORDERS = (
      [op(0, 1, "create", 0, ONE, "guarded", ONE, "ok"), op(2, 3, "create", 1, TWO, "guarded", TWO, "ok"), op(4, 5, "link", ONE, 1, "ok")], False),
     ("NOENT for what is there", "names", [op(0, 1, "create", 0, ONE, "guarded", ONE, "ok"), op(2, 3, "remove", 0, "file", "NOENT")], False),
     ("RMDIR of a file", "names", [op(0, 1, "create", 0, ONE, "guarded", ONE, "ok"), op(2, 3, "remove", 0, "dir", "ok")], False),
+    ("one exclusive create that made two files, one of which replaces the other", "names",
+     [op(0, 1, "create", 0, ONE, "exclusive", ONE, "ok"), op(2, 3, "rename", 0, 1, "ok"), op(4, 5, "create", 0, ONE, "exclusive", ONE, "ok"),
+      op(6, 7, "rename", 0, 1, "ok"), op(8, 9, "lookup", 0, 0), op(10, 11, "lookup", 1, ONE)], True),
+    ("one exclusive create whose two files are one", "names",
+     [op(0, 1, "create", 0, ONE, "exclusive", ONE, "ok"), op(2, 3, "rename", 0, 1, "ok"), op(4, 5, "create", 0, ONE, "exclusive", ONE, "ok"),
+      op(6, 7, "rename", 0, 1, "ok"), op(8, 9, "lookup", 0, ONE)], False),
     ("a link to what is gone", "names",
      [op(0, 1, "create", 0, ONE, "guarded", ONE, "ok"), op(2, 3, "remove", 0, "file", "ok"), op(4, 5, "link", ONE, 1, "ok")], False),
 )
@@ -138,14 +144,15 @@ def test_drawn(t):
 POWER = ("nemesis", dict(inv=50, ret=60, what="power", run=1))
 
 
-def before(inv, ret, *what, must=True):
-    return "op", dict(obj="f0.0", who="0v3", inv=inv, ret=ret, op=what, must=must, run=0)
+def before(inv, ret, *what, must=True, obj="f0.0"):
+    return "op", dict(obj=obj, who="0v3", inv=inv, ret=ret, op=what, must=must, run=0)
 
 
-def after(inv, *what):
-    return "op", dict(obj="f0.0", who="0v3", inv=inv, ret=inv + 1, op=what, must=True, run=1)
+def after(inv, *what, obj="f0.0"):
+    return "op", dict(obj=obj, who="0v3", inv=inv, ret=inv + 1, op=what, must=True, run=1)
 
 
+FOUND = (before(0, 60, "create", 0, ONE, "guarded", ONE, MAYBE, must=False, obj="ns"), before(2, 3, "create", 0, TWO, "unchecked", ONE, "ok", obj="ns"))
 CUTS = (
     ("an acknowledged write", [before(0, 1, "write", "a"), after(70, "read", "a")], [before(0, 1, "write", "a"), after(70, "read", "")]),
     ("a write under way, which was seen", [before(0, 60, "write", "a", must=False), before(2, 3, "read", "a"), after(70, "read", "")],
@@ -154,6 +161,7 @@ CUTS = (
      [before(0, 60, "write", "a", must=False), after(70, "read", "a"), after(80, "read", "")]),
     ("a write above one under way", [before(0, 60, "write", "a", must=False), before(2, 3, "write", "b"), after(70, "read", "b")],
      [before(0, 60, "write", "a", must=False), before(2, 3, "write", "b"), after(70, "read", "")]),
+    ("a file that an open has found whose create was under way", [*FOUND, after(70, "lookup", 0, ONE, obj="ns")], [*FOUND, after(70, "lookup", 0, 0, obj="ns")]),
     ("a later write", [before(0, 1, "write", "a"), after(70, "write", "b"), after(80, "read", "b")], [before(0, 1, "write", "a"), after(70, "write", "b"), after(80, "read", "a")]),
 )
 
@@ -192,10 +200,26 @@ END, COUNTED = ("end", dict(big=("a",), counters=())), ("end", dict(big=(), coun
 
 
 def register(inv, who, *what, **more):
-    return "op", dict(obj="dg0.0", inv=inv, ret=inv + 1, op=what, who=who, must=True, **more)
+    return "op", dict({"obj": "dg0.0", "inv": inv, "ret": inv + 1, "op": what, "who": who, "must": True}, **more)
 
 
+def size(inv, ret, *what, must=True):
+    return "op", dict(obj="sz0", inv=inv, ret=ret, op=what, who="0v41b", must=must)
+
+
+ORDER = "no order explains the answers"
 RULES = (
+    # The holder of a delegation changes a size, which others see by CB_GETATTR; it dies, and the file has the old one.
+    (ORDER, [size(0, 1, "write", 7), size(2, 3, "read", 7)], [size(0, 1, "write", 7), size(2, 3, "read", 0)]),
+    (ORDER, [size(0, 1, "write", 7), size(0, NEVER, "write", 0, must=False), size(4, 5, "read", 7), size(6, 7, "read", 0)],
+     [size(0, 1, "write", 7), size(0, NEVER, "write", 0, must=False), size(4, 5, "read", 7), size(6, 7, "read", 0), size(8, 9, "read", 7)]),
+    # A COPY in the background.
+    (ORDER, [register(0, "0v42b", "write", "a", ret=9), register(1, "1v3", "read", ""), register(3, "1v3", "read", "a")],
+     [register(0, "0v42b", "write", "a", ret=9), register(1, "1v3", "read", "a"), register(3, "1v3", "read", "")]),
+    # The last holder's machine has come again, which its status monitor says between 5 and 7.
+    ("a lock is held by two", [lock("0v3", 1, 5, 7), lock("0v3", 9, 12), lock("1v3", 6, 8)], [lock("0v3", 1, 5, 7), lock("0v3", 9, 12), lock("1v3", 6, 10)]),
+    ("a lock is denied though nobody holds it", [lock("0v3", 1, 5, 7), ("denied", dict(who="1v3", kind=2, offset=0, size=8, inv=6, ret=9))],
+     [lock("0v3", 1, 5, 7), ("denied", dict(who="1v3", kind=2, offset=0, size=8, inv=8, ret=9))]),
     ("change goes back", [attr(0, 5), attr(2, 6), attr(4, 6)], [attr(0, 5), attr(2, 6), attr(4, 5)]),
     ("change is the same before and after a change", [attr(0, 5), CHANGE, attr(4, 6)], [attr(0, 5), CHANGE, attr(4, 5)]),
     # A power cut takes a change that was not flushed.

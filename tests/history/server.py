@@ -22,7 +22,7 @@ LEASE = 5
 NOT_THERE = {"freeze": ("host",), "freezekill": ("host",), "fill": ("host", "btrfs"), "power": ("host", "btrfs"), "die": ("host", "btrfs", "xfs")}
 SHUTDOWN, NO_FLUSH = 0x8004587d, 2  # ioctl: a file system does nothing more, and does not even write its log (ext4, XFS)
 SHIM = "tests/net/moments_shim.so"
-SIZES = {"ext4": 48, "xfs": 320, "btrfs": 128}  # MiB
+SIZES = {"ext4": 96, "xfs": 320, "btrfs": 128}  # MiB
 
 
 CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 0x40000

@@ -130,6 +130,32 @@ class Wire:
             self.conn.take_call()
 
 
+class Callbacks:
+    """The address that a client of 4.0 is called at: connections of the server, each call of which answer(call) answers."""
+
+    def __init__(self, address, answer):
+        self.socket, self.answer = socket.create_server((address, 0)), answer
+        host, port = self.socket.getsockname()
+        self.address = f"{host}.{port >> 8}.{port & 255}".encode()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        try:
+            while True:
+                threading.Thread(target=self.serve, args=(self.socket.accept()[0],), daemon=True).start()
+        except OSError:  # closed
+            pass
+
+    def serve(self, conn):
+        try:
+            with conn, conn.makefile("rb") as f:
+                while len(mark := f.read(4)) == 4:
+                    reply = self.answer(f.read(int.from_bytes(mark, "big") & 0x7fffffff))
+                    conn.sendall(r.u32(len(reply) | 0x80000000) + reply)
+        except OSError:
+            pass
+
+
 class TlsWire(Wire):
     """TCP with TLS (RFC 9289)."""
 

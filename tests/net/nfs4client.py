@@ -159,10 +159,13 @@ def get_callback(data):
     c = {"xid": x.u32(), "type": x.u32(), "rpcvers": x.u32(), "prog": x.u32(), "vers": x.u32(), "proc": x.u32(),
          "flavor": x.u32(), "cred": x.opaque(), "verf": (x.u32(), x.opaque()), "tag": x.opaque(), "minor": x.u32(), "ident": x.u32(),
          "nops": x.u32(), "op": None}
-    if x.u32() != CB_SEQUENCE:
+    if c["minor"] == 0:
+        c["op"] = x.u32()
+    elif x.u32() != CB_SEQUENCE:
         raise ValueError("a callback without CB_SEQUENCE")
-    c.update(session=x.take(16), seqid=x.u32(), slot=x.u32(), highest=x.u32(), cache=x.flag(), referring=_referring(x))
-    if c["nops"] > 1:
+    else:
+        c.update(session=x.take(16), seqid=x.u32(), slot=x.u32(), highest=x.u32(), cache=x.flag(), referring=_referring(x))
+    if c["minor"] and c["nops"] > 1:
         c["op"] = x.u32()
     if c["op"] == CB_GETATTR:
         c.update(fh=x.opaque(), wants=_bitmap(x))
@@ -188,8 +191,8 @@ def get_callback(data):
 
 
 def put_callback_reply(c, status=OK, body=b""):
-    """The reply to such a call; status, and body if that is OK: of its second operation."""
-    res = u32(CB_SEQUENCE) + u32(OK) + c["session"] + u32(c["seqid"]) + u32(c["slot"]) + u32(15) + u32(15)
+    """The reply to such a call; status, and body if that is OK: of the operation behind CB_SEQUENCE."""
+    res = u32(CB_SEQUENCE) + u32(OK) + c["session"] + u32(c["seqid"]) + u32(c["slot"]) + u32(15) + u32(15) if c["minor"] else b""
     if c["op"] is not None:
         res += u32(c["op"]) + u32(status) + (body if status == OK else b"")
     last = OK if c["op"] is None else status
