@@ -21,7 +21,8 @@
 #include "vfs/share.h"
 #include "vfs/worker/acting.h"
 
-#define REPLACED_MOST 8 /* times that a name is looked up again */
+/* Times that a name is looked up again: with another program that replaces it all the time, every second try may fail. */
+#define REPLACED_MOST 100
 
 /* The mount and the file handle of what name is in dirfd, or of dirfd itself for "". */
 static int identify(struct vfs_ctx *ctx, int dirfd, const char *name, struct vfs_mount **mnt,
