@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#define XXH_INLINE_ALL /* the library leaves its state to whoever compiles it */
+#include <xxhash.h>
 
 #include "lib/clock.h"
 #include "lib/shares.h"
@@ -20,6 +22,7 @@
 #include "rpc/program.h"
 
 #define DRC_SHARDS_MAX 16
+#define SUM_SECRET XXH3_SECRET_SIZE_MIN
 #define DRC_SHARD_MIN 64 /* least entries of a shard: fewer are not worth its lock */
 #define DRC_AGE_NS (DRC_AGE_SECONDS * 1000000000ull)
 /* old entries that a new one clears away: more than one, so that the number falls */
@@ -34,7 +37,7 @@ struct drc_key {
 	uint32_t port;
 	uint32_t xid, prog, vers, proc;
 	uint64_t args_len;
-	uint8_t sum[crypto_onetimeauth_BYTES];
+	XXH128_hash_t sum;
 };
 _Static_assert(sizeof(struct drc_key) == 64, "no padding");
 
@@ -74,7 +77,7 @@ struct drc_shard {
 struct drc {
 	unsigned nshards; /* a power of two */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
-	uint8_t sum_key[crypto_onetimeauth_KEYBYTES];
+	uint8_t sum_secret[SUM_SECRET];
 	uint64_t (*now)(void);
 	struct drc_shard shards[DRC_SHARDS_MAX];
 };
@@ -108,7 +111,7 @@ struct drc *drc_new(size_t max_entries, size_t max_bytes)
 		drc->nshards *= 2;
 	drc->now = rn_now_ns;
 	crypto_shorthash_keygen(drc->hash_key);
-	crypto_onetimeauth_keygen(drc->sum_key);
+	randombytes_buf(drc->sum_secret, sizeof(drc->sum_secret));
 	for (unsigned i = 0; i < drc->nshards; i++)
 		pthread_mutex_init(&drc->shards[i].lock, NULL);
 	for (unsigned i = 0; i < drc->nshards; i++) {
@@ -166,17 +169,16 @@ void drc_free(struct drc *drc)
 
 /*
  * The sum of the arguments, independent of how they lie in segments: a placed item lacks its pad,
- * which counts as if it were there. Poly1305 does not authenticate anything here: under a secret
- * key two messages have the same sum with a probability of 2^-86 at most, and it is fast. Sums are
- * never disclosed, so the key may be used again.
+ * which counts as if it were there. XXH3 is no cryptographic hash, but its secret is drawn at start, and
+ * sums are never disclosed: nobody can search for two messages with one sum.
  */
 static void sum_args(const struct drc *drc, const struct rpc_request *req, struct drc_key *k)
 {
 	static const uint8_t zeros[4];
-	crypto_onetimeauth_state state;
+	XXH3_state_t state;
 	size_t skip = req->args_at;
 
-	crypto_onetimeauth_init(&state, drc->sum_key);
+	XXH3_128bits_reset_withSecret(&state, drc->sum_secret, sizeof(drc->sum_secret));
 	for (unsigned i = 0; i < req->nseg; i++) {
 		const struct rpc_seg *seg = &req->seg[i];
 		const size_t head = rn_min(skip, seg->len), n = seg->len - head;
@@ -184,11 +186,11 @@ static void sum_args(const struct drc *drc, const struct rpc_request *req, struc
 
 		skip -= head;
 		if (n > 0)
-			crypto_onetimeauth_update(&state, seg->base + head, n);
-		crypto_onetimeauth_update(&state, zeros, pad);
+			XXH3_128bits_update(&state, seg->base + head, n);
+		XXH3_128bits_update(&state, zeros, pad);
 		k->args_len += n + pad;
 	}
-	crypto_onetimeauth_final(&state, k->sum);
+	k->sum = XXH3_128bits_digest(&state);
 }
 
 static void make_key(const struct drc *drc, const struct rpc_request *req, struct drc_key *k)
