@@ -52,7 +52,9 @@ void __cyg_profile_func_enter(void *function, void *site)
 	for (unsigned n = 0; table && n < WORDS; n++, i = (i + 1) % WORDS) {
 		uint64_t is = atomic_load_explicit(&table[i], memory_order_relaxed);
 
-		if (is == offset || (is == 0 && (atomic_compare_exchange_strong(&table[i], &is, offset) || is == offset)))
+		if (is == offset ||
+		    (is == 0 &&
+		     (atomic_compare_exchange_strong(&table[i], &is, offset) || is == offset)))
 			return;
 	}
 }
