@@ -79,6 +79,7 @@ int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
 	s->holdings_hooks = &nfs4_holdings_hooks;
 	s->cb_hooks = &nfs4_cb_hooks;
 	crypto_shorthash_keygen(s->hash_key);
+	rpc_sum_draw(&s->sum_secret);
 	rn_log_hosts_init(&s->told);
 	for (unsigned i = 0; i < rn_array_size(parts) && rc == 0; i++)
 		rc = parts[i](s);

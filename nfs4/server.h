@@ -9,6 +9,7 @@
 #include "lib/log_hosts.h"
 #include "nfs4/hooks.h"
 #include "nfs4/nfs4_server.h"
+#include "rpc/sum.h"
 
 struct nfs4_cb_hooks;
 struct nfs4_clients;
@@ -29,6 +30,7 @@ struct nfs4_server {
 	const struct nfs4_cb_hooks *cb_hooks;		  /* nfs4/client/cb_path.h */
 	/* Random key, so that no client can predict a hash or aim at one bucket of a table. */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
+	struct rpc_sum_secret sum_secret; /* likewise, for nfs4_call_sum() */
 	struct rn_log_hosts told;	  /* limit of messages about clients (nfs4/told.h) */
 	_Atomic int drain;		  /* enum nfs4_drain */
 	struct nfs4_pseudo *pseudo;	  /* nfs4/pseudo/pseudo.h */

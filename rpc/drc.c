@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#define XXH_INLINE_ALL /* the library leaves its state to whoever compiles it */
-#include <xxhash.h>
 
 #include "lib/clock.h"
 #include "lib/shares.h"
@@ -20,9 +18,9 @@
 #include "rpc/address.h"
 #include "rpc/principal.h"
 #include "rpc/program.h"
+#include "rpc/sum.h"
 
 #define DRC_SHARDS_MAX 16
-#define SUM_SECRET XXH3_SECRET_SIZE_MIN
 #define DRC_SHARD_MIN 64 /* least entries of a shard: fewer are not worth its lock */
 #define DRC_AGE_NS (DRC_AGE_SECONDS * 1000000000ull)
 /* old entries that a new one clears away: more than one, so that the number falls */
@@ -37,7 +35,7 @@ struct drc_key {
 	uint32_t port;
 	uint32_t xid, prog, vers, proc;
 	uint64_t args_len;
-	XXH128_hash_t sum;
+	struct rpc_sum_value sum;
 };
 _Static_assert(sizeof(struct drc_key) == 64, "no padding");
 
@@ -77,7 +75,7 @@ struct drc_shard {
 struct drc {
 	unsigned nshards; /* a power of two */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
-	uint8_t sum_secret[SUM_SECRET];
+	struct rpc_sum_secret secret;
 	uint64_t (*now)(void);
 	struct drc_shard shards[DRC_SHARDS_MAX];
 };
@@ -111,7 +109,7 @@ struct drc *drc_new(size_t max_entries, size_t max_bytes)
 		drc->nshards *= 2;
 	drc->now = rn_now_ns;
 	crypto_shorthash_keygen(drc->hash_key);
-	randombytes_buf(drc->sum_secret, sizeof(drc->sum_secret));
+	rpc_sum_draw(&drc->secret);
 	for (unsigned i = 0; i < drc->nshards; i++)
 		pthread_mutex_init(&drc->shards[i].lock, NULL);
 	for (unsigned i = 0; i < drc->nshards; i++) {
@@ -167,34 +165,10 @@ void drc_free(struct drc *drc)
 	free(drc);
 }
 
-/*
- * The sum of the arguments, independent of how they lie in segments: a placed item lacks its pad,
- * which counts as if it were there. XXH3 is no cryptographic hash, but its secret is drawn at start, and
- * sums are never disclosed: nobody can search for two messages with one sum.
- */
-static void sum_args(const struct drc *drc, const struct rpc_request *req, struct drc_key *k)
-{
-	static const uint8_t zeros[4];
-	XXH3_state_t state;
-	size_t skip = req->args_at;
-
-	XXH3_128bits_reset_withSecret(&state, drc->sum_secret, sizeof(drc->sum_secret));
-	for (unsigned i = 0; i < req->nseg; i++) {
-		const struct rpc_seg *seg = &req->seg[i];
-		const size_t head = rn_min(skip, seg->len), n = seg->len - head;
-		const size_t pad = seg->placed ? rn_xdr_pad(seg->len) : 0;
-
-		skip -= head;
-		if (n > 0)
-			XXH3_128bits_update(&state, seg->base + head, n);
-		XXH3_128bits_update(&state, zeros, pad);
-		k->args_len += n + pad;
-	}
-	k->sum = XXH3_128bits_digest(&state);
-}
-
 static void make_key(const struct drc *drc, const struct rpc_request *req, struct drc_key *k)
 {
+	struct rpc_sum sum;
+
 	memset(k, 0, sizeof(*k));
 	rpc_address_of(&req->conn->peer, &k->addr);
 	if (req->conn->ops->keeps_port)
@@ -205,7 +179,9 @@ static void make_key(const struct drc *drc, const struct rpc_request *req, struc
 	k->prog = req->call.prog;
 	k->vers = req->call.vers;
 	k->proc = req->call.proc;
-	sum_args(drc, req, k);
+	rpc_sum_begin(&sum, &drc->secret);
+	k->args_len = rpc_sum_add_segments(&sum, req->seg, req->nseg, req->args_at, SIZE_MAX);
+	k->sum = rpc_sum_end(&sum);
 }
 
 static uint64_t key_hash(const struct drc *drc, const struct drc_key *k)

@@ -104,10 +104,9 @@ bool nfs4_session_short_of_memory(const struct nfs4_session *s);
 bool nfs4_client_recall_slots(struct nfs4_client *cl);
 
 /*
- * nfs4/client/call_sum.c: a hash of the rest of a call, from c->in on, and of its credential; taken
- * once, by an operation's decoder. whole: a keyed hash of all bytes, data of RDMA chunks included,
- * independent of their layout in memory. It is for calls whose replies are kept, since no caller may
- * get the reply of another call. Otherwise a cheap hash of the first bytes: a reply that is not kept
+ * nfs4/client/call_sum.c: a sum (rpc/sum.h) of the rest of a call, from c->in on, and of its credential; taken
+ * once, by an operation's decoder. whole: of all bytes, data of RDMA chunks included. It is for calls whose replies are kept,
+ * since no caller may get the reply of another call. Otherwise of the first bytes: a reply that is not kept
  * reaches no other caller.
  */
 uint64_t nfs4_call_sum(const struct nfs4_compound *c, bool whole);
