@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conf/exports_addr.h"
+#include "lib/error.h"
 
 /* Longest round of look-ups. With the name servers down each takes seconds; a thread must not wait
  * for a whole access list. */
@@ -177,7 +178,7 @@ static int check_known(const struct host *host, struct exp_round *round)
 	exp_round_failed(round, now);
 	if (host->busy)
 		exp_round_until(round, now + SOON_MS);
-	return -EAGAIN;
+	return -RN_EUNNAMED;
 }
 
 int exp_hosts_has(struct exp_hosts *hosts, const char *name, const struct exp_addr *addr,

@@ -30,7 +30,7 @@ struct exp_hosts;
 int exp_hosts_new(const struct exp_table *table, struct exp_hosts **hosts);
 void exp_hosts_free(struct exp_hosts *hosts);
 
-/* 1 if addr is one of the name's, 0 if not, -EAGAIN if that is not known now. The name is one of
+/* 1 if addr is one of the name's, 0 if not, -RN_EUNNAMED if that is not known now. The name is one of
  * the table's. */
 int exp_hosts_has(struct exp_hosts *hosts, const char *name, const struct exp_addr *addr,
 		  struct exp_round *round);

@@ -11,6 +11,7 @@
 #include "conf/exports_addr.h"
 #include "conf/exports_hosts.h"
 #include "conf/exports_peers.h"
+#include "lib/error.h"
 
 enum {
 	DEFAULT_TTL_MS = 300000,
@@ -151,7 +152,7 @@ static const char *peer_name(struct question *q)
 	return NULL;
 }
 
-/* 1 if the line covers the peer, 0 if not, or -EAGAIN. */
+/* 1 if the line covers the peer, 0 if not, or -RN_EUNNAMED. */
 static int in_netgroup(struct question *q, const char *group)
 {
 	const struct exp_resolver *resolver = &q->matcher->resolver;
@@ -171,13 +172,13 @@ static int in_netgroup(struct question *q, const char *group)
 		names[n++] = brief;
 	}
 	if (!exp_round_may_ask(&q->round))
-		return -EAGAIN;
+		return -RN_EUNNAMED;
 	is = resolver->in_netgroup(resolver->arg, group, names, n);
 	if (is < 0)
 		exp_round_failed(&q->round, resolver->now(resolver->arg));
 	if (is > 0)
 		return 1;
-	return is < 0 || !full ? -EAGAIN : 0;
+	return is < 0 || !full ? -RN_EUNNAMED : 0;
 }
 
 static int matches_wildcard(struct question *q, const char *pattern)
@@ -185,12 +186,12 @@ static int matches_wildcard(struct question *q, const char *pattern)
 	const char *name = peer_name(q);
 
 	if (!name)
-		return -EAGAIN;
+		return -RN_EUNNAMED;
 	return *name && !fnmatch(pattern, name, FNM_NOESCAPE | FNM_CASEFOLD);
 }
 
 /*
- * 1 if the line covers the peer, 0 if not, -EAGAIN if it depends on a name that is not known now.
+ * 1 if the line covers the peer, 0 if not, -RN_EUNNAMED if it depends on a name that is not known now.
  */
 static int client_matches(struct question *q, const struct exp_client *client)
 {
@@ -369,7 +370,7 @@ static int match(struct exp_matcher *matcher, const struct exp_export *export,
 	if (export->n_clients > SHORT_LIST || !match_by_address(export, &addr, &client))
 		client = match_cached(matcher, export, &addr, wait);
 	if (client < 0)
-		return client == EXP_CLIENT_UNKNOWN ? -EAGAIN : -EACCES;
+		return client == EXP_CLIENT_UNKNOWN ? -RN_EUNNAMED : -EACCES;
 	*opts = &export->clients[client].opts;
 	return 0;
 }

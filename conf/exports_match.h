@@ -73,7 +73,7 @@ int exp_matcher_new(struct exp_table *table, const struct exp_resolver *resolver
 void exp_matcher_free(struct exp_matcher *matcher);
 
 /*
- * Options of the peer on an export of the matcher's own table. 0; -EACCES: no access; -EAGAIN: not
+ * Options of the peer on an export of the matcher's own table. 0; -EACCES: no access; -RN_EUNNAMED: not
  * known now, ask again. A peer that is neither IPv4 nor IPv6 has no access. With conf.later it
  * never waits for a name service.
  */

@@ -8,6 +8,7 @@
 #include "conf/exports_addr.h"
 #include "conf/exports_match.h"
 #include "lib/clock.h"
+#include "lib/error.h"
 
 /* libc walks one netgroup at a time in a process; the lock protects that state of libc, so it
  * belongs to no resolver. */
@@ -25,7 +26,7 @@ static int eai_errno(int eai)
 	case EAI_MEMORY:
 		return -ENOMEM;
 	case EAI_AGAIN:
-		return -EAGAIN;
+		return -RN_ELATER;
 	default:
 		return -EIO;
 	}

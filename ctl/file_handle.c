@@ -121,12 +121,12 @@ int file_handle_of(const char *path, struct file_handle_text *out)
 	if (!l)
 		return -ENOMEM;
 	pthread_mutex_lock(&l->lock);
-	if (pthread_create(&thread, NULL, lookup_main, l) == 0) {
+	l->rc = -pthread_create(&thread, NULL, lookup_main, l);
+	if (l->rc == 0) {
 		pthread_detach(thread);
 	} else {
 		l->refs--;
 		l->done = true;
-		l->rc = -EAGAIN;
 	}
 	while (!l->done && rc == 0)
 		rc = -pthread_cond_timedwait(&l->changed, &l->lock, &until);

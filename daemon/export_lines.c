@@ -14,6 +14,7 @@
 
 #include "conf/exports_match.h"
 #include "daemon/export_set_private.h"
+#include "lib/error.h"
 #include "vfs/vfs.h"
 
 /* The line that is written with the path of a directory comes before those that lead there by links, and those in error last. */
@@ -220,7 +221,7 @@ void export_set_free_lines(struct export_set *set)
 	free(set->nested);
 }
 
-/* Among the lines with that path one that is for the peer, or perhaps: 0 or -EAGAIN. -EACCES: none
+/* Among the lines with that path one that is for the peer, or perhaps: 0 or -RN_EUNNAMED. -EACCES: none
  * is, and *e is one of them; -EPERM: none is, and one is in error; -ENOENT: there are none. */
 static int match_at(const struct export_set *set, const char *path, const struct sockaddr *peer,
 		    const struct exp_export **e)
@@ -240,7 +241,7 @@ static int match_at(const struct export_set *set, const char *path, const struct
 /* True if a line with that result has the last word on what lies below its path. */
 static bool decides(int rc)
 {
-	return rc == 0 || rc == -EAGAIN || rc == -EPERM;
+	return rc == 0 || rc == -RN_EUNNAMED || rc == -EPERM;
 }
 
 /* export_set_line_of() for the path as it is written. */
@@ -325,7 +326,7 @@ int export_set_governs(const struct export_set *set, const struct vfs_export *ou
 	}
 	if (rc == 0)
 		return e->id != vfs_export_id(outer);
-	return rc == -EPERM ? 1 : rc == -EAGAIN ? rc : 0;
+	return rc == -EPERM ? 1 : rc == -RN_EUNNAMED ? rc : 0;
 }
 
 static int compare_name(const struct export_line *l, const char *name, uint32_t len)

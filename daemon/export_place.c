@@ -455,9 +455,9 @@ int export_place_usable(const struct exp_export *e, const struct export_place *p
 			const struct exp_opts *opts)
 {
 	if (p->state != EXPORT_SERVED)
-		return p->state == EXPORT_WAITS ? -EAGAIN : -ESTALE;
+		return p->state == EXPORT_WAITS ? -EALREADY : -ESTALE;
 	for (unsigned i = 0; p->absent && i < e->n_clients; i++)
 		if (&e->clients[i].opts == opts)
-			return p->absent[i] ? -EAGAIN : 0;
+			return p->absent[i] ? -EALREADY : 0;
 	return 0;
 }

@@ -69,7 +69,7 @@ bool export_place_same(const struct export_place *was, const struct export_place
 /* True if nothing has changed that clients or the log must learn. */
 bool export_place_unchanged(const struct exp_export *e, const struct export_place *was,
 			    const struct export_place *now);
-/* 0 if a client with those options may use it now; -EAGAIN: it waits for its mount; -ESTALE: no. */
+/* 0 if a client with those options may use it now; -EALREADY: it waits for its mount; -ESTALE: no. */
 int export_place_usable(const struct exp_export *e, const struct export_place *p,
 			const struct exp_opts *opts);
 

@@ -127,7 +127,7 @@ void exports_follow_drain(struct exports *ex);
 /* The view that protocols get; valid as long as ex. */
 struct vfs_exports exports_view(struct exports *ex);
 
-/* 0 if some export admits that host; -EACCES: none does; -EAGAIN: not known now. */
+/* 0 if some export admits that host; -EACCES: none does; -RN_EUNNAMED: not known now. */
 int exports_admit(struct exports *ex, const struct sockaddr *peer);
 /* A number that changes whenever the answers of exports_admit() may have changed; never 0. */
 uint32_t exports_generation(struct exports *ex);
@@ -135,7 +135,7 @@ uint32_t exports_generation(struct exports *ex);
 /* Rights by those options, on a mount that may be read-only. */
 void exports_access(const struct exp_opts *opts, bool mount_read_only, struct vfs_access *a);
 /* The deepest line that leads to the path, as written or without symbolic links, and is for the peer, and the length of the path's part
- * that leads to it: 0, or -EAGAIN if that is not known now. -EACCES: none is for the peer, and *e is the deepest of the others;
+ * that leads to it: 0, or -RN_EUNNAMED if that is not known now. -EACCES: none is for the peer, and *e is the deepest of the others;
  * -ENOENT, NULL: there are none. */
 int exports_find(const struct exports_now *now, const char *path, const struct sockaddr *peer,
 		 const struct exp_export **e, size_t *length);

@@ -9,6 +9,7 @@
 #include "daemon/export_set_private.h"
 #include "daemon/lanes.h"
 #include "daemon/workers.h"
+#include "lib/error.h"
 
 static enum vfs_sec sec_of(uint32_t flavor)
 {
@@ -63,7 +64,7 @@ static int admit(const struct exports *ex, const struct export_set *set, const s
 		return rc;
 	rc = export_place_usable(e, place, opts);
 	if (rc)
-		return rc == -EAGAIN ? -EALREADY : rc;
+		return rc;
 	rc = worker_enters(ex->cfg.lanes, e->id);
 	if (rc)
 		return rc;
@@ -83,7 +84,7 @@ int exports_admit(struct exports *ex, const struct sockaddr *peer)
 	for (unsigned i = 0; rc && i < set->table->n_exports; i++) {
 		const int this = exp_match(set->matcher, &set->table->exports[i], peer, &opts);
 
-		if (this == 0 || this == -EAGAIN)
+		if (this == 0 || this == -RN_EUNNAMED)
 			rc = this;
 	}
 	export_set_view_put(view);
@@ -191,8 +192,8 @@ static void view_why(void *ctx, const char *path, const struct sockaddr *peer, c
 			 view->set->place[e->index].exp ? "" : ", which is not served now");
 	else
 		snprintf(text, size, "export %s (%s), %s", e->path, line,
-			 rc == -EAGAIN ? "whose names are not known yet"
-				       : "which has no line for this host");
+			 rc == -RN_EUNNAMED ? "whose names are not known yet"
+					    : "which has no line for this host");
 	export_set_view_put(view);
 }
 

@@ -11,6 +11,7 @@
 
 #include "daemon/askers.h"
 #include "lib/clock.h"
+#include "lib/error.h"
 
 #define SLOTS 1024u
 #define TTL_SECONDS 300
@@ -53,7 +54,7 @@ void groups_free(struct groups *g)
 	free(g);
 }
 
-/* 0, or -EAGAIN: the databases gave no answer. */
+/* 0, or -RN_ELATER: the databases gave no answer. */
 static int ask_databases(uint32_t uid, struct slot *out)
 {
 	struct passwd pw, *found = NULL;
@@ -64,7 +65,7 @@ static int ask_databases(uint32_t uid, struct slot *out)
 
 	out->n = 0;
 	if (!found)
-		return rc == 0 || rc == ENOENT || rc == ESRCH ? 0 : -EAGAIN;
+		return rc == 0 || rc == ENOENT || rc == ESRCH ? 0 : -RN_ELATER;
 	/* -1: there are more than fit; the list then holds as many as fit. */
 	if (getgrouplist(pw.pw_name, pw.pw_gid, list, &n) < 0)
 		n = VFS_GROUPS_MAX;
@@ -93,7 +94,7 @@ static void run(void *arg, bool cancelled)
 	struct groups *g = j->g;
 	struct slot *s = &g->slots[j->uid % SLOTS];
 	struct slot mine = { .valid = true, .uid = j->uid };
-	int rc = cancelled ? -EAGAIN : ask_databases(j->uid, &mine);
+	int rc = cancelled ? -ECANCELED : ask_databases(j->uid, &mine);
 	const time_t now = (time_t)rn_now_seconds();
 
 	mine.expires = now + TTL_SECONDS;
@@ -139,5 +140,5 @@ int groups_lookup(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred)
 	pthread_mutex_unlock(&g->lock);
 	if (wanted)
 		ask(g, peer, cred->uid);
-	return known ? 0 : -EAGAIN;
+	return known ? 0 : -RN_EUNNAMED;
 }

@@ -18,7 +18,7 @@ struct groups *groups_new(struct askers *askers); /* NULL: no memory */
 /* No question may be under way. */
 void groups_free(struct groups *g);
 /* Replaces cred's groups (and only those) by the server's groups of cred->uid; an unknown user has
- * none. -EAGAIN: not known yet, asked on behalf of the peer. ctx is a struct groups. */
+ * none. -RN_EUNNAMED: not known yet, asked on behalf of the peer. ctx is a struct groups. */
 int groups_lookup(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 
 #endif

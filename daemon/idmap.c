@@ -11,6 +11,7 @@
 
 #include "daemon/askers.h"
 #include "lib/clock.h"
+#include "lib/error.h"
 
 #define SETS 1024u
 #define WAYS 4u
@@ -341,7 +342,7 @@ static void ask_later(const struct job *question, const struct sockaddr *peer)
 	not_asked(question);
 }
 
-/* 0 and the answer in *s, which may be "no such name"; -EAGAIN: not known yet; -ENOENT: it will not
+/* 0 and the answer in *s, which may be "no such name"; -RN_EUNNAMED: not known yet; -ENOENT: it will not
  * be known soon. */
 static int look_up(const struct job *question, const struct sockaddr *peer, struct slot *s)
 {
@@ -360,7 +361,7 @@ static int look_up(const struct job *question, const struct sockaddr *peer, stru
 		ask_later(&j, peer);
 	if (found == KNOWN)
 		return 0;
-	return found == UNKNOWN ? -EAGAIN : -ENOENT;
+	return found == UNKNOWN ? -RN_EUNNAMED : -ENOENT;
 }
 
 static int id_to_name(const struct job *question, const struct sockaddr *peer, char *name,
@@ -392,7 +393,7 @@ static int name_to_id(struct job *question, const struct sockaddr *peer, const c
 	question->at = hash_name(name, len);
 	rc = look_up(question, peer, &s);
 	if (rc != 0)
-		return -EAGAIN; /* no question was asked, so the owner is not unknown */
+		return -RN_EUNNAMED; /* no question was asked, so the owner is not unknown */
 	*id = s.id;
 	return s.rc;
 }
@@ -440,7 +441,7 @@ static int to_ids(struct job *j, const struct sockaddr *peer, const char *name, 
 	j->s.len = (uint32_t)len;
 	j->at = hash_name(name, (uint32_t)len);
 	if (look_up(j, peer, &s) != 0)
-		return -EAGAIN;
+		return -RN_EUNNAMED;
 	j->s.id = s.id;
 	j->s.gid = s.gid;
 	return s.rc;

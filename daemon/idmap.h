@@ -24,7 +24,7 @@ void idmap_free(struct idmap *m);
  * Without this call the first question does so. 0, or -ENOENT: nothing will be mapped. */
 int idmap_start(struct idmap *m);
 
-/* The user that a Kerberos principal stands for, by idmapd.conf(5), and his group. 0; -ENOENT: it is nobody's; -EAGAIN: not known
+/* The user that a Kerberos principal stands for, by idmapd.conf(5), and his group. 0; -ENOENT: it is nobody's; -RN_EUNNAMED: not known
  * yet, asked on behalf of the peer. Does not wait. */
 int idmap_principal(struct idmap *m, const struct sockaddr *peer, const char *name, size_t len,
 		    uint32_t *uid, uint32_t *gid);

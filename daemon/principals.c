@@ -5,6 +5,7 @@
 
 #include "daemon/idmap.h"
 #include "daemon/tls_users.h"
+#include "lib/error.h"
 #include "nfs3/nfs3_server.h"
 #include "rpc/principal.h"
 
@@ -15,7 +16,7 @@ static int by_kerberos(struct idmap *idmap, struct rpc_request *req)
 	const int rc = idmap_principal(idmap, peer, cred->principal->name, cred->principal->len,
 				       &cred->uid, &cred->gid);
 
-	if (rc == -EAGAIN)
+	if (rc == -RN_EUNNAMED)
 		return rc;
 	if (rc < 0)
 		cred->uid = cred->gid = (uint32_t)-1;
@@ -41,7 +42,7 @@ static enum rpc_run come_again(struct rpc_request *req)
 	return RPC_RUN_DONE;
 }
 
-/* 0, or -EAGAIN: the name service is being asked. */
+/* 0, or -RN_EUNNAMED: the name service is being asked. */
 static int identify(const struct principals *p, struct rpc_request *req)
 {
 	if (req->secured)
@@ -58,7 +59,7 @@ enum rpc_run principals_identify(void *ctx, struct rpc_request *req)
 		return RPC_RUN_AUTH_BADCRED;
 	do
 		rc = identify(p, req);
-	while (rc == -EAGAIN && rpc_try_later(req, RN_WAIT_USER, 0));
+	while (rc == -RN_EUNNAMED && rpc_try_later(req, RN_WAIT_USER, 0));
 	req->call.cred.unknown = false;
-	return rc == -EAGAIN ? come_again(req) : RPC_RUN_DONE;
+	return rc == -RN_EUNNAMED ? come_again(req) : RPC_RUN_DONE;
 }

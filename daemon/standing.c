@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/log_hosts.h"
 #include "lib/log_ids.h"
 #include "rpc/address.h"
@@ -148,7 +149,7 @@ static enum rpc_standing look(struct standing *s, const struct sockaddr_storage 
 	struct rpc_address addr;
 	int rc = exports_admit(s->cfg.exports, (const struct sockaddr *)peer);
 
-	if (rc == -EAGAIN)
+	if (rc == -RN_EUNNAMED)
 		return standing;
 	rpc_address_of(peer, &addr);
 	pthread_mutex_lock(&s->lock);

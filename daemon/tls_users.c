@@ -10,6 +10,7 @@
 
 #include "conf/tls_users.h"
 #include "daemon/idmap.h"
+#include "lib/error.h"
 #include "lib/log_ids.h"
 
 #define NOBODY ((uint32_t)-1)
@@ -152,7 +153,7 @@ int tls_users_identify(struct tls_users *u, struct rpc_request *req)
 	if (line && !own && line->as != CFG_AS_NOBODY)
 		rc = ask(u, line, peer, &ids);
 	pthread_rwlock_unlock(&u->lock);
-	if (own || rc == -EAGAIN)
+	if (own || rc == -RN_EUNNAMED)
 		return own ? 0 : rc;
 	cred->flavor = RPC_AUTH_SYS;
 	cred->sec = RPC_SEC_SYS;

@@ -20,7 +20,7 @@ unsigned tls_users_count(struct tls_users *u); /* lines */
 /*
  * Puts the user of the connection's certificate into the credential of a call under AUTH_SYS or AUTH_NONE, which then
  * counts as AUTH_SYS. A certificate that no line fits, and one whose user the name service does not know, is
- * nobody's: it gets the id -1, which every export makes anonymous. 0, or -EAGAIN while the name service is being asked.
+ * nobody's: it gets the id -1, which every export makes anonymous. 0, or -RN_EUNNAMED while the name service is being asked.
  */
 int tls_users_identify(struct tls_users *u, struct rpc_request *req);
 

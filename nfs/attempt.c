@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "lib/error.h"
+
 /* Attempts of one call. Each but the last has a holder give way, or begin to; the limit is far above
  * the number of clients, lest new ones in the way keep a call for ever. */
 #define ATTEMPTS_MOST 100000u
@@ -26,6 +28,6 @@ int nfs_conflict(struct vfs_conflict *c, int rc)
 	case VFS_HOLDS:
 		return rc;
 	default:
-		return -EAGAIN;
+		return -RN_EYIELDS;
 	}
 }

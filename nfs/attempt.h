@@ -17,7 +17,7 @@
 int nfs_attempt(int (*attempt)(void *arg), void *arg);
 
 /* Result of an attempt that failed with rc because of c's holder: NFS_TRY_AGAIN if the holder has
- * given way or begun to, -EAGAIN if all in the way will soon have, rc if it does not. */
+ * given way or begun to, -RN_EYIELDS if all in the way will soon have, rc if it does not. */
 int nfs_conflict(struct vfs_conflict *c, int rc);
 
 #endif

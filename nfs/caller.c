@@ -5,6 +5,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "lib/error.h"
+
 int nfs_check_port(const struct vfs_access *access, const struct rpc_conn *conn)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&conn->peer;
@@ -85,7 +87,7 @@ bool nfs_still_served(const struct vfs_exports *exports, uint32_t export_id,
 
 	if (rc == 0)
 		vfs_export_put(exp);
-	return rc == 0 || rc == -EAGAIN || rc == -ETIMEDOUT;
+	return rc == 0 || rc == -RN_EUNNAMED || rc == -ETIMEDOUT;
 }
 
 /* A principal or a certificate that is nobody's has no groups. */
@@ -102,7 +104,7 @@ int nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
 	int rc = 0;
 
 	if (cred->unknown)
-		return -EAGAIN;
+		return -RN_EUNNAMED;
 	out->uid = cred->uid;
 	out->gid = cred->gid;
 	out->ngroups = cred->ngids;

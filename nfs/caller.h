@@ -9,7 +9,7 @@
 
 /*
  * Finds supplementary groups in the server's own databases (exports(5) manage-gids): fills at most
- * VFS_GROUPS_MAX, is thread-safe and caches. -EAGAIN: not known yet, asked on behalf of the peer.
+ * VFS_GROUPS_MAX, is thread-safe and caches. -RN_EUNNAMED: not known yet, asked on behalf of the peer.
  * If lookup is NULL, the call's own groups are used.
  */
 struct nfs_groups {
@@ -43,7 +43,7 @@ bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *ac
 bool nfs_still_served(const struct vfs_exports *exports, uint32_t export_id,
 		      const struct rpc_conn *conn);
 
-/* The squashed identity, after vfs_access_use() for the credential's flavour. 0, or -EAGAIN: its groups are not known yet, and it must not be used. */
+/* The squashed identity, after vfs_access_use() for the credential's flavour. 0, or -RN_EUNNAMED: its groups are not known yet, and it must not be used. */
 int nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
 	       const struct vfs_access *access, struct vfs_cred *out);
 

@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "lib/error.h"
+
 /* Replaces *n by its entry with that name. */
 static int enter_name(struct vfs_ctx *ctx, struct vfs_node **n, const char *name, size_t len)
 {
@@ -107,7 +109,7 @@ static int keeps_out(const struct search *s, const struct vfs_nested *n)
 		rc = s->exports->by_id(s->exports->ctx, n->id, s->peer, &exp, &access);
 	if (rc == 0)
 		vfs_export_put(exp);
-	return rc == -EACCES ? 0 : rc == -EAGAIN || rc == -ETIMEDOUT ? rc : -ESTALE;
+	return rc == -EACCES ? 0 : rc == -RN_EUNNAMED || rc == -ETIMEDOUT ? rc : -ESTALE;
 }
 
 /* False ends the search. */
@@ -190,7 +192,8 @@ int nfs_check_boundary(const struct vfs_exports *exports, const struct vfs_ctx *
 	as_root.cred = (struct vfs_cred){ 0 };
 	rc = vfs_lookup(&as_root, dir, e->name, e->len, &n, NULL);
 	if (rc < 0)
-		return rc == -EAGAIN ? rc : 0; /* the operation meets it again */
+		return rc == -RN_ECHANGED || rc == -RN_EFULL ? rc
+							     : 0; /* the operation meets it again */
 	entry.found = vfs_node_fh(n);
 	rc = nfs_nested_at(exports, ctx, peer, &entry, is_for_peer, &b);
 	vfs_node_put(n);

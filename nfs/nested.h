@@ -30,7 +30,7 @@ int nfs_nested_at(const struct vfs_exports *exports, const struct vfs_ctx *ctx,
 		  bool (*take)(void *arg, struct vfs_export *exp), void *arg);
 
 /* Checks that a name of dir, in ctx->exp, does not lead to the root of an export that is the peer's: such a name is neither renamed,
- * which would take the export's options from what it holds, nor opened as part of the outer export. 0, or -EACCES, or -EAGAIN: not
+ * which would take the export's options from what it holds, nor opened as part of the outer export. 0, or -EACCES, or -RN_EUNNAMED: not
  * known now. */
 int nfs_check_boundary(const struct vfs_exports *exports, const struct vfs_ctx *ctx,
 		       struct vfs_node *dir, const struct nfs_entry *e,
@@ -42,7 +42,7 @@ int nfs_walk_down(const struct vfs_ctx *ctx, const char *rel, size_t len, struct
 
 /*
  * Checks that ctx->exp governs the object of a handle for that host. 0; -ESTALE: another export does, or the object lies on a mount
- * below the export, whose line for the host has no crossmnt; -EAGAIN: not known now. Costs nothing for what lies on the export's own
+ * below the export, whose line for the host has no crossmnt; -RN_EUNNAMED: not known now. Costs nothing for what lies on the export's own
  * mount.
  */
 int nfs_governed(const struct vfs_exports *exports, const struct vfs_ctx *ctx,

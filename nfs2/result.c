@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "lib/error.h"
 #include "lib/util.h"
 #include "vfs/file_state.h"
 
@@ -22,7 +23,7 @@ static const struct {
 	{ ETXTBSY, NFS2ERR_ACCES },
 	{ EBUSY, NFS2ERR_ACCES },
 	{ EXDEV, NFS2ERR_ACCES },
-	{ VFS_ESHARE, NFS2ERR_ACCES },
+	{ RN_ESHARE, NFS2ERR_ACCES },
 	{ EEXIST, NFS2ERR_EXIST },
 	{ ENODEV, NFS2ERR_NODEV },
 	{ ENOTDIR, NFS2ERR_NOTDIR },
@@ -60,7 +61,7 @@ int nfs2_check_shares(struct nfs3_op *op, uint8_t access)
 {
 	const int rc = nfs3_op_check_shares(op, access);
 
-	return rc == -EAGAIN ? -NFS3_EHELD : rc;
+	return rc == -RN_EGRACE ? -RN_EYIELDS : rc;
 }
 
 uint32_t nfs2_fold(uint64_t number)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/error.h"
 #include "nfs/caller.h"
 #include "nfs/nested.h"
 #include "nfs3/mount_resolve.h"
@@ -298,7 +299,7 @@ static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 	if (rc == 0)
 		rc = nfs_caller(&groups, &req->call.cred, &ctx->access, &ctx->cred);
 	/* The identity does not matter: nothing is looked up below the root. */
-	if (rc == -EAGAIN && ctx->exp && !**rest)
+	if (rc == -RN_EUNNAMED && ctx->exp && !**rest)
 		rc = 0;
 	return rc;
 }
@@ -359,7 +360,7 @@ int mnt_resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs
 	do {
 		memcpy(w.path, path->bytes, path->len + 1);
 		rc = resolve(req, &w);
-	} while (rc == -EAGAIN && rpc_try_later(req, RN_WAIT_NAME, 0));
+	} while (rc == -RN_EUNNAMED && rpc_try_later(req, RN_WAIT_NAME, 0));
 	*node = w.node;
 	return rc;
 }

@@ -36,7 +36,7 @@ struct nfs3_config {
 	/*
 	 * Supplementary groups of a uid in the server's own databases (exports(5) manage-gids), or
 	 * NULL to use those of the call. Fills at most VFS_GROUPS_MAX; thread-safe, caches;
-	 * -EAGAIN: not known yet.
+	 * -RN_EUNNAMED: not known yet.
 	 */
 	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *lookup_ctx;

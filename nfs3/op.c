@@ -4,12 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nfs/attempt.h"
 #include "nfs/caller.h"
 #include "nfs3/procs.h"
-
-/* Most holders of conflicting shares that are asked to give way, one after the other. */
 
 uint32_t nfs3_op_max_io(const struct nfs3_op *op)
 {
@@ -48,13 +47,6 @@ static bool is_root(struct nfs3_op *op)
 	return same;
 }
 
-/* Has a call wait for the name service. Without this, NFSv3 clients would come again only after five
- * seconds, and NLM's would be refused. */
-static int for_name(int rc)
-{
-	return rc == -EAGAIN ? -NFS3_EUNNAMED : rc;
-}
-
 /* Finds the export and what the caller may do there, and squashes the identity. *weak: the call's flavour is
  * not enough. */
 static int enter(struct nfs3_op *op, unsigned flags, bool *weak)
@@ -68,7 +60,7 @@ static int enter(struct nfs3_op *op, unsigned flags, bool *weak)
 
 	if (rc < 0) {
 		op->ctx.exp = NULL;
-		return for_name(rc);
+		return rc;
 	}
 	rc = nfs_check_port(&op->ctx.access, op->req->conn);
 	if (rc < 0)
@@ -84,7 +76,7 @@ static int enter(struct nfs3_op *op, unsigned flags, bool *weak)
 	if (*weak && !(flags & NFS3_OPEN_MOUNT))
 		return -NFS3_EWEAKAUTH;
 	rc = nfs_caller(&groups, &op->req->call.cred, &op->ctx.access, &op->ctx.cred);
-	return rc < 0 ? for_name(rc) : 0;
+	return rc;
 }
 
 /* Checks that the call's export governs node[i], which was opened, or puts it. */
@@ -97,7 +89,7 @@ static int check_governed(struct nfs3_op *op, unsigned i)
 		return 0;
 	vfs_node_put(op->node[i]);
 	op->node[i] = NULL;
-	return for_name(rc);
+	return rc;
 }
 
 /* The rest of an open that gave node[0] or -errno. */
@@ -214,7 +206,7 @@ static bool enter_nested(void *arg, struct vfs_export *exp)
 static int become_nested(struct nfs3_op *op, struct crossing *x)
 {
 	struct vfs_node *root = NULL;
-	int rc = x->rc == 0 ? vfs_root(&x->inner, &root) : for_name(x->rc);
+	int rc = x->rc == 0 ? vfs_root(&x->inner, &root) : x->rc;
 
 	vfs_node_put(op->node[1]);
 	op->node[1] = rc == 0 ? root : NULL;
@@ -242,7 +234,7 @@ int nfs3_op_cross(struct nfs3_op *op, const struct nfs3_name *name)
 	vfs_node_put(op->node[1]);
 	op->node[1] = NULL;
 	/* The name is there, and leads to what the caller may not enter. */
-	return rc == -ESTALE ? -EACCES : for_name(rc);
+	return rc == -ESTALE ? -EACCES : rc;
 }
 
 int nfs3_op_check_boundary(struct nfs3_op *op, unsigned i, const struct nfs3_name *name)
@@ -250,8 +242,7 @@ int nfs3_op_check_boundary(struct nfs3_op *op, unsigned i, const struct nfs3_nam
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
 	const struct nfs_entry e = { .name = name->bytes, .len = name->len };
 
-	return for_name(
-		nfs_check_boundary(&op->server->cfg.exports, &op->ctx, op->node[i], &e, peer));
+	return nfs_check_boundary(&op->server->cfg.exports, &op->ctx, op->node[i], &e, peer);
 }
 
 static bool is_for_caller(void *arg, struct vfs_export *exp)
@@ -285,10 +276,8 @@ static int check_shares(void *arg)
 	struct vfs_conflict c = { .holder = NULL };
 	int rc = vfs_share_check_io(&op->ctx, op->node[0], NULL, s->access, &c);
 
-	if (rc == -VFS_ESHARE) {
+	if (rc == -RN_ESHARE)
 		rc = nfs_conflict(&c, rc);
-		rc = rc == -EAGAIN ? -NFS3_EHELD : rc;
-	}
 	vfs_conflict_put(&c);
 	return rc;
 }
@@ -297,19 +286,17 @@ int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access)
 {
 	const struct nfs3_config *cfg = &op->server->cfg;
 	struct share_check s = { op, access };
-	int rc;
 
 	if (cfg->in_grace && cfg->in_grace(cfg->grace_ctx, NFS3_IO_WAITS))
-		return -EAGAIN;
-	rc = nfs_attempt(check_shares, &s);
-	return rc == NFS_TRY_AGAIN ? -NFS3_EHELD : rc;
+		return -RN_EGRACE;
+	return nfs3_op_attempt(check_shares, &s);
 }
 
 int nfs3_op_attempt(int (*attempt)(void *arg), void *arg)
 {
 	int rc = nfs_attempt(attempt, arg);
 
-	return rc == NFS_TRY_AGAIN ? -EAGAIN : rc;
+	return rc == NFS_TRY_AGAIN ? -RN_EYIELDS : rc;
 }
 
 /* A change that takes a name away: a removal if remove is set, or a renaming. */
@@ -333,10 +320,8 @@ static int take_name(void *arg)
 	rc = t->remove ? t->remove(ctx, t->op->node[0], t->name->bytes, t->name->len, t->change)
 		       : vfs_rename(ctx, t->rename);
 	ctx->in_way = NULL;
-	if (rc == -VFS_ESHARE) {
+	if (rc == -RN_ESHARE)
 		rc = nfs_conflict(&c, rc);
-		rc = rc == -EAGAIN ? -NFS3_EHELD : rc;
-	}
 	vfs_conflict_put(&c);
 	return rc;
 }
@@ -410,9 +395,9 @@ enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)
 		return RPC_RUN_TOO_LONG;
 	/* Nothing was done, and what is in the way will soon be gone. JUKEBOX would cost the client five
 	 * seconds, and NLM has no word for it. */
-	if (rc == -NFS3_EUNNAMED)
+	if (rc == -RN_EUNNAMED)
 		return RPC_RUN_UNNAMED;
-	return rc == -NFS3_EHELD || rc == -VFS_EDELEG ? RPC_RUN_HELD : RPC_RUN_DONE;
+	return rc == -RN_EYIELDS || rc == -RN_EDELEG ? RPC_RUN_HELD : RPC_RUN_DONE;
 }
 
 int64_t nfs3_op_read(struct nfs3_op *op)

@@ -56,7 +56,7 @@ enum nfs3_open_flags {
 };
 
 /* Opens the call's first handle into op->node[0]: finds the export, checks port and flavour,
- * squashes the identity. 0, -errno, -NFS3_EWEAKAUTH or -NFS3_EUNNAMED. */
+ * squashes the identity. 0, -errno, -NFS3_EWEAKAUTH or -RN_EUNNAMED. */
 int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags);
 /* Opens another handle of the call into op->node[i]; -EXDEV: of another export. */
 int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i);
@@ -67,10 +67,10 @@ int nfs3_op_open_other_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh
 /*
  * Exchanges node[1], which a lookup in node[0] found as name, for the root of the export that begins there, if one does and admits
  * the caller; op->attr are then the root's. An export that is a mount of its own is entered if the outer one has crossmnt or it has
- * nohide, else the caller stays at what it covers, as with the kernel's server. 0, -errno (node[1] is put) or -NFS3_EUNNAMED.
+ * nohide, else the caller stays at what it covers, as with the kernel's server. 0, -errno (node[1] is put) or -RN_EUNNAMED.
  */
 int nfs3_op_cross(struct nfs3_op *op, const struct nfs3_name *name);
-/* nfs_check_boundary() for a name of node[i]: 0, -EACCES or -NFS3_EUNNAMED. */
+/* nfs_check_boundary() for a name of node[i]: 0, -EACCES or -RN_EUNNAMED. */
 int nfs3_op_check_boundary(struct nfs3_op *op, unsigned i, const struct nfs3_name *name);
 /* True unless the entry certainly belongs to node[0]'s export for this caller: its handle may not be shown. */
 bool nfs3_op_leads_away(struct nfs3_op *op, const struct nfs_entry *e);
@@ -82,10 +82,10 @@ int nfs3_op_remove(struct nfs3_op *op, const struct nfs3_name *name,
 		   struct vfs_dir_change *change);
 /* vfs_rename(), likewise. */
 int nfs3_op_rename(struct nfs3_op *op, const struct vfs_rename *r);
-/* 0 if others' shares allow node[0] to be read or written (VFS_SHARE_*). -VFS_ESHARE, or
- * -EAGAIN: the conflicting shares are about to end, or to be reclaimed. */
+/* 0 if others' shares allow node[0] to be read or written (VFS_SHARE_*). -RN_ESHARE, or
+ * -RN_EYIELDS, or -RN_EGRACE: they may be about to be reclaimed. */
 int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access);
-/* nfs_attempt() as often as a call may; -EAGAIN: that was not enough. */
+/* nfs_attempt() as often as a call may; -RN_EYIELDS: that was not enough. */
 int nfs3_op_attempt(int (*attempt)(void *arg), void *arg);
 
 /* Puts the status word of rc; true if it is NFS3_OK. */

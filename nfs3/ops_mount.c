@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "lib/log_ids.h"
 #include "lib/util.h"
 #include "nfs/caller.h"
@@ -39,7 +40,7 @@ static enum mountstat3 mount_status(int rc)
 		return MNT3ERR_NOENT;
 	case EACCES:
 	case EPERM:
-	case EAGAIN: /* the caller's name could not be found in time */
+	case RN_EUNNAMED: /* the caller's name could not be found in time */
 		return MNT3ERR_ACCES;
 	case ENOTDIR:
 	case ELOOP:
@@ -89,7 +90,7 @@ static const char *reason(const struct rpc_request *req, const struct vfs_access
 {
 	if (req->standing == RPC_STRANGER || req->standing == RPC_FORMER)
 		return "no export is for this host";
-	if (rc == -EAGAIN)
+	if (rc == -RN_EUNNAMED)
 		return "its name could not be found out in time";
 	if (rc == -EACCES && nfs_check_port(access, req->conn) != 0)
 		return "its port is not below 1024, which the option secure wants";
@@ -99,7 +100,7 @@ static const char *reason(const struct rpc_request *req, const struct vfs_access
 		return "NFSv2 cannot name files of its file system, whose handles are too long";
 	if (rc == -EACCES && access->nsecs > 0 && !nfs_flavor_allowed(&req->call.cred, access))
 		return "the export does not take this security flavour";
-	return strerror(-rc);
+	return rn_error_text(rc);
 }
 
 /* A message about a MNT, with the facts that both kinds have. */

@@ -7,20 +7,17 @@
 
 #include <stdint.h>
 
+#include "lib/error.h"
 #include "nfs3/proto.h"
 
-/* Failures that have no errno of their own. They are outside of the kernel's range, so that none
- * can be mistaken. */
-#define NFS3_ETOOSMALL 10005 /* READDIR: not even one entry fits */
-#define NFS3_EBADCOOKIE 10003
-#define NFS3_EBADTYPE 10007
-/* Nothing was done, and the call may wait: for what another client holds and will soon have given back, or for the name
- * service. As EAGAIN if it has waited. */
-#define NFS3_EHELD 20000
-#define NFS3_EUNNAMED 20010
-#define NFS3_EWEAKAUTH 20001 /* refused at the RPC level: AUTH_TOOWEAK */
-#define NFS3_ETOOLONG                                                                              \
-	20002 /* refused at the RPC level: the reply does not fit what the client offered */
+/* Failures of these protocols alone, beside those of lib/error.h. */
+enum nfs3_error {
+	NFS3_ETOOSMALL = RN_ERRORS_END, /* READDIR: not even one entry fits */
+	NFS3_EBADCOOKIE,
+	NFS3_EBADTYPE,
+	NFS3_EWEAKAUTH, /* refused at the RPC level: AUTH_TOOWEAK */
+	NFS3_ETOOLONG, /* refused at the RPC level: the reply does not fit what the client offered */
+};
 
 struct nfs3_proc;
 /* rc is 0 or negative. Never a status that proc may not answer. */

@@ -5,6 +5,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "nfs/caller.h"
 #include "nfs4/compound.h"
 #include "nfs4/hash.h"
@@ -80,7 +81,7 @@ static int enter(const struct nfs4_compound *c, uint32_t id, uint64_t *who)
 				&access);
 
 	if (rc < 0)
-		return rc == -EAGAIN ? rc : -EACCES;
+		return rc == -RN_EUNNAMED ? rc : -EACCES;
 	vfs_export_put(exp);
 	usable = nfs_access_use(&c->req->call.cred, &access) && nfs_check_port(&access, conn) == 0;
 	*who = of_export(*who, &access, usable);

@@ -29,7 +29,7 @@ void nfs4_audience_add(struct nfs4_compound *c, const struct nfs4_place *p);
 /* The audience to store with the reply of c. */
 struct nfs4_audience nfs4_audience_of(const struct nfs4_compound *c);
 
-/* Permission of c's caller to get a reply with audience a: 0; -EACCES; -EAGAIN: not known yet. Asks
+/* Permission of c's caller to get a reply with audience a: 0; -EACCES; -RN_EUNNAMED: not known yet. Asks
  * the exports: no lock may be held. */
 int nfs4_audience_check(const struct nfs4_compound *c, const struct nfs4_audience *a);
 

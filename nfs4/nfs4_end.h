@@ -11,7 +11,7 @@
  * goes with its locks. Afterwards the client may not reclaim after a restart what it still holds beside it, as a client
  * that has not noticed would also reclaim this. 0, or
  * -ENOENT: there is none of that kind, or it was revoked before.
- * -EAGAIN: its record is being written: call again in some milliseconds.
+ * -RN_ESOON: its record is being written: call again in some milliseconds.
  * -EBUSY: an operation with it does not end, perhaps because of its file system.
  * Call it from one thread at a time with nfs4_revoke_exports; it may wait for the file system that closes the file.
  */

@@ -12,7 +12,7 @@ struct nfs4_server;
 
 /*
  * Mapping between ids and names of users and groups (RFC 8881 section 5.9). Thread-safe; no call
- * waits for a name service. 0 or -errno; -EAGAIN: not known yet, a query was started on behalf of
+ * waits for a name service. 0 or -errno; -RN_EUNNAMED: not known yet, a query was started on behalf of
  * the peer. Names passed in are not NUL-terminated.
  */
 struct nfs4_idmap {
@@ -123,7 +123,7 @@ void nfs4_count_exports(struct nfs4_server *s, const struct vfs_exports_lost *lo
 /*
  * Removes a client at the administrator's request: sessions, opens, locks, and its record on disk,
  * so that it can reclaim nothing. Clients then register anew by themselves. 0; -ENOENT: no
- * confirmed client has that id; -EAGAIN: the client is gone, but its state is kept from others
+ * confirmed client has that id; -RN_ESOON: the client is gone, but its state is kept from others
  * until its record is deleted: call again in some milliseconds. Any thread.
  */
 int nfs4_forget_client(struct nfs4_server *s, uint64_t clientid);
@@ -176,7 +176,7 @@ struct nfs4_grace_client {
  * NFS need: it must not wait. False: there are no more. Thread-safe. */
 bool nfs4_grace_waiting(struct nfs4_server *s, uint32_t *at,
 			void (*each)(void *arg, const struct nfs4_grace_client *c), void *arg);
-/* Ends the grace period as if its time were over. 0: it is over, and that is on disk; -EAGAIN: it ends: ask again;
+/* Ends the grace period as if its time were over. 0: it is over, and that is on disk; -RN_ESOON: it ends: ask again;
  * -ENOMEM. Thread-safe. */
 int nfs4_grace_end(struct nfs4_server *s);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "lib/error.h"
 #include "lib/util.h"
 #include "vfs/file_state.h"
 
@@ -38,14 +39,19 @@ static const struct {
 	{ ETXTBSY, NFS4ERR_FILE_OPEN },
 	{ EBUSY, NFS4ERR_FILE_OPEN },
 	{ ENOMEM, NFS4ERR_DELAY },
+	{ RN_EUNNAMED, NFS4ERR_DELAY },
+	{ RN_EYIELDS, NFS4ERR_DELAY },
+	{ RN_ESOON, NFS4ERR_DELAY },
+	{ RN_EFULL, NFS4ERR_DELAY },
+	{ RN_ECHANGED, NFS4ERR_DELAY },
 	{ EAGAIN, NFS4ERR_DELAY },
 	{ EINTR, NFS4ERR_DELAY },
 	{ EMFILE, NFS4ERR_DELAY },
 	{ ENFILE, NFS4ERR_DELAY },
 	{ ETIMEDOUT, NFS4ERR_DELAY },
-	{ VFS_ELEASE, NFS4ERR_DELAY },
-	{ VFS_EDELEG, NFS4_HELD },
-	{ VFS_ELABEL, NFS4ERR_BADLABEL },
+	{ RN_ELEASE, NFS4ERR_DELAY },
+	{ RN_EDELEG, NFS4_HELD },
+	{ RN_ELABEL, NFS4ERR_BADLABEL },
 };
 
 int nfs4_status(uint32_t minor, int rc)

@@ -7,7 +7,7 @@
 
 #include "nfs4/proto.h"
 
-/* -VFS_EDELEG: another client's delegation is in the way, and nothing was done. The loop over a COMPOUND
+/* -RN_EDELEG: another client's delegation is in the way, and nothing was done. The loop over a COMPOUND
  * waits for it a while and runs the operation again; NFS4ERR_DELAY to the client (nfs4_status_for). */
 #define NFS4_HELD (-4)
 /* The names of the caller's host are not known yet, and nothing was done: likewise, for longer. */

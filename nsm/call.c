@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "nsm/stream.h"
 #include "rpc/message.h"
 
@@ -142,7 +143,7 @@ int nsm_call(struct nsm_calls *c, const struct nsm_callee *to, const uint8_t *ar
 	struct nsm_call *call;
 
 	if (*count_of(c, to->brief) >= (to->brief ? NSM_BRIEF_MAX : NSM_CALLS_MAX))
-		return -EAGAIN;
+		return -RN_EFULL;
 	call = calloc(1, sizeof(*call) + len);
 	if (!call)
 		return -ENOMEM;

@@ -72,7 +72,7 @@ struct nsm_call_end {
 unsigned nsm_calls_to(const struct nsm_calls *c, const struct rpc_address *peer);
 /* True if a call may begin. Ends an old one if there are too many. */
 bool nsm_calls_make_room(struct nsm_calls *c, uint64_t now);
-/* Begins a call; args are copied. 0; -EAGAIN: too many are under way; -ENOMEM. */
+/* Begins a call; args are copied. 0; -RN_EFULL: too many are under way; -ENOMEM. */
 int nsm_call(struct nsm_calls *c, const struct nsm_callee *to, const uint8_t *args, uint32_t len,
 	     const struct nsm_call_end *end);
 /* A reply has come. */

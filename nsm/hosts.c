@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nsm/nsm_private.h"
 
@@ -339,7 +340,7 @@ int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, unsigned flags, str
 	if (!rc && h->generation > n->saved && !n->failing) {
 		pthread_cond_broadcast(&n->changed);
 		h->idle_ns = rn_now_ns();
-		rc = -EAGAIN;
+		rc = -RN_ESOON;
 	}
 	if (!rc)
 		rc = hold(n, h);

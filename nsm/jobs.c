@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/host.h"
 #include "lib/util.h"
 #include "nsm/nsm_private.h"
@@ -153,7 +154,7 @@ static int add(struct nsm *n, struct nsm_job *job, struct nsm_job_list *out)
 	if (n->stop || !n->messaging)
 		return -ENOTCONN;
 	if (n->njobs >= JOBS_MAX || (job->to.answer && !take_in(n, job, out)))
-		return -EAGAIN;
+		return -RN_EFULL;
 	if (job->to.delay_ns > 0)
 		TAILQ_INSERT_TAIL(&n->later, job, link);
 	else

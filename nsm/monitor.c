@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nsm/nsm_private.h"
 #include "nsm/serve.h"
@@ -138,7 +139,7 @@ int nsm_monitor_add(struct nsm *n, const struct nsm_monitor *like)
 		m->generation = changed(n);
 	}
 	if (rc == 0 && m->generation > n->mon_saved && !n->mon_failing)
-		rc = -EAGAIN;
+		rc = -RN_ESOON;
 	pthread_mutex_unlock(&n->lock);
 	return rc;
 }

@@ -59,7 +59,7 @@ bool nsm_get_my_id(struct xdr_in *x, struct nsm_my_id *out);
 /* True if the name is an address, which is then set. */
 bool nsm_name_address(const uint8_t *name, uint32_t len, struct rpc_address *out);
 
-/* Adds a monitor with the members that SM_MON gives. 0; -EAGAIN: the record is being written, call again;
+/* Adds a monitor with the members that SM_MON gives. 0; -RN_ESOON: the record is being written, call again;
  * -EINVAL: the name is no address; -ENOSPC; -ENOMEM. */
 int nsm_monitor_add(struct nsm *n, const struct nsm_monitor *m);
 /* Forgets those of that lock manager; name NULL: all hosts. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nsm/nsm_private.h"
 #include "nsm/serve.h"
@@ -58,7 +59,7 @@ static void told(void *ctx, int rc, struct xdr_in *results)
 	if (given_up)
 		rn_notice(n->cfg.log,
 			  "an NFSv3 client that had locks could not be told of the restart: %s",
-			  strerror(-rc));
+			  rn_error_text(rc));
 }
 
 static uint32_t put_args(const struct nsm *n, unsigned tries, uint8_t *out, size_t size)

@@ -93,7 +93,7 @@ struct nsm_peer {
 /*
  * A reference to the host, which is on record from now on, and stays there while there are
  * references. flags: as above. A record that cannot be written is logged, and holds up nobody. 0, -ENOMEM, or
- * - -EAGAIN: the record is being written, or the host asked whether it is there: call again when cfg.recorded was called;
+ * - -RN_ESOON: the record is being written, or the host asked whether it is there: call again when cfg.recorded was called;
  * - -EINPROGRESS: it is asked, call again in some seconds;
  * - -ENOLCK: there is no room (nsm/hosts.c), or the host does not answer;
  * - -ENOENT: NSM_ON_RECORD, and the host is not on record;
@@ -118,7 +118,7 @@ void nsm_stats(struct nsm *n, struct nsm_stats *out);
 
 /*
  * Has the messenger make a call; args are copied. 0: end->done is called, on its thread, or by nsm_stop
- * with -ECANCELED. -EAGAIN: too many wait; -ENOMEM; -ENOTCONN: the monitor does not run. One host has a few
+ * with -ECANCELED. -RN_EFULL: too many wait; -ENOMEM; -ENOTCONN: the monitor does not run. One host has a few
  * calls at a time, so that one that does not answer holds up no other.
  */
 int nsm_submit(struct nsm *n, const struct nsm_callee *to, const uint8_t *args, uint32_t len,

@@ -173,7 +173,7 @@ void *nsm_messenger_main(void *nsm);
 void nsm_wake(struct nsm *n); /* the messenger looks at what is due */
 
 /* prove.c: whether hosts are where their datagrams say. Under the lock.
- * 0: the host has answered; it is asked, if *ask is set by the caller now, and -EAGAIN: the call waits;
+ * 0: the host has answered; it is asked, if *ask is set by the caller now, and -RN_ESOON: the call waits;
  * -EINPROGRESS: it does not; -EHOSTDOWN: the host does not answer. */
 int nsm_prove(struct nsm *n, const struct rpc_address *addr, uint64_t now, bool *ask);
 /* Sends the question, without the lock. */

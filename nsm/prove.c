@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "nsm/nsm_private.h"
 #include "rpc/message.h"
 
@@ -86,7 +87,7 @@ int nsm_prove(struct nsm *n, const struct rpc_address *addr, uint64_t now, bool 
 		a->wait_until_ns = may_wait(&n->proofs, now) ? now + WAIT_NS : 0;
 		*ask = true;
 	}
-	return now < a->wait_until_ns ? -EAGAIN : -EINPROGRESS;
+	return now < a->wait_until_ns ? -RN_ESOON : -EINPROGRESS;
 }
 
 void nsm_prove_ask(struct nsm *n, const struct nsm_peer *peer)

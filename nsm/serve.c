@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nsm/monitor.h"
 #include "nsm/nsm_private.h"
@@ -124,7 +125,7 @@ static enum rpc_run monitor(struct nsm *n, struct xdr_in *in, struct xdr_out *ou
 	if (in->err)
 		return RPC_RUN_GARBAGE;
 	rc = nsm_monitor_add(n, &m);
-	if (rc == -EAGAIN)
+	if (rc == -RN_ESOON)
 		return RPC_RUN_HELD;
 	xdr_put_u32(out, rc ? STAT_FAIL : STAT_SUCC);
 	put_state(n, out);

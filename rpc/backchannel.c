@@ -5,6 +5,8 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "lib/error.h"
+
 TAILQ_HEAD(rpc_callback_list, rpc_callback);
 
 struct rpc_backchannel {
@@ -156,7 +158,7 @@ static int enter(struct rpc_backchannel *b, struct rpc_callback *cb, struct rpc_
 	if (!*conn) {
 		rc = -ENOTCONN;
 	} else if (b->ncalls >= RPC_CALLBACKS_MAX) {
-		rc = -EAGAIN;
+		rc = -RN_EFULL;
 	} else {
 		/* A transport closes the backchannel while it still has its own reference. */
 		rpc_conn_ref(*conn);

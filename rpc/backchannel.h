@@ -71,7 +71,7 @@ bool rpc_backchannel_is_of(const struct rpc_backchannel *b, const struct rpc_con
 /*
  * Sends the call in msg (len bytes, of at most RPC_CALLBACK_SIZE), whose first word is replaced by a
  * fresh xid. cb->done and cb->due_ns are set. 0: done() will be called, or has been. -ENOTCONN: the
- * connection is closed; -EAGAIN: too many calls are under way; -ENOMEM; -EMSGSIZE: it is longer than
+ * connection is closed; -RN_EFULL: too many calls are under way; -ENOMEM; -EMSGSIZE: it is longer than
  * the transport sends; -EACCES: its context is of no more use. The call was not sent then, and done() is not called.
  */
 int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uint8_t *msg,

@@ -47,7 +47,7 @@ struct rpc_conn_ops {
 	 * as drop. */
 	void (*garbage)(struct rpc_request *req);
 	/* Sends a call to the client: rpc/backchannel.h alone calls it. Copies the message. 0: it is
-	 * sent or will be, unless the connection ends; -ENOMEM, -EMSGSIZE, -EAGAIN. Any thread. NULL:
+	 * sent or will be, unless the connection ends; -ENOMEM, -EMSGSIZE. Any thread. NULL:
 	 * this transport makes no calls. */
 	int (*call)(struct rpc_conn *conn, const uint8_t *msg, uint32_t len);
 	/* Closes a connection that this server has made (rpc/dial.h), soon: rpc/backchannel.h alone

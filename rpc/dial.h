@@ -37,7 +37,7 @@ struct rpc_dialer {
 	/*
 	 * Begins a connection, over which calls may be made at once: they go out when it is
 	 * established, and end with -ENOTCONN if it is not. Does not wait. 0, and *out has a
-	 * reference for the caller; -EAGAIN: there are too many such connections, in all or to that
+	 * reference for the caller; -RN_EFULL: there are too many such connections, in all or to that
 	 * host; -ENOTCONN: the server stops; other -errno of the network or for want of descriptors
 	 * or memory. The connection ends by its peer, when it is idle, or by
 	 * rpc_backchannel_hang_up(). Any thread.

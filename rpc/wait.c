@@ -136,7 +136,7 @@ int rpc_wait(struct rpc_request *req, enum rn_wait_for what, const void *of, uin
 		pthread_mutex_unlock(&w->lock);
 	}
 	pthread_mutex_unlock(lock);
-	return w ? rest(&x, what) : -EAGAIN;
+	return w ? rest(&x, what) : -ENOSYS;
 }
 
 /* Under the lock. */

@@ -6,7 +6,7 @@
  * delegations only: nobody else changes entries or attributes of the directory itself.
  *
  * vfs/'s own operations look for delegations of others before they do anything, and so cover callers
- * of all protocols. They fail with -VFS_EDELEG, after the holders have been asked to return them. A
+ * of all protocols. They fail with -RN_EDELEG, after the holders have been asked to return them. A
  * delegation is never given while an operation that would change the file is under way, and none
  * begins while somebody else has one: nothing has to be repaired afterwards.
  *
@@ -96,7 +96,7 @@ struct vfs_deleg {
 
 /*
  * Gives d->client a delegation of n's file. Nothing is durable. 0, or
- * -EAGAIN: not now. Something of somebody else stands against it: a share, a lock, a delegation, a
+ * -RN_ENOTNOW: not now. Something of somebody else stands against it: a share, a lock, a delegation, a
  *	change under way; or the client has one already, or the last one that was recalled has
  *	ended less than vfs_config.deleg_quiet_seconds ago.
  * -EOPNOTSUPP: never for this file. It is neither a regular file nor a directory, or local processes
@@ -138,7 +138,7 @@ bool vfs_deleg_is_late(struct vfs_ctx *ctx, const struct vfs_node *n);
 
 /*
  * True: clients may have delegations of an earlier run that they have not reclaimed yet, nobody knows
- * of which files. Until then each change of a regular file is refused with -VFS_EDELEG, except of
+ * of which files. Until then each change of a regular file is refused with -RN_EDELEG, except of
  * files that somebody has open to write: nobody else had a delegation of those. Opens are the
  * protocol's business. Callable under locks.
  */
@@ -152,7 +152,7 @@ enum vfs_deleg_use {
 	VFS_USE_READ,  /* data */
 	VFS_USE_WRITE, /* data, size, attributes, links, names, entries */
 };
-/* May ctx->client use the file like that? 0, or -VFS_EDELEG: others have delegations in the way, and
+/* May ctx->client use the file like that? 0, or -RN_EDELEG: others have delegations in the way, and
  * have been asked to return them. One atomic load while nobody has any. */
 int vfs_deleg_check(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_use use);
 

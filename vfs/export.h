@@ -158,13 +158,13 @@ struct vfs_location {
 struct vfs_exports {
 	/*
 	 * The export with that id, if the client may use it: 0 and a reference in *exp; -ESTALE: no
-	 * such export; -EACCES: not for this client; -EAGAIN: not known now, the client may come
+	 * such export; -EACCES: not for this client; -RN_EUNNAMED: not known now, the client may come
 	 * again; -ETIMEDOUT: the file system does not answer, or is not mounted yet.
 	 */
 	int (*by_id)(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
 		     struct vfs_access *access);
 	/* The export with the longest path, as written or without symbolic links, that leads to path, among those for the peer; *rest
-	 * points behind it within path (without leading slashes). 0, -ENOENT, -EACCES or -EAGAIN. */
+	 * points behind it within path (without leading slashes). 0, -ENOENT, -EACCES or -RN_EUNNAMED. */
 	int (*by_path)(void *ctx, const char *path, const struct sockaddr *peer,
 		       struct vfs_export **exp, struct vfs_access *access, const char **rest);
 	/* Calls each(arg, n) for the exports that lie within another one and that an entry with that name may lead to, until it
@@ -172,7 +172,7 @@ struct vfs_exports {
 	void (*nested)(void *ctx, const char *name, uint32_t len,
 		       bool (*each)(void *arg, const struct vfs_nested *n), void *arg);
 	/* Whether an export deeper than outer has that path, which is without symbolic links, and a line for the peer, though it may
-	 * not be served now, or one in error: 1, 0, or -EAGAIN: not known now. NULL: none has. */
+	 * not be served now, or one in error: 1, 0, or -RN_EUNNAMED: not known now. NULL: none has. */
 	int (*governs)(void *ctx, const struct vfs_export *outer, const char *path,
 		       const struct sockaddr *peer);
 	/* Puts in words, for the log, which line of the exports decides whether the peer may use the path.

@@ -17,17 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/error.h"
 #include "vfs/vfs.h"
-
-/* Failures that have no errno of their own, outside of the kernel's range. */
-/* Another holder's share denies it, or the new share would deny access in use */
-#define VFS_ESHARE 20101
-#define VFS_EDENIED 20102 /* another holder's byte-range lock conflicts */
-/* A local process has a lease of the file, and has been asked to give it up */
-#define VFS_ELEASE 20103
-/* Other clients have delegations of the file (vfs/deleg.h), and have been asked to return them */
-#define VFS_EDELEG 20104
-#define VFS_ELABEL 20105 /* the kernel does not take a security label (vfs/label.h) */
 
 struct vfs_file;
 
@@ -68,7 +59,7 @@ bool vfs_holder_is_yielding(const struct vfs_holder *h); /* NULL: false */
 
 enum vfs_lock_type { VFS_LOCK_READ = 1, VFS_LOCK_WRITE = 2 };
 
-/* The share or lock in the way. Filled on -VFS_ESHARE and -VFS_EDENIED only (or by vfs_lock_test).
+/* The share or lock in the way. Filled on -RN_ESHARE and -RN_EDENIED only (or by vfs_lock_test).
  */
 struct vfs_conflict {
 	/* With a reference; NULL: a local process, or the place kept for a waiting caller */

@@ -21,7 +21,7 @@ bool vfs_label_supported(struct vfs_ctx *ctx, const struct vfs_node *n);
 int vfs_label_get(struct vfs_ctx *ctx, struct vfs_node *n, uint8_t buf[VFS_LABEL_MAX]);
 
 /* Sets the label as root, as the kernel without SELinux lets nobody else: the caller has checked
- * that the client may. 0 or -errno; -VFS_ELABEL (vfs/file_state.h). */
+ * that the client may. 0 or -errno; -RN_ELABEL (vfs/file_state.h). */
 int vfs_label_set(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_label *label);
 
 #endif

@@ -85,8 +85,8 @@ bool vfs_lock_held(const struct vfs_lock_owner *o);
 
 /*
  * Locks a range, or changes the type of what the owner has of it. n is a node of the owner's file
- * (whence the mirror's descriptor). -VFS_EDENIED: c (may be NULL) has a conflicting range, the one
- * with the lowest offset whose holder does not give way (or of all, if all do). -VFS_EDELEG: others have delegations in the way. -ENOLCK: too many locks altogether, or the kernel's. Nothing has changed
+ * (whence the mirror's descriptor). -RN_EDENIED: c (may be NULL) has a conflicting range, the one
+ * with the lowest offset whose holder does not give way (or of all, if all do). -RN_EDELEG: others have delegations in the way. -ENOLCK: too many locks altogether, or the kernel's. Nothing has changed
  * on failure.
  */
 int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
@@ -96,7 +96,7 @@ int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
 int vfs_unlock(struct vfs_ctx *ctx, struct vfs_lock_owner *o, uint64_t offset, uint64_t length);
 
 /* Tests if vfs_lock would succeed. o may be NULL: an owner that has no locks of this file. 0, or
- * -VFS_EDENIED with c filled. Whoever waits is not in the way of a test. */
+ * -RN_EDENIED with c filled. Whoever waits is not in the way of a test. */
 int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock_owner *o,
 		  const struct vfs_lock_request *r, struct vfs_conflict *c);
 

@@ -47,13 +47,13 @@ struct vfs_share_request {
 /*
  * Opens: access is not 0. The permission of the file's mode is not checked here: see
  * vfs_open_check, which (or vfs_getattr) has also just said that the file is there: one whose last
- * link goes meanwhile was opened before. -VFS_ESHARE: c (may be NULL) says whose share is in the
- * way. -VFS_EDELEG: another client's delegation is. -EISDIR, -EINVAL: no regular file.
+ * link goes meanwhile was opened before. -RN_ESHARE: c (may be NULL) says whose share is in the
+ * way. -RN_EDELEG: another client's delegation is. -EISDIR, -EINVAL: no regular file.
  */
 int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 		   const struct vfs_share_request *r, struct vfs_conflict *c);
 /* Would a share with these bits be refused because of others, those of the same owner included? 0 or
- * -VFS_ESHARE, with c as above. Recalls nothing. */
+ * -RN_ESHARE, with c as above. Recalls nothing. */
 int vfs_share_check(struct vfs_file *f, uint8_t access, uint8_t deny, struct vfs_conflict *c);
 /* Sets the bits of an open share to others: an upgrade (a further OPEN of the same owner: the union
  * of both), which may fail as an open does and changes nothing then, or a downgrade, which cannot.
@@ -76,7 +76,7 @@ void vfs_share_end_writing(struct vfs_node *n);
 
 /*
  * May somebody read or write (bits as above) who has no share for it: special stateids (RFC 8881
- * section 8.2.3), NFSv3's READ, WRITE and SETATTR of the size? -VFS_ESHARE: a share of somebody
+ * section 8.2.3), NFSv3's READ, WRITE and SETATTR of the size? -RN_ESHARE: a share of somebody
  * else than self (NULL: nobody) denies it. One atomic load as long as no client denies anything
  * anywhere.
  */
@@ -86,7 +86,7 @@ int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs
 /* True if any client denies others anything. */
 bool vfs_share_any_denying(const struct vfs *vfs);
 /*
- * May a name of that file, which may be NULL, be removed or replaced? -VFS_ESHARE, with ctx->in_way: another client has the file open and
+ * May a name of that file, which may be NULL, be removed or replaced? -RN_ESHARE, with ctx->in_way: another client has the file open and
  * denies others to write it (RFC 8881 section 18.25.4). Shares of NLM and of the caller's own keep no name.
  */
 int vfs_share_check_name(const struct vfs_ctx *ctx, struct vfs_file *f);

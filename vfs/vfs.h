@@ -135,7 +135,7 @@ const struct vfs_fh *vfs_node_fh(const struct vfs_node *n);
 int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out);
 /* All or nothing as far as the kernel allows: checked for permission first, the size set first of
  * all. check_ctime, if not NULL: -EDOM when the node's ctime is another (sattrguard3; nfs3 maps it
- * to NOT_SYNC), and -EAGAIN while another change of the node is under way: no change through us comes
+ * to NOT_SYNC), and -RN_ESOON while another change of the node is under way: no change through us comes
  * between the comparison and what is set. */
 int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
 		const struct timespec *check_ctime);
@@ -187,8 +187,8 @@ int vfs_may_write(struct vfs_ctx *ctx, struct vfs_node *n);
 int vfs_open_check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
 /* The same for a file that vfs_lookup has just found: it is there. */
 int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
-/* -EAGAIN: a local process has a lease of the file, and is told to give it up, so that what follows
- * sees what it has kept to itself; the client may ask again. -VFS_EDELEG: likewise a client with a
+/* -RN_ELEASE: a local process has a lease of the file, and is told to give it up, so that what follows
+ * sees what it has kept to itself; the client may ask again. -RN_EDELEG: likewise a client with a
  * delegation. 0 else. After vfs_open_check. */
 int vfs_open_breaks_leases(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
 
@@ -209,7 +209,7 @@ struct vfs_create {
 /* A regular file. EXCLUSIVE: a keyed hash of verifier and caller is kept in atime and mtime, so
  * that the caller's repeated create is recognised, after a restart too; the times of sa are not
  * used. A file that is recognised is granted to its owner, and to others as if they opened it.
- * UNCHECKED on an existing file sets its size if sa says so, and nothing else; -VFS_ESHARE
+ * UNCHECKED on an existing file sets its size if sa says so, and nothing else; -RN_ESHARE
  * (vfs/share.h): somebody denies it. */
 int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       struct vfs_create *how, struct vfs_node **out);
@@ -237,12 +237,12 @@ int vfs_mknod(struct vfs_ctx *ctx, const struct vfs_make *m, const struct vfs_mk
 /* True if an object made with these attributes needs a further step that sets more than its mode.
  */
 bool vfs_set_after_making(const struct vfs_setattr *sa);
-/* change may be NULL. -VFS_ESHARE: somebody's share keeps the name (vfs_share_check_name), ctx->in_way says whose. */
+/* change may be NULL. -RN_ESHARE: somebody's share keeps the name (vfs_share_check_name), ctx->in_way says whose. */
 int vfs_remove(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       struct vfs_dir_change *change);
 int vfs_rmdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	      struct vfs_dir_change *change);
-/* Both directories are in ctx->exp; -EXDEV across its file systems; -VFS_ESHARE as of vfs_remove(), for what is replaced. */
+/* Both directories are in ctx->exp; -EXDEV across its file systems; -RN_ESHARE as of vfs_remove(), for what is replaced. */
 struct vfs_rename {
 	struct vfs_node *from_dir, *to_dir;
 	const char *from, *to;

@@ -9,6 +9,7 @@
 #include "admin/query.h"
 #include "daemon/admin/state_page.h"
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "nfs4/nfs4_end.h"
 
 /* Client records are written to disk meanwhile. Longer than this the other peers of the socket do not wait. */
@@ -42,7 +43,7 @@ static int end_once(const struct ending *e, uint64_t id)
 	pthread_mutex_t *lock = e->c->from.clients_lock;
 
 	if (pthread_mutex_trylock(lock) != 0)
-		return -EAGAIN;
+		return -RN_ESOON;
 	const int rc = e->end(e->nfs4, e->kind, id);
 
 	pthread_mutex_unlock(lock);
@@ -55,7 +56,7 @@ static int end_one(const struct ending *e, uint64_t id)
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	int rc;
 
-	while ((rc = end_once(e, id)) == -EAGAIN && rn_now_ns() < e->deadline_ns)
+	while ((rc = end_once(e, id)) == -RN_ESOON && rn_now_ns() < e->deadline_ns)
 		nanosleep(&pause, NULL);
 	return rc;
 }

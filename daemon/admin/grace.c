@@ -6,6 +6,7 @@
 #include "daemon/admin/client_text.h"
 #include "daemon/admin/control_private.h"
 #include "lib/clock.h"
+#include "lib/error.h"
 
 #define CLIENTS_MOST 1000u /* in one answer */
 #define PATIENCE_NS (10 * RN_NS_PER_SECOND)
@@ -60,7 +61,7 @@ static int end_grace(struct nfs4_server *nfs4)
 	const uint64_t deadline_ns = rn_now_ns() + PATIENCE_NS;
 	int rc;
 
-	while ((rc = nfs4_grace_end(nfs4)) == -EAGAIN && rn_now_ns() < deadline_ns)
+	while ((rc = nfs4_grace_end(nfs4)) == -RN_ESOON && rn_now_ns() < deadline_ns)
 		nanosleep(&pause, NULL);
 	return rc;
 }

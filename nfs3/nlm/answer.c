@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm/ops.h"
@@ -15,15 +16,17 @@ enum nlm4_stat nlm_status(int rc)
 	switch (-rc) {
 	case 0:
 		return NLM4_GRANTED;
-	case VFS_EDENIED:
-	case VFS_ESHARE:
-	case EAGAIN:
-	case NFS3_EHELD:
-	case NFS3_EUNNAMED:
+	case RN_EDENIED:
+	case RN_ESHARE:
+	case RN_EYIELDS:
+	case RN_EUNNAMED:
 		return NLM4_DENIED;
 	/* the only status after which a client tries again that wants no blocking lock */
-	case VFS_ELEASE:
-	case VFS_EDELEG:
+	case RN_ELEASE:
+	case RN_EGRACE:
+	case RN_ESOON:
+	case RN_EFULL:
+	case RN_EDELEG:
 		return NLM4_DENIED_GRACE_PERIOD;
 	case ENOLCK:
 	case ENOMEM:

@@ -2,6 +2,7 @@
 /* FREE_ALL, and other ends of all that a client has. */
 #include <errno.h>
 
+#include "lib/error.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm/owners.h"
@@ -27,7 +28,7 @@ static bool may_free(void *arg, uint32_t export_id)
 	struct vfs_export *exp;
 	const int rc = exports->by_id(exports->ctx, export_id, peer, &exp, &access);
 
-	freeing->unknown |= rc == -EAGAIN;
+	freeing->unknown |= rc == -RN_EUNNAMED;
 	if (rc < 0)
 		return false;
 	vfs_export_put(exp);

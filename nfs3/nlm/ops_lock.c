@@ -2,6 +2,7 @@
 /* The procedures of NLM for byte-range locks. */
 #include <errno.h>
 
+#include "lib/error.h"
 #include "nfs/attempt.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"
@@ -81,7 +82,7 @@ static int lock_once(void *arg)
 	int rc = l->test ? vfs_lock_test(ctx, n, l->locks, l->request, l->conflict)
 			 : vfs_lock(ctx, n, l->locks, l->request, l->conflict);
 
-	return rc == -VFS_EDENIED ? nfs_conflict(l->conflict, rc) : rc;
+	return rc == -RN_EDENIED ? nfs_conflict(l->conflict, rc) : rc;
 }
 
 /* Tests for a lock, or gets it. *c is for the caller to put. */
@@ -166,10 +167,10 @@ int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, unsigned flag
 		flags |= NSM_CONNECTED;
 	do
 		rc = nsm_host_get(op->server->cfg.nsm, &peer, flags, host);
-	while (rc == -EAGAIN && rpc_try_later(op->req, RN_WAIT_RECORD, 0));
-	if (rc == -EAGAIN || rc == -EINPROGRESS)
-		return -VFS_ELEASE;
-	return rc == -EPERM ? -VFS_EDENIED : rc;
+	while (rc == -RN_ESOON && rpc_try_later(op->req, RN_WAIT_RECORD, 0));
+	if (rc == -EINPROGRESS)
+		return -RN_ESOON;
+	return rc == -EPERM ? -RN_EDENIED : rc;
 }
 
 static int test_lock(struct nfs3_op *op, const struct nlm_owner_key *key,
@@ -233,10 +234,10 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		rc = -ESTALE;
 	}
 	if (nlm_status(rc) == NLM4_DENIED)
-		nlm_grant_wait(
-			op, a, o, &r,
-			&(struct nlm_refusal){ .by_local = !c.holder && !c.kept && rc != -EAGAIN,
-					       .grant = g });
+		nlm_grant_wait(op, a, o, &r,
+			       &(struct nlm_refusal){ .by_local = !c.holder && !c.kept &&
+								  rc != -RN_EYIELDS,
+						      .grant = g });
 	else if (rc == 0 && g)
 		nlm_grant_link(o, g);
 	nlm_owner_leave(owners_of(op), o);
@@ -272,7 +273,7 @@ int nlm_grant_lock(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm
 	if (rc == 0)
 		rc = check_access(op, a->exclusive);
 	if (rc == 0 && nlm_wrong_time(op, false))
-		rc = -VFS_ELEASE;
+		rc = -RN_EGRACE;
 	return rc == 0 ? lock_file(op, a, &key, g) : rc;
 }
 

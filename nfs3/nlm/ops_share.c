@@ -52,7 +52,7 @@ static int share_once(void *arg)
 	int rc = vfs_share_change(&s->owner->share, (uint8_t)s->args->access,
 				  (uint8_t)s->args->mode, &c);
 
-	if (rc == -VFS_ESHARE)
+	if (rc == -RN_ESHARE)
 		rc = nfs_conflict(&c, rc);
 	vfs_conflict_put(&c);
 	return rc;

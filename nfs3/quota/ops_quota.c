@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nfs3/mount_resolve.h"
 #include "nfs3/procs.h"
@@ -87,7 +88,7 @@ static bool may_ask(const struct rpc_cred *sent, const struct vfs_access *access
 /* A status; 0: the caller is not known, and may come again. */
 static enum gqr_status refusal(int rc)
 {
-	if (rc == -EAGAIN)
+	if (rc == -RN_EUNNAMED || rc == -RN_EFULL)
 		return 0;
 	return rc == -EACCES || rc == -EPERM ? RQUOTA_EPERM : RQUOTA_NOQUOTA;
 }

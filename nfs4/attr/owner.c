@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "nfs4/server.h"
 
 #define NO_ID UINT32_MAX /* the kernel's value for "no id" */
@@ -55,7 +56,7 @@ static void id_to_name(struct nfs4_compound *c, uint32_t id,
 
 	if (map && (idmap->names_always || c->req->call.cred.flavor != RPC_AUTH_SYS))
 		rc = map(idmap->ctx, peer_of(c), id, out->s, sizeof(out->s));
-	if (rc == -EAGAIN)
+	if (rc == -RN_EUNNAMED)
 		c->names_awaited++;
 	if (rc == 0)
 		out->len = (uint32_t)strnlen(out->s, NFS4_OWNER_MAX);
@@ -87,7 +88,7 @@ static int name_to_id(struct nfs4_compound *c, const char *name, uint32_t len,
 	rc = map ? map(c->server->cfg.idmap.ctx, peer_of(c), name, len, id) : -ENOENT;
 	if (rc == 0 && *id != NO_ID)
 		return NFS4_OK;
-	return rc == -EAGAIN ? NFS4ERR_DELAY : NFS4ERR_BADOWNER;
+	return rc == -RN_EUNNAMED ? NFS4ERR_DELAY : NFS4ERR_BADOWNER;
 }
 
 int nfs4_user_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *uid)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nfs4/callback/callback_v40.h"
 #include "nfs4/callback/cb_reply.h"
@@ -123,7 +124,7 @@ static int transmit(struct nfs4_cb *cb)
 			break;
 	}
 	nfs4_cb_give_slot(cb, fate, NFS4_CB_NO_NEWS);
-	return rc;
+	return rc == -RN_EFULL ? -RN_ELATER : rc;
 }
 
 /* Ends cb, which has no slot. */
@@ -133,7 +134,7 @@ static void finish(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *r
 
 	if (rc != 0)
 		rn_debug(s->client->srv->cfg.log, "nfs4: %s to client %llx: %s", cb->op->name,
-			 (unsigned long long)s->client->clientid, strerror(-rc));
+			 (unsigned long long)s->client->clientid, rn_error_text(rc));
 	rpc_backchannel_put(cb->conn);
 	cb->conn = NULL;
 	rpc_cb_auth_put(cb->rpc.auth);
@@ -223,7 +224,7 @@ void nfs4_cb_start(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_
 	if (nfs4_cb_queue(cb))
 		drive(s);
 	else
-		finish(cb, -EAGAIN, 0, NULL);
+		finish(cb, -RN_ELATER, 0, NULL);
 	nfs4_session_put(s);
 }
 

@@ -36,7 +36,7 @@ struct nfs4_cb_op {
 	 * The end. Owns cb from here on; called without locks, must not wait. rc 0: the client has
 	 * run the operation, status is its nfsstat4, and if that is NFS4_OK results is at its body.
 	 * Otherwise the operation was not run, or that is not known: -ENOTCONN (no path), -ETIMEDOUT,
-	 * -EAGAIN (the client or the path is busy), -EPROTO, -EACCES, -EOPNOTSUPP, -ENOMEM,
+	 * -RN_ELATER (the client or the path is busy), -EPROTO, -EACCES, -EOPNOTSUPP, -ENOMEM,
 	 * -EMSGSIZE.
 	 */
 	void (*done)(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results);

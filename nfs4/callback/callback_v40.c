@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nfs4/callback/callback.h"
 #include "nfs4/callback/cb_reply.h"
@@ -54,7 +55,7 @@ static void finish(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *r
 	struct nfs4_client *cl = cb->client;
 
 	rn_debug(cl->srv->cfg.log, "nfs4: %s to client %llx: %s", cb->op->name,
-		 (unsigned long long)cl->clientid, rc == 0 ? "answered" : strerror(-rc));
+		 (unsigned long long)cl->clientid, rc == 0 ? "answered" : rn_error_text(rc));
 	rpc_backchannel_put(cb->conn);
 	cb->conn = NULL;
 	rpc_cb_auth_put(cb->rpc.auth);
@@ -96,7 +97,7 @@ static int transmit(struct nfs4_cb *cb, bool again)
 						: NFS4_CB_UNTRIED);
 		rpc_backchannel_put(to.conn);
 	} while (rc == -ENOTCONN && !to.fresh);
-	return rc;
+	return rc == -RN_EFULL ? -RN_ELATER : rc;
 }
 
 /* The client has answered. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "nfs4/client/session.h"
 #include "nfs4/proto.h"
 
@@ -15,12 +16,12 @@ static void sequence_failed(const struct nfs4_cb *cb, uint32_t status, struct nf
 	a->news = NFS4_CB_FAILED;
 	switch (status) {
 	case NFS4ERR_DELAY:
-		a->rc = -EAGAIN;
+		a->rc = -RN_ELATER;
 		a->news = NFS4_CB_NO_NEWS;
 		break;
 	case NFS4ERR_BADSLOT:
 	case NFS4ERR_BAD_HIGH_SLOT:
-		a->rc = -EAGAIN;
+		a->rc = -RN_ELATER;
 		a->news = cb->slot > 0 ? NFS4_CB_NO_NEWS : NFS4_CB_BROKEN;
 		a->has_highest = cb->slot > 0;
 		a->highest = cb->slot - 1;

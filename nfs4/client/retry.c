@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 
+#include "lib/error.h"
 #include "nfs4/client/sequence.h"
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
@@ -59,7 +60,7 @@ static int check_audience(struct nfs4_compound *c, const struct nfs4_cached *kep
 	switch (nfs4_audience_check(c, &kept->audience)) {
 	case 0:
 		return NFS4_OK;
-	case -EAGAIN:
+	case -RN_EUNNAMED:
 		return NFS4ERR_DELAY;
 	default:
 		return NFS4ERR_SEQ_FALSE_RETRY;

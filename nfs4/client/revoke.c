@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/error.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/forget.h"
 #include "nfs4/client/registry.h"
@@ -137,7 +138,7 @@ int nfs4_clients_forget_one(struct nfs4_clients *all, uint64_t clientid)
 	if (status == NFS4_CLIENT_UNCONFIRMED || status == NFS4_CLIENT_GONE)
 		rc = -ENOENT;
 	else if (!is_quiet(&cl->record) || !nfs4_record_revoke(all->srv, &cl->record))
-		rc = -EAGAIN;
+		rc = -RN_ESOON;
 	if (rc == 0)
 		nfs4_client_forget(all, cl, NFS4_CLIENT_EXPIRED);
 	else

@@ -3,6 +3,7 @@
  * knows the result. */
 #include <errno.h>
 
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
@@ -47,7 +48,7 @@ static void told(struct nfs4_offload *o, int rc, uint32_t status)
 
 	pthread_mutex_lock(&all->lock);
 	ended = (rc == 0 && !later) || copy->cancelled || all->stopping;
-	copy->again = later || rc == -EAGAIN || rc == -ENOTCONN;
+	copy->again = later || rc == -RN_ELATER || rc == -ENOTCONN;
 	set_phase(copy, NFS4_COPY_KEPT);
 	if (ended && !copy->cancelled)
 		nfs4_copy_remember(copy);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nfs4/data/copy.h"
 #include "nfs4/data/status.h"
@@ -61,7 +62,7 @@ void nfs4_copy_fetch(struct nfs4_copy *copy)
 		.done = fetched,
 	};
 	if (!r->payload) {
-		fetched(&r->read, -EAGAIN);
+		fetched(&r->read, -ENOMEM);
 		return;
 	}
 	r->read.to = r->payload->data;
@@ -83,7 +84,8 @@ static int fetch_status(const struct nfs4_copy *copy)
 
 	if (r->rc == 0)
 		return NFS4_OK;
-	if (r->rc == -EAGAIN || (r->rc == -ENOTCONN && nfs4_remote_has_served(r->file)))
+	if (r->rc == -RN_ELATER || r->rc == -ENOMEM ||
+	    (r->rc == -ENOTCONN && nfs4_remote_has_served(r->file)))
 		return NFS4ERR_DELAY;
 	return nfs4_copy_given_up(copy);
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nfs4/data/status.h"
 #include "nfs4/names/cinfo.h"
@@ -68,7 +69,7 @@ static void decode_getxattr(struct nfs4_compound *c, void *args)
 	nfs4_get_name(c->in, &a->name);
 }
 
-/* Puts the value. -EAGAIN: it was replaced by one of another length in the meantime. */
+/* Puts the value. -RN_ECHANGED: it was replaced by one of another length in the meantime. */
 static int put_value(struct nfs4_compound *c, const struct vfs_xattr_name *name, uint32_t len)
 {
 	const size_t at = xdr_out_pos(c->out);
@@ -83,18 +84,18 @@ static int put_value(struct nfs4_compound *c, const struct vfs_xattr_name *name,
 	if (got == (int)len)
 		return 0;
 	xdr_out_rewind(c->out, at);
-	return got >= 0 || got == -ERANGE ? -EAGAIN : got;
+	return got >= 0 || got == -ERANGE ? -RN_ECHANGED : got;
 }
 
 static int run_getxattr(struct nfs4_compound *c, void *args)
 {
 	const struct getxattr_args *a = args;
 	struct vfs_xattr_name name;
-	int status = need(c, 0), rc = -EAGAIN;
+	int status = need(c, 0), rc = -RN_ECHANGED;
 
 	if (status == NFS4_OK)
 		status = check_name(&a->name, NFS4ERR_INVAL, &name);
-	for (unsigned i = 0; i < TRIES_MOST && status == NFS4_OK && rc == -EAGAIN; i++) {
+	for (unsigned i = 0; i < TRIES_MOST && status == NFS4_OK && rc == -RN_ECHANGED; i++) {
 		rc = vfs_xattr_get(&c->current.ctx, c->current.node, &name, NULL, 0);
 		if (rc < 0)
 			break;

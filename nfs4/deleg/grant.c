@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "lib/error.h"
 #include "nfs/caller.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/client.h"
@@ -150,7 +151,7 @@ static int check_rights(const struct nfs4_deleg_request *r)
 }
 
 /*
- * d has been given by vfs/, so nobody else changes the file. 0, or -EAGAIN: it has set-id bits, which
+ * d has been given by vfs/, so nobody else changes the file. 0, or -RN_ENOTNOW: it has set-id bits, which
  * the first WRITE takes away, while the client would go on to believe them; as in nfsd.
  */
 static int note_file(const struct nfs4_deleg_request *r, struct nfs4_deleg *d)
@@ -162,7 +163,7 @@ static int note_file(const struct nfs4_deleg_request *r, struct nfs4_deleg *d)
 		return 0;
 	rc = vfs_getattr(&r->place->ctx, r->place->node, &attr);
 	d->change = attr.change;
-	return rc == 0 && (attr.mode & (S_ISUID | S_ISGID)) ? -EAGAIN : rc;
+	return rc == 0 && (attr.mode & (S_ISUID | S_ISGID)) ? -RN_ENOTNOW : rc;
 }
 
 static int give(struct nfs4_compound *c, const struct nfs4_deleg_request *r, struct vfs_file *f,
@@ -191,7 +192,7 @@ static int give(struct nfs4_compound *c, const struct nfs4_deleg_request *r, str
 		rc = nfs4_deleg_add(d, sid);
 	if (rc == 0 && !(is_named(r, f) && is_served(c, r->place))) {
 		nfs4_deleg_end(d);
-		rc = -EAGAIN;
+		rc = -RN_ENOTNOW;
 	}
 	nfs4_state_unref(&d->st);
 	return rc;
@@ -219,7 +220,7 @@ static uint32_t why_of(struct nfs4_compound *c, const struct nfs4_deleg_request 
 	switch (rc) {
 	case -EALREADY:
 		return why_not_another(c, r);
-	case -EAGAIN:
+	case -RN_ENOTNOW:
 		return WND4_CONTENTION;
 	case -EOPNOTSUPP:
 		return type_of(r) == VFS_DELEG_WRITE ? WND4_WRITE_DELEG_NOT_SUPP_FTYPE

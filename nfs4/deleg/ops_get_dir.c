@@ -17,6 +17,7 @@
  */
 #include <errno.h>
 
+#include "lib/error.h"
 #include "nfs4/deleg/grant.h"
 #include "nfs4/state/check.h"
 
@@ -141,7 +142,7 @@ static int give(struct nfs4_compound *c, struct nfs4_news_wish *news, struct nfs
 	const struct nfs4_deleg_request r = { .place = &c->current, .news = news };
 
 	if (c->current.kind == NFS4_PSEUDO || !nfs4_deleg_is_available(c))
-		return -EAGAIN;
+		return -RN_ENOTNOW;
 	return nfs4_deleg_give(c, &r, sid);
 }
 

@@ -181,7 +181,7 @@ static void await(struct nfs4_compound *c, struct nfs4_query *q)
 		const uint64_t now = rn_now_ns();
 		const uint64_t until = (q->sent_ns ? q->sent_ns : now) + PATIENCE_NS;
 
-		if (rc == -EAGAIN || now >= until) {
+		if (rc == -ENOSYS || now >= until) {
 			rest = give_up(q);
 			break;
 		}

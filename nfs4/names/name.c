@@ -61,7 +61,7 @@ static int take_once(void *arg)
 	t->ctx->in_way = &cf;
 	*t->rc = t->change(t->arg);
 	t->ctx->in_way = NULL;
-	if (*t->rc == -VFS_ESHARE)
+	if (*t->rc == -RN_ESHARE)
 		status = nfs4_conflict(t->c, &cf, NFS4ERR_FILE_OPEN);
 	vfs_conflict_put(&cf);
 	return status;

@@ -78,7 +78,7 @@ static int get_share(struct nfs4_place *p, struct nfs4_opening *w, struct vfs_co
 	}
 	if ((w->access & s->deny) || (w->deny & s->access)) {
 		cf->holder = NULL;
-		return -VFS_ESHARE;
+		return -RN_ESHARE;
 	}
 	w->old_access = s->access;
 	w->old_deny = s->deny;
@@ -235,7 +235,7 @@ static int share_status(const struct sharing *s, int rc, struct vfs_conflict *cf
 
 	if (rc == NFS_TRY_AGAIN)
 		return rc;
-	if (rc != -VFS_ESHARE)
+	if (rc != -RN_ESHARE)
 		return nfs4_status(s->c->minor, rc);
 	status = nfs4_conflict(s->c, cf, reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_SHARE_DENIED);
 	vfs_conflict_put(cf);

@@ -197,7 +197,7 @@ static int truncate_file(struct nfs4_compound *c, struct nfs4_opening *w)
 
 	if (!(w->access & VFS_SHARE_WRITE)) {
 		rc = vfs_share_check_io(&p->ctx, p->node, &w->open->share, VFS_SHARE_WRITE, NULL);
-		if (rc == -VFS_ESHARE)
+		if (rc == -RN_ESHARE)
 			return NFS4ERR_SHARE_DENIED;
 	}
 	if (rc == 0)

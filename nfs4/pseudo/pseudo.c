@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "nfs4/pseudo/pseudo_now.h"
 #include "nfs4/server.h"
 
@@ -102,7 +103,7 @@ bool nfs4_pseudo_is_fh(const struct vfs_fh *fh)
 	return fh->len > 0 && fh->data[0] == FH_VERSION;
 }
 
-/* 0 or -errno; -EAGAIN: not known yet. */
+/* 0 or -errno; -RN_EUNNAMED: not known yet. */
 static int may_use(struct nfs4_compound *c, uint32_t export_id)
 {
 	const struct vfs_exports *exports = &c->server->cfg.exports;
@@ -135,7 +136,7 @@ static int visible(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, u
 
 		if (rc == 0 || rc == -ETIMEDOUT)
 			status = NFS4_OK;
-		else if (rc == -EAGAIN)
+		else if (rc == -RN_EUNNAMED)
 			status = NFS4ERR_DELAY;
 	}
 	return status;

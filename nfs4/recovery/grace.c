@@ -15,6 +15,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "nfs4/recovery/recovery_private.h"
 #include "nfs4/recovery/wheel.h"
 #include "vfs/deleg.h"
@@ -234,7 +235,7 @@ int nfs4_grace_end(struct nfs4_server *srv)
 	if (atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING)
 		rc = -ENOMEM;
 	else if (atomic_load(&r->grace.phase) == NFS4_GRACE_ENDING)
-		rc = -EAGAIN;
+		rc = -RN_ESOON;
 	pthread_mutex_unlock(&r->lock);
 	return rc;
 }

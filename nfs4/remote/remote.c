@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nfs4/remote/remote_wire.h"
 #include "rpc/backchannel.h"
@@ -109,7 +110,7 @@ static void finish(struct nfs4_remote *r, int rc)
 {
 	struct nfs4_remote_read *rd = r->read;
 
-	if (rc != 0 && rc != -EAGAIN)
+	if (rc != 0 && rc != -RN_ELATER)
 		drop_connection(r);
 	r->read = NULL;
 	rd->done(rd, rc);
@@ -169,7 +170,7 @@ static int send_call(struct nfs4_remote *r, enum step step)
 	rpc_backchannel_ref(conn);
 	rc = rpc_backchannel_call(conn, &r->call, msg, (uint32_t)x.used);
 	rpc_backchannel_put(conn);
-	return rc;
+	return rc == -RN_EFULL ? -RN_ELATER : rc;
 }
 
 /* Error of a call that the server has answered with that status. */
@@ -180,7 +181,7 @@ static int error_of(int status)
 		return -EPROTO;
 	case NFS4ERR_DELAY:
 	case NFS4ERR_GRACE:
-		return -EAGAIN;
+		return -RN_ELATER;
 	case NFS4ERR_BADSESSION:
 	case NFS4ERR_DEADSESSION:
 	case NFS4ERR_STALE_CLIENTID:
@@ -256,7 +257,7 @@ static int connect_to(struct nfs4_remote *r)
 	drop_connection(r);
 	rc = r->dialer.dial(r->dialer.ctx, &r->file.route, &conn);
 	if (rc != 0)
-		return rc == -EAGAIN ? -EAGAIN : -ENOTCONN;
+		return rc == -RN_EFULL ? -RN_ELATER : -ENOTCONN;
 	pthread_mutex_lock(&r->lock);
 	aborted = r->aborted;
 	r->conn = conn;

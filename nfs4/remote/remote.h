@@ -35,7 +35,7 @@ struct nfs4_remote_read {
 	uint8_t *to;
 	/*
 	 * The end, once. rc 0: got bytes are at to, and eof is true if the file ends behind them.
-	 * Else got is 0: -EAGAIN (the server asks to try later), -ENOTCONN (the connection is lost,
+	 * Else got is 0: -RN_ELATER (the server asks to try later), -ENOTCONN (the connection is lost,
 	 * or cannot be made: the next read makes another one), -ETIMEDOUT, -EACCES (the server
 	 * refuses), -EPROTO (its answer is wrong), -ECANCELED.
 	 */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/error.h"
 #include "nfs4/client/client.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/deleg_pressure.h"
@@ -55,7 +56,7 @@ unsigned nfs4_deleg_type(struct nfs4_client *cl, const struct vfs_file *f)
 int nfs4_deleg_add(struct nfs4_deleg *d, struct nfs4_stateid *sid)
 {
 	struct nfs4_client *cl = d->st.client;
-	int rc = -EAGAIN;
+	int rc = -RN_ENOTNOW;
 
 	pthread_mutex_lock(&cl->lock);
 	if (!d->recalled && !nfs4_state_by_file(cl, NULL, d->st.file))

@@ -73,7 +73,7 @@ struct nfs4_deleg *nfs4_deleg_new(struct nfs4_client *cl, struct vfs_file *f,
 unsigned nfs4_deleg_type(struct nfs4_client *cl, const struct vfs_file *f);
 
 /* Adds one that vfs/ has given to the tables, and gives its stateid. Otherwise it has ended towards
- * vfs/: -EAGAIN: it was recalled meanwhile, or the client has another of the file; -ESTALE: the
+ * vfs/: -RN_ENOTNOW: it was recalled meanwhile, or the client has another of the file; -ESTALE: the
  * client's state is being dropped; -ENOMEM, -ENOSPC. */
 int nfs4_deleg_add(struct nfs4_deleg *d, struct nfs4_stateid *sid);
 

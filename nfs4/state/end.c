@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The end of single states, at the administrator's request. */
+#include "lib/error.h"
 #include "nfs4/nfs4_end.h"
 
 #include <errno.h>
@@ -57,7 +58,7 @@ static int end_open_or_lock(struct nfs4_state *st)
 	struct nfs4_open *open = nfs4_open_of(st);
 
 	if (!nfs4_record_distrust(st->client->srv, &st->client->record))
-		return -EAGAIN;
+		return -RN_ESOON;
 	if (!enter_soon(open))
 		return -EBUSY;
 	const bool ended = st->kind == NFS4_STATE_OPEN
@@ -71,7 +72,7 @@ static int end_open_or_lock(struct nfs4_state *st)
 static int end_deleg(struct nfs4_state *st)
 {
 	if (!nfs4_record_add(st->client->srv, &st->client->record, NFS4_RECORD_DELEG_LOST))
-		return -EAGAIN;
+		return -RN_ESOON;
 	nfs4_revoke(st, NFS4ERR_ADMIN_REVOKED);
 	return 0;
 }

@@ -40,7 +40,7 @@ static int ask_once(void *arg)
 	struct vfs_conflict cf = { .holder = NULL };
 	int rc = ask_shares(a, &cf), status;
 
-	if (rc != -VFS_ESHARE)
+	if (rc != -RN_ESHARE)
 		return nfs4_status(a->c->minor, rc);
 	status = nfs4_conflict(a->c, &cf, NFS4ERR_LOCKED);
 	vfs_conflict_put(&cf);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/server.h"
@@ -265,7 +266,7 @@ static void taken(struct nfs4_news *n)
 static bool is_passing(int rc, uint32_t status)
 {
 	if (rc != 0)
-		return rc == -EAGAIN || rc == -ENOMEM;
+		return rc == -RN_ELATER || rc == -ENOMEM;
 	return status == NFS4ERR_DELAY || status == NFS4ERR_BAD_STATEID ||
 	       status == NFS4ERR_BADHANDLE;
 }

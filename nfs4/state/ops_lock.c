@@ -227,7 +227,7 @@ static int try_lock(void *arg)
 	if (status != NFS4_OK)
 		return status;
 	status = enter_and_ask(c, l, &cf, &rc);
-	if (status == NFS4_OK && rc == -VFS_EDENIED)
+	if (status == NFS4_OK && rc == -RN_EDENIED)
 		status = refuse(c, l, &cf);
 	else if (status == NFS4_OK)
 		status = rc == NFS_TRY_AGAIN ? rc : no_lock(c, rc);

@@ -55,7 +55,7 @@ static int test_lock(void *arg)
 	struct vfs_conflict cf = { .holder = NULL };
 	int rc = test_ranges(t, &cf), status;
 
-	if (rc != -VFS_EDENIED)
+	if (rc != -RN_EDENIED)
 		return nfs4_status(t->c->minor, rc);
 	status = nfs4_conflict(t->c, &cf, NFS4ERR_DENIED);
 	if (status == NFS4ERR_DENIED)

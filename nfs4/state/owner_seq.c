@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"
@@ -141,7 +142,7 @@ static int end_replay(struct nfs4_compound *c, const struct nfs4_audience *audie
 	const int rc = nfs4_audience_check(c, audience);
 
 	if (rc < 0)
-		status = rc == -EAGAIN ? NFS4ERR_RESOURCE : NFS4ERR_BAD_SEQID;
+		status = rc == -RN_EUNNAMED ? NFS4ERR_RESOURCE : NFS4ERR_BAD_SEQID;
 	else if (status != NFS4_OK || fh->len == 0)
 		return status;
 	else

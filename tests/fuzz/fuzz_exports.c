@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conf/exports_match.h"
+#include "lib/error.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,7 +27,7 @@ static int any_addr(void *arg, const char *name, struct exp_addr *addrs, unsigne
 	(void)arg;
 	(void)max;
 	addrs[0] = (struct exp_addr){ .len = 4, .bytes = { 192, 0, 2, 1 } };
-	return strlen(name) % 3 == 0 ? -EAGAIN : strlen(name) % 3 == 1 ? -ENOENT : 1;
+	return strlen(name) % 3 == 0 ? -RN_ELATER : strlen(name) % 3 == 1 ? -ENOENT : 1;
 }
 
 static int any_group(void *arg, const char *group, const char *const *names, unsigned n)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/error.h"
 #include "tests/unit/nfs3_fixture.h"
 
 #include <errno.h>
@@ -98,7 +99,7 @@ static int give(struct fixture *f, unsigned i, struct vfs_export **exp, struct v
 	if (f->deny_after > 0 && --f->deny_after == 0)
 		f->deny = true;
 	if (f->undecided)
-		return -EAGAIN;
+		return -RN_EUNNAMED;
 	if (f->deny)
 		return -EACCES;
 	vfs_export_ref(f->exp[i]);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "rpc/backchannel.h"
 #include "rpc/message.h"
 
@@ -289,7 +290,7 @@ Test(backchannel, calls_that_are_not_sent)
 	cr_expect_eq(rpc_backchannel_call(b, &n.cb, msg, sizeof(msg)), -EMSGSIZE);
 	for (unsigned i = 0; i < RPC_CALLBACKS_MAX; i++)
 		cr_assert_eq(call(b, &many[i]), 0);
-	cr_expect_eq(call(b, &n), -EAGAIN);
+	cr_expect_eq(call(b, &n), -RN_EFULL);
 	cr_expect_eq(ANSWER(&c, many[3].cb.xid, success), RPC_REPLY_USED);
 	cr_expect_eq(call(b, &n), 0);
 	/* Refused by the transport, but ended by the close at the same time: it ends once. */

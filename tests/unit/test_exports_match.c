@@ -11,6 +11,7 @@
 
 #include "conf/exports_addr.h"
 #include "conf/exports_match.h"
+#include "lib/error.h"
 
 /* The tests' name service: a table, counters, a clock, and a switch for an outage. */
 struct zone {
@@ -62,7 +63,7 @@ static int fake_reverse(void *arg, const struct exp_addr *addr, char name[EXP_NA
 
 	charge(fake, &fake->reverse);
 	if (fake->down || fake->reverse_down)
-		return -EAGAIN;
+		return -RN_ELATER;
 	/* The name's forward entry is another address. */
 	if (is_addr("203.0.113.66", addr)) {
 		strcpy(name, "liar.example.org");
@@ -84,7 +85,7 @@ static int fake_forward(void *arg, const char *name, struct exp_addr *addrs, uns
 
 	charge(fake, &fake->forward);
 	if (fake->down)
-		return -EAGAIN;
+		return -RN_ELATER;
 	for (unsigned i = 0; i < N_ZONE && n < max && !fake->gone; i++)
 		if (!strcmp(zone[i].name, name))
 			n += exp_addr_from_text(zone[i].addr, &addrs[n]);
@@ -97,7 +98,7 @@ static int fake_netgroup(void *arg, const char *group, const char *const *names,
 
 	charge(fake, &fake->netgroup);
 	if (fake->down)
-		return -EAGAIN;
+		return -RN_ELATER;
 	for (unsigned i = 0; i < n; i++) {
 		if (!strcmp(group, "lab") && !strcmp(names[i], "two"))
 			return 1;
@@ -170,8 +171,8 @@ static int who(struct fixture *f, const char *addr)
 	int rc = exp_match(f->matcher, &f->table->exports[0], (struct sockaddr *)&ss, &opts);
 
 	cr_expect((rc == 0) == (opts != NULL));
-	cr_expect(rc == 0 || rc == -EACCES || rc == -EAGAIN);
-	return rc == 0 ? (int)opts->anonuid : rc == -EAGAIN ? -2 : -1;
+	cr_expect(rc == 0 || rc == -EACCES || rc == -RN_EUNNAMED);
+	return rc == 0 ? (int)opts->anonuid : rc == -RN_EUNNAMED ? -2 : -1;
 }
 
 struct case_ {

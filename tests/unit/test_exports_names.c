@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "conf/exports_names.h"
+#include "lib/error.h"
 
 static int fake_forward(void *arg, const char *name, struct exp_addr *addrs, unsigned max)
 {
 	(void)arg;
 	(void)max;
 	if (strcmp(name, "silent.example") == 0)
-		return -EAGAIN;
+		return -RN_ELATER;
 	if (strcmp(name, "known.example") != 0)
 		return -ENOENT;
 	memset(&addrs[0], 0, sizeof(addrs[0]));

@@ -14,6 +14,7 @@
 
 #include "daemon/askers.h"
 #include "daemon/idmap.h"
+#include "lib/error.h"
 
 static struct idmap *m;
 static struct nfs4_idmap view;
@@ -92,7 +93,7 @@ static void *many(void *arg)
 		view.uid_to_name(m, NULL, i % 7, name, sizeof(name));
 		len = snprintf(name, sizeof(name), "user%u@nowhere.invalid", i % 11);
 		rc = view.name_to_uid(m, NULL, name, (uint32_t)len, &id);
-		cr_assert(rc == -ENOENT || rc == -EAGAIN);
+		cr_assert(rc == -ENOENT || rc == -RN_EUNNAMED);
 	}
 	return NULL;
 }
@@ -152,7 +153,7 @@ static int await(struct idmap *map, const char *name, uint32_t *uid)
 {
 	int rc;
 
-	while ((rc = principal(map, name, uid)) == -EAGAIN)
+	while ((rc = principal(map, name, uid)) == -RN_EUNNAMED)
 		usleep(1000);
 	return rc;
 }
@@ -198,7 +199,7 @@ Test(idmap, a_silent_name_service)
 
 	cr_assert_eq(idmap_start(map), 0);
 	atomic_store(&silent, true);
-	cr_expect_eq(principal(map, "slow@TEST", &uid), -EAGAIN);
+	cr_expect_eq(principal(map, "slow@TEST", &uid), -RN_EUNNAMED);
 	while (atomic_load(&waiting) == 0)
 		usleep(1000);
 	uid = 77;
@@ -206,7 +207,7 @@ Test(idmap, a_silent_name_service)
 	cr_expect_eq(uid, 0);
 	cr_expect_eq(await(map, "nobody-like-this@TEST", &uid), -ENOENT);
 	cr_expect_eq(atomic_load(&waiting), 1);
-	cr_expect_eq(principal(map, "slow@TEST", &uid), -EAGAIN);
+	cr_expect_eq(principal(map, "slow@TEST", &uid), -RN_EUNNAMED);
 	atomic_store(&silent, false);
 	cr_expect_eq(await(map, "slow@TEST", &uid), -ENOENT);
 	end_asking(&a);
@@ -221,10 +222,10 @@ Test(idmap, a_silent_name_service_from_the_first_question)
 	begin_asking(&a);
 	atomic_store(&unread, true);
 	atomic_store(&silent, true);
-	cr_expect_eq(principal(a.map, "slow@TEST", &uid), -EAGAIN);
+	cr_expect_eq(principal(a.map, "slow@TEST", &uid), -RN_EUNNAMED);
 	while (atomic_load(&readings) == 0)
 		usleep(1000);
-	cr_expect_eq(principal(a.map, "root@TEST", &uid), -EAGAIN);
+	cr_expect_eq(principal(a.map, "root@TEST", &uid), -RN_EUNNAMED);
 	usleep(200000); /* until its thread waits for its turn */
 	atomic_store(&unread, false);
 	cr_expect_eq(await(a.map, "root@TEST", &uid), 0);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "nfs4/attr/attr.h"
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/owner.h"
@@ -394,7 +395,7 @@ static int busy(void *ctx, const struct sockaddr *peer, const char *name, uint32
 	(void)name;
 	(void)len;
 	(void)id;
-	return -EAGAIN;
+	return -RN_EUNNAMED;
 }
 
 Test(nfs4_fattr, a_name_service_that_is_busy)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/fsuid.h>
 
+#include "lib/error.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/make_room.h"
 #include "rpc/worker.h"
@@ -592,10 +593,10 @@ Test(nfs4_reclaim, sequence_says_that_there_is_something_to_reclaim)
 /* A client that the administrator has removed cannot reclaim. */
 OP_MINORS_TEST(nfs4_reclaim, what_was_forgotten_is_not_reclaimed)
 {
-	int rc = -EAGAIN;
+	int rc = -RN_ESOON;
 
 	begin(0);
-	for (unsigned i = 0; i < 5000 && rc == -EAGAIN; i++) {
+	for (unsigned i = 0; i < 5000 && rc == -RN_ESOON; i++) {
 		rc = nfs4_forget_client(f->server4, client.clientid);
 		usleep(1000);
 	}

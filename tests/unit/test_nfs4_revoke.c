@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "lib/error.h"
 #include "nfs4/client/client.h"
 #include "nfs4/nfs4_end.h"
 #include "tests/unit/nfs3_suite.h"
@@ -274,7 +275,7 @@ static int forget(uint64_t clientid)
 {
 	int rc = nfs4_forget_client(f->server4, clientid);
 
-	for (unsigned i = 0; i < 5000 && rc == -EAGAIN; i++) {
+	for (unsigned i = 0; i < 5000 && rc == -RN_ESOON; i++) {
 		nap();
 		rc = nfs4_forget_client(f->server4, clientid);
 	}
@@ -321,7 +322,7 @@ static int end(enum nfs4_view_kind kind, uint64_t id)
 {
 	int rc = nfs4_end_state(f->server4, kind, id);
 
-	for (unsigned i = 0; i < 5000 && rc == -EAGAIN; i++) {
+	for (unsigned i = 0; i < 5000 && rc == -RN_ESOON; i++) {
 		nap();
 		rc = nfs4_end_state(f->server4, kind, id);
 	}

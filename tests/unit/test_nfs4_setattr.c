@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "lib/error.h"
 #include "nfs4/server.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_attrs.h"
@@ -543,7 +544,7 @@ static int busy(void *ctx, const struct sockaddr *peer, const char *name, uint32
 	(void)name;
 	(void)len;
 	(void)id;
-	return -EAGAIN;
+	return -RN_EUNNAMED;
 }
 
 /* While the name service is busy, VERIFY of an owner's name must wait. */

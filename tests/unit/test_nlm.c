@@ -370,7 +370,7 @@ Test(nlm, locks_of_others)
 	cr_expect_eq(do_test(&fh, 1, &(struct range){ 100, 1, false }, &seen), NLM4_DENIED);
 	cr_expect(seen.range.exclusive && seen.svid == 0 && seen.range.offset == 100);
 	r.type = VFS_LOCK_WRITE;
-	cr_expect_eq(vfs_lock(&ctx, n, &o, &r, NULL), -VFS_EDENIED);
+	cr_expect_eq(vfs_lock(&ctx, n, &o, &r, NULL), -RN_EDENIED);
 	fl.l_start = 9;
 	cr_expect_eq(fcntl(fd, F_OFD_SETLK, &fl), -1);
 	close(fd);

@@ -132,12 +132,12 @@ Test(nlm_share, opens_of_others_and_io)
 	s = none;
 	cr_expect_eq(
 		vfs_share_open(&ctx, n, &s, &(struct vfs_share_request){ NULL, BOTH, 0 }, NULL),
-		-VFS_ESHARE);
+		-RN_ESHARE);
 	cr_expect_eq(vfs_share_check_io(&ctx, n, NULL, VFS_SHARE_WRITE, NULL), 0);
 	cr_expect_eq(vfs_share_open(&ctx, n, &s,
 				    &(struct vfs_share_request){ NULL, READ, DENY_WRITE }, NULL),
 		     0);
-	cr_expect_eq(vfs_share_check_io(&ctx, n, NULL, VFS_SHARE_WRITE, NULL), -VFS_ESHARE,
+	cr_expect_eq(vfs_share_check_io(&ctx, n, NULL, VFS_SHARE_WRITE, NULL), -RN_ESHARE,
 		     "one that is not advisory binds all");
 	cr_expect_eq(vfs_share_check_io(&ctx, n, &s, VFS_SHARE_WRITE, NULL), 0);
 	cr_expect_eq(share("b", DENY_NONE, WRITE), NLM4_DENIED);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "nsm/nsm_private.h"
 
 static char dir[64];
@@ -105,7 +106,7 @@ static int get(struct nsm *n, const struct nsm_peer *p, struct nsm_host **h)
 {
 	int rc;
 
-	while ((rc = nsm_host_get(n, p, 0, h)) == -EAGAIN)
+	while ((rc = nsm_host_get(n, p, 0, h)) == -RN_ESOON)
 		usleep(1000);
 	return rc;
 }
@@ -290,7 +291,7 @@ Test(nsm, a_host_is_on_disk_before_it_may_lock)
 	uint32_t state;
 	char path[128];
 
-	cr_expect_eq(nsm_host_get(n, &p, 0, &h), -EAGAIN);
+	cr_expect_eq(nsm_host_get(n, &p, 0, &h), -RN_ESOON);
 	cr_assert_eq(get(n, &p, &h), 0);
 	cr_assert_eq(nsm_records_load(dir, NSM_RECORDS_NAME, &t), 0);
 	cr_assert_eq(nsm_text_read(t.data, t.len, &state, see, &s), 0);
@@ -321,7 +322,7 @@ Test(nsm, a_host_that_calls_another_address_is_recorded_anew)
 	cr_assert_eq(get(n, &p, &h), 0);
 	nsm_host_put(n, h);
 	p.local.bytes[15] = 99;
-	cr_expect_eq(nsm_host_get(n, &p, 0, &h), -EAGAIN);
+	cr_expect_eq(nsm_host_get(n, &p, 0, &h), -RN_ESOON);
 	cr_assert_eq(get(n, &p, &h), 0);
 	cr_expect_eq(h->local.bytes[15], 99);
 	nsm_host_put(n, h);
@@ -466,8 +467,8 @@ Test(nsm, datagrams_record_nobody)
 
 		const int rc = nsm_host_get(n, &p, NSM_BY_DATAGRAM, &h);
 
-		cr_assert(rc == -EAGAIN || rc == -EINPROGRESS);
-		waiting += rc == -EAGAIN;
+		cr_assert(rc == -RN_ESOON || rc == -EINPROGRESS);
+		waiting += rc == -RN_ESOON;
 	}
 	cr_expect_eq(n->nhosts, 0u);
 	cr_expect_lt(waiting, 1000u, "few wait");
@@ -496,7 +497,7 @@ Test(nsm, a_silent_host_is_asked_three_times)
 		waits = ms < 300 || (ms >= 500 && ms < 800) || (ms >= 1500 && ms < 1800);
 		cr_expect_eq(rc,
 			     ms > 4000 ? -EHOSTDOWN
-			     : waits   ? -EAGAIN
+			     : waits   ? -RN_ESOON
 				       : -EINPROGRESS,
 			     "%u ms", ms);
 		questions += ask;
@@ -548,7 +549,7 @@ Test(nsm, a_host_that_gets_no_lock_is_not_on_record)
 	cr_expect_eq(n->nhosts, 1u);
 	nsm_host_drop(n, second);
 	cr_expect_eq(n->nhosts, 0u);
-	cr_expect_eq(nsm_host_get(n, &q, 0, &h), -EAGAIN, "and does not come again");
+	cr_expect_eq(nsm_host_get(n, &q, 0, &h), -RN_ESOON, "and does not come again");
 	nsm_hosts_retire(n, rn_now_ns() + (NSM_UNUSED_SECONDS + 1) * RN_NS_PER_SECOND);
 	cr_expect_eq(n->nhosts, 0u);
 	cr_assert_eq(get(n, &p, &h), 0);
@@ -605,7 +606,7 @@ Test(nsm, grace_ends)
 	cr_assert_eq(nsm_host_get(n, &p, 0, &h), 0);
 	nsm_hosts_retire(n, rn_now_ns());
 	cr_expect(!h->former, "grace is over");
-	cr_expect_eq(nsm_host_get(n, &q, 0, &late), -EAGAIN, "not on record any more");
+	cr_expect_eq(nsm_host_get(n, &q, 0, &late), -RN_ESOON, "not on record any more");
 	cr_assert_eq(get(n, &q, &late), 0);
 	cr_expect(!late->former);
 	nsm_host_put(n, h);

@@ -7,6 +7,7 @@
 #include "daemon/idmap.h"
 #include "daemon/principals.h"
 #include "daemon/tls_users.h"
+#include "lib/error.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"
 #include "rpc/principal.h"
@@ -33,7 +34,7 @@ int tls_users_identify(struct tls_users *u, struct rpc_request *req)
 {
 	(void)u;
 	req->call.cred.uid = 9;
-	return answer == -EAGAIN ? answer : 0;
+	return answer == -RN_EUNNAMED ? answer : 0;
 }
 
 static char never; /* for pointers that are not followed */
@@ -80,12 +81,12 @@ static void expect_unknown(void)
 	cr_expect(req.call.cred.unknown);
 	cr_expect_eq(req.call.cred.uid, UINT32_MAX);
 	cr_expect_eq(req.call.cred.gid, UINT32_MAX);
-	cr_expect_eq(nfs_caller(&groups, &req.call.cred, &access, &out), -EAGAIN);
+	cr_expect_eq(nfs_caller(&groups, &req.call.cred, &access, &out), -RN_EUNNAMED);
 }
 
 Test(principals, a_user_who_is_not_known_yet_comes_again)
 {
-	answer = -EAGAIN;
+	answer = -RN_EUNNAMED;
 	for (uint32_t vers = 3; vers <= 4; vers++) {
 		cr_expect_eq(call(NFS_PROGRAM, vers, true), RPC_RUN_DONE);
 		expect_unknown();
@@ -99,7 +100,7 @@ Test(principals, a_user_who_is_not_known_yet_comes_again)
 
 Test(principals, a_user_who_is_known)
 {
-	answer = -EAGAIN;
+	answer = -RN_EUNNAMED;
 	call(NFS_PROGRAM, 3, true);
 	answer = 0;
 	cr_expect_eq(principals_identify((void *)(uintptr_t)&all, &req), RPC_RUN_DONE);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/util.h"
 #include "rpc/backchannel.h"
 #include "rpc/dial.h"
@@ -378,13 +379,13 @@ Test(tcp_dial, limits)
 	const int other = listen_at(9);
 	for (unsigned i = 0; i < 6; i++)
 		b[i] = dial();
-	cr_expect_eq(tcp_server_dial(f.srv, &route, &more), -EAGAIN);
+	cr_expect_eq(tcp_server_dial(f.srv, &route, &more), -RN_EFULL);
 	/* Another host still gets some. */
 	route.to.sin6_addr.s6_addr[15] = 9;
 	b[6] = dial();
 	b[7] = dial();
 	route.to.sin6_addr.s6_addr[15] = 1;
-	cr_expect_eq(tcp_server_dial(f.srv, &route, &more), -EAGAIN);
+	cr_expect_eq(tcp_server_dial(f.srv, &route, &more), -RN_EFULL);
 	for (unsigned i = 0; i < 4; i++) {
 		rpc_backchannel_hang_up(b[i]);
 		rpc_backchannel_put(b[i]);
@@ -411,7 +412,7 @@ Test(tcp_dial, clients_have_room)
 		client_ping(fds[i], i);
 	}
 	struct rpc_backchannel *b;
-	cr_expect_eq(tcp_server_dial(f.srv, &route, &b), -EAGAIN);
+	cr_expect_eq(tcp_server_dial(f.srv, &route, &b), -RN_EFULL);
 	fds[8] = client_connect(&f);
 	client_ping(fds[8], 8);
 	for (unsigned i = 0; i < 9; i++)

@@ -78,7 +78,7 @@ Test(vfs_cache, what_requests_hold_is_bounded)
 
 		rc = vfs_lookup(&f.ctx, f.root, name, (uint32_t)strlen(name), &held[n], NULL);
 	} while (rc == 0 && ++n < rn_array_size(held));
-	cr_expect_eq(rc, -EAGAIN);
+	cr_expect_eq(rc, -RN_EFULL);
 	cr_expect_gt(n, 32);
 	cr_expect_leq(stats(&f).fds, 48);
 	vfs_node_put(held[0]);

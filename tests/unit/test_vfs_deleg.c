@@ -308,8 +308,8 @@ static void meet(struct fx *f, const struct op *op, enum vfs_deleg_type type, co
 	f->ctx.client = client;
 	rc = op->run(f, n);
 	if (conflict) {
-		cr_expect_eq(rc, -VFS_EDELEG, "%s: %d", op->name, rc);
-		cr_expect_eq(op->run(f, n), -VFS_EDELEG, "%s again", op->name);
+		cr_expect_eq(rc, -RN_EDELEG, "%s: %d", op->name, rc);
+		cr_expect_eq(op->run(f, n), -RN_EDELEG, "%s again", op->name);
 		cr_assert_eq(stat(fx_path(f, "file"), &after), 0, "%s", op->name);
 		cr_expect(same_file(&before, &after), "%s has changed something", op->name);
 	} else {
@@ -355,8 +355,8 @@ Test(vfs_deleg, names_of_files_without_a_node)
 	must_give(&f, n, &d, &alice, VFS_DELEG_READ);
 	vfs_node_put(n);
 	vfs_forget_export(f.vfs, vfs_export_id(f.exp));
-	cr_expect_eq(op_remove(&f, NULL), -VFS_EDELEG);
-	cr_expect_eq(op_move(&f, NULL), -VFS_EDELEG);
+	cr_expect_eq(op_remove(&f, NULL), -RN_EDELEG);
+	cr_expect_eq(op_move(&f, NULL), -RN_EDELEG);
 	cr_expect_eq(d.recalls, 1);
 	vfs_deleg_end(&d.d);
 	cr_expect_eq(op_remove(&f, NULL), 0);
@@ -400,9 +400,9 @@ Test(vfs_deleg, several_readers_are_recalled_together)
 		must_give(&f, n, &d[i], &clients[i], VFS_DELEG_READ);
 	must_give(&f, n, &mine, &alice, VFS_DELEG_READ);
 	f.ctx.client = &alice;
-	cr_expect_eq(op_write(&f, n), -VFS_EDELEG);
+	cr_expect_eq(op_write(&f, n), -RN_EDELEG);
 	for (unsigned i = 0; i < 20; i++) {
-		cr_expect_eq(op_write(&f, n), -VFS_EDELEG);
+		cr_expect_eq(op_write(&f, n), -RN_EDELEG);
 		cr_expect_eq(d[i].recalls, 1);
 		vfs_deleg_end(&d[i].d);
 		cr_expect_null(d[i].d.file);
@@ -411,7 +411,7 @@ Test(vfs_deleg, several_readers_are_recalled_together)
 	cr_expect_eq(op_write(&f, n), 3, "only the caller's own is left");
 	cr_expect_eq(mine.recalls, 0);
 	f.ctx.client = &bob;
-	cr_expect_eq(op_write(&f, n), -VFS_EDELEG);
+	cr_expect_eq(op_write(&f, n), -RN_EDELEG);
 	cr_expect_eq(mine.recalls, 1);
 	vfs_deleg_end(&mine.d);
 	vfs_node_put(n);
@@ -437,47 +437,47 @@ Test(vfs_deleg, what_stands_against_giving)
 	f.ctx.client = &alice;
 	cr_expect(vfs_deleg_possible(&f.ctx, n, VFS_DELEG_READ));
 	cr_expect_not(vfs_deleg_possible(&f.ctx, n, VFS_DELEG_WRITE));
-	cr_expect_eq(give(&f, n, &d, &alice, VFS_DELEG_WRITE), -EAGAIN);
+	cr_expect_eq(give(&f, n, &d, &alice, VFS_DELEG_WRITE), -RN_ENOTNOW);
 	must_give(&f, n, &d, &alice, VFS_DELEG_READ);
-	cr_expect_eq(give(&f, n, &e, &alice, VFS_DELEG_READ), -EAGAIN, "it has one");
+	cr_expect_eq(give(&f, n, &e, &alice, VFS_DELEG_READ), -RN_ENOTNOW, "it has one");
 	vfs_deleg_end(&d.d);
 	cr_assert_eq(vfs_share_change(&s, VFS_SHARE_WRITE, 0, NULL), 0);
 	cr_expect_not(vfs_deleg_possible(&f.ctx, n, VFS_DELEG_READ));
-	cr_expect_eq(give(&f, n, &d, &alice, VFS_DELEG_READ), -EAGAIN);
+	cr_expect_eq(give(&f, n, &d, &alice, VFS_DELEG_READ), -RN_ENOTNOW);
 	must_give(&f, n, &d, &bob, VFS_DELEG_WRITE);
 	vfs_deleg_end(&d.d);
 	cr_assert_eq(vfs_share_change(&s, VFS_SHARE_WRITE, VFS_SHARE_READ, NULL), 0);
-	cr_expect_eq(give(&f, n, &d, &bob, VFS_DELEG_WRITE), -EAGAIN);
+	cr_expect_eq(give(&f, n, &d, &bob, VFS_DELEG_WRITE), -RN_ENOTNOW);
 	vfs_share_close(&s);
 
 	/* delegations of others */
 	must_give(&f, n, &d, &bob, VFS_DELEG_READ);
-	cr_expect_eq(give(&f, n, &e, &alice, VFS_DELEG_WRITE), -EAGAIN);
+	cr_expect_eq(give(&f, n, &e, &alice, VFS_DELEG_WRITE), -RN_ENOTNOW);
 	vfs_deleg_end(&d.d);
 	must_give(&f, n, &d, &bob, VFS_DELEG_WRITE);
-	cr_expect_eq(give(&f, n, &e, &alice, VFS_DELEG_READ), -EAGAIN);
+	cr_expect_eq(give(&f, n, &e, &alice, VFS_DELEG_READ), -RN_ENOTNOW);
 	cr_expect_eq(d.recalls, 0, "to ask for one recalls nobody's");
 	vfs_deleg_end(&d.d);
 
 	/* a change under way */
 	vfs_file_change_count(f.vfs, &n->fh, &change);
-	cr_expect_eq(give(&f, n, &d, &alice, VFS_DELEG_READ), -EAGAIN);
+	cr_expect_eq(give(&f, n, &d, &alice, VFS_DELEG_READ), -RN_ENOTNOW);
 	vfs_file_change_end(&change);
 	must_give(&f, n, &d, &alice, VFS_DELEG_READ);
 
 	/* a recall, until it is over and some time has passed */
 	f.ctx.client = &bob;
-	cr_expect_eq(op_write(&f, n), -VFS_EDELEG);
+	cr_expect_eq(op_write(&f, n), -RN_EDELEG);
 	end_quiet(&f);
-	cr_expect_eq(give(&f, n, &e, &bob, VFS_DELEG_READ), -EAGAIN, "under recall");
+	cr_expect_eq(give(&f, n, &e, &bob, VFS_DELEG_READ), -RN_ENOTNOW, "under recall");
 	vfs_deleg_end(&d.d);
-	cr_expect_eq(give(&f, n, &e, &bob, VFS_DELEG_READ), -EAGAIN, "a recall that lasted");
+	cr_expect_eq(give(&f, n, &e, &bob, VFS_DELEG_READ), -RN_ENOTNOW, "a recall that lasted");
 	end_quiet(&f);
 	must_give(&f, n, &e, &bob, VFS_DELEG_READ);
 	f.ctx.client = NULL;
-	cr_expect_eq(op_write(&f, n), -VFS_EDELEG);
+	cr_expect_eq(op_write(&f, n), -RN_EDELEG);
 	vfs_deleg_end(&e.d);
-	cr_expect_eq(give(&f, n, &e, &bob, VFS_DELEG_READ), -EAGAIN, "quiet");
+	cr_expect_eq(give(&f, n, &e, &bob, VFS_DELEG_READ), -RN_ENOTNOW, "quiet");
 	end_quiet(&f);
 	must_give(&f, n, &e, &bob, VFS_DELEG_READ);
 	vfs_deleg_end(&e.d);
@@ -499,7 +499,7 @@ Test(vfs_deleg, locks_stand_against_giving)
 	cr_assert_eq(vfs_file_get(&f.ctx, n, &file), 0);
 	vfs_lock_owner_init(&o, file, NULL);
 	cr_assert_eq(vfs_lock(&f.ctx, n, &o, &r, NULL), 0);
-	cr_expect_eq(give(&f, n, &d, &alice, VFS_DELEG_READ), -EAGAIN);
+	cr_expect_eq(give(&f, n, &d, &alice, VFS_DELEG_READ), -RN_ENOTNOW);
 	vfs_lock_owner_end(&o);
 	vfs_file_put(file);
 	must_give(&f, n, &d, &alice, VFS_DELEG_READ);

@@ -207,8 +207,8 @@ static void meet(struct fx *f, const struct op *op, const void *client)
 	f->ctx.client = client;
 	rc = op->run(f, dir);
 	if (conflict) {
-		cr_expect_eq(rc, -VFS_EDELEG, "%s: %d", op->name, rc);
-		cr_expect_eq(op->run(f, dir), -VFS_EDELEG, "%s again", op->name);
+		cr_expect_eq(rc, -RN_EDELEG, "%s: %d", op->name, rc);
+		cr_expect_eq(op->run(f, dir), -RN_EDELEG, "%s again", op->name);
 		cr_assert_eq(stat(fx_path(f, "dir"), &after), 0, "%s", op->name);
 		cr_expect(same_dir(&before, &after), "%s has changed something", op->name);
 	} else {
@@ -335,10 +335,10 @@ Test(vfs_deleg_dir, removal)
 	cr_assert_eq(give(&f, dir, &d, &alice), 0);
 	cr_assert_eq(give(&f, dir, &e, &bob), 0);
 	f.ctx.client = &alice;
-	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "dir", 3, NULL), -VFS_EDELEG);
+	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "dir", 3, NULL), -RN_EDELEG);
 	cr_expect_eq(d.recalls, 0);
 	cr_expect_eq(e.recalls, 1);
-	cr_expect_eq(move(&f, f.root, "another", f.root, "dir"), -VFS_EDELEG, "it is replaced");
+	cr_expect_eq(move(&f, f.root, "another", f.root, "dir"), -RN_EDELEG, "it is replaced");
 	vfs_deleg_end(&e.d);
 	cr_expect_eq(move(&f, f.root, "another", f.root, "dir"), 0, "it is replaced");
 	fh = *vfs_node_fh(dir);
@@ -352,7 +352,7 @@ Test(vfs_deleg_dir, removal)
 	cr_assert_eq(give(&f, dir, &d, &bob), 0);
 	vfs_node_put(dir);
 	vfs_forget_export(f.vfs, vfs_export_id(f.exp));
-	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "dir", 3, NULL), -VFS_EDELEG, "without a node");
+	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "dir", 3, NULL), -RN_EDELEG, "without a node");
 	vfs_deleg_end(&d.d);
 	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "dir", 3, NULL), 0);
 	fx_close(&f);
@@ -368,14 +368,14 @@ Test(vfs_deleg_dir, changes_under_way)
 	open_fx(&f);
 	dir = make_tree(&f);
 	vfs_file_change_count(f.vfs, &dir->fh, &change);
-	cr_expect_eq(give(&f, dir, &d, &alice), -EAGAIN);
+	cr_expect_eq(give(&f, dir, &d, &alice), -RN_ENOTNOW);
 	vfs_file_change_end(&change);
 	cr_expect_eq(give(&f, dir, &d, &alice), 0);
 	f.ctx.client = &bob;
-	cr_expect_eq(op_create(&f, dir), -VFS_EDELEG);
+	cr_expect_eq(op_create(&f, dir), -RN_EDELEG);
 	vfs_deleg_end(&d.d);
 	d = (struct deleg){ .d = { .ops = &ops, .client = &bob, .type = VFS_DELEG_READ } };
-	cr_expect_eq(vfs_deleg_give(&f.ctx, dir, &d.d), -EAGAIN, "quiet");
+	cr_expect_eq(vfs_deleg_give(&f.ctx, dir, &d.d), -RN_ENOTNOW, "quiet");
 	vfs_node_put(dir);
 	fx_close(&f);
 }
@@ -624,7 +624,7 @@ Test(vfs_deleg_dir, news_of_every_operation)
 			cr_assert_eq(give_news(&f, dir, &r, &alice, ALL_NEWS), 0);
 			f.ctx.client = clients[c];
 			cr_expect_eq(table[i].run(&f, dir),
-				     news_of[i].what == 0 && !own ? -VFS_EDELEG : 0, "%s",
+				     news_of[i].what == 0 && !own ? -RN_EDELEG : 0, "%s",
 				     table[i].name);
 			check_news(i, &r, own);
 			vfs_deleg_end(&r.d);
@@ -648,7 +648,7 @@ Test(vfs_deleg_dir, other_news)
 		dir = make_tree(&f);
 		cr_assert_eq(give_news(&f, dir, &r, &alice, ALL_NEWS & ~news_of[i].what), 0);
 		f.ctx.client = &bob;
-		cr_expect_eq(table[i].run(&f, dir), -VFS_EDELEG, "%s", table[i].name);
+		cr_expect_eq(table[i].run(&f, dir), -RN_EDELEG, "%s", table[i].name);
 		cr_expect_eq(r.recalls, 1);
 		cr_expect_eq(r.told, 0);
 		vfs_deleg_end(&r.d);
@@ -658,11 +658,11 @@ Test(vfs_deleg_dir, other_news)
 	cr_assert_eq(give_news(&f, dir, &r, &alice, ALL_NEWS), 0);
 	cr_expect_eq(op_create(&f, dir), 0);
 	atomic_store(&r.d.news, 0);
-	cr_expect_eq(op_remove(&f, dir), -VFS_EDELEG);
+	cr_expect_eq(op_remove(&f, dir), -RN_EDELEG);
 	cr_expect_eq(r.recalls, 1);
 	cr_expect_eq(r.told, 1);
 	atomic_store(&r.d.news, ALL_NEWS);
-	cr_expect_eq(op_remove(&f, dir), -VFS_EDELEG, "a recalled one is told nothing");
+	cr_expect_eq(op_remove(&f, dir), -RN_EDELEG, "a recalled one is told nothing");
 	vfs_deleg_end(&r.d);
 	vfs_node_put(dir);
 	fx_close(&f);
@@ -714,7 +714,7 @@ Test(vfs_deleg_dir, holders_of_news)
 		cr_assert_eq(give_news(&f, dir, &r[i], &r[i], ALL_NEWS), 0);
 		cr_expect_eq(atomic_load(&r[i].d.news), i < VFS_NEWS_HOLDERS ? ALL_NEWS : 0);
 	}
-	cr_expect_eq(op_create(&f, dir), -VFS_EDELEG);
+	cr_expect_eq(op_create(&f, dir), -RN_EDELEG);
 	cr_expect_eq(r[VFS_NEWS_HOLDERS].recalls, 1);
 	vfs_deleg_end(&r[VFS_NEWS_HOLDERS].d);
 	cr_expect_eq(op_create(&f, dir), 0);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/error.h"
 #include "tests/unit/deleg_local.h"
 #include "vfs/base/gated.h"
 #include "vfs/fs/handle.h"
@@ -242,14 +243,14 @@ Test(vfs_deleg_gate, users_are_in_the_way)
 	open_fx(&f);
 	n = fx_file(&f, "file", "old", 3);
 	fd = open(fx_path(&f, "file"), O_RDONLY);
-	cr_expect_eq(give(&f, n, &d), -EAGAIN);
+	cr_expect_eq(give(&f, n, &d), -RN_ENOTNOW);
 	map = mmap(NULL, 3, PROT_READ, MAP_SHARED, fd, 0);
 	cr_assert_neq(map, MAP_FAILED);
 	close(fd);
-	cr_expect_eq(give(&f, n, &d), -EAGAIN, "mapped");
+	cr_expect_eq(give(&f, n, &d), -RN_ENOTNOW, "mapped");
 	munmap(map, 3);
 	fd = open(fx_path(&f, "file"), O_WRONLY);
-	cr_expect_eq(give(&f, n, &d), -EAGAIN);
+	cr_expect_eq(give(&f, n, &d), -RN_ENOTNOW);
 	close(fd);
 	cr_expect_eq(gates(&f), 0);
 	fd = open(fx_path(&f, "file"), O_PATH);
@@ -273,10 +274,10 @@ Test(vfs_deleg_gate, descriptors_of_the_server)
 	n = fx_file(&f, "file", "old", 3);
 	cr_assert_eq(fx_read(&f, n, 0, 3, data, &eof), 3);
 	cr_assert_eq(fx_write(&f, n, 0, "new", 3, VFS_UNSTABLE), 3);
-	cr_expect_eq(give(&f, n, &d), -EAGAIN, "not on disk yet");
+	cr_expect_eq(give(&f, n, &d), -RN_ENOTNOW, "not on disk yet");
 	cr_assert_eq(fx_commit(&f, n, 0, 0), 0);
 	vfs_node_ref(n);
-	cr_expect_eq(give(&f, n, &d), -EAGAIN, "somebody else may use a descriptor");
+	cr_expect_eq(give(&f, n, &d), -RN_ENOTNOW, "somebody else may use a descriptor");
 	vfs_node_put(n);
 	cr_assert_eq(give(&f, n, &d), 0);
 	cr_expect_geq(atomic_load(&n->data_fd[VFS_FD_WRITE]), 0, "the holder writes by it");
@@ -371,7 +372,7 @@ Test(vfs_deleg_gate, a_local_process_hastens_a_recall)
 	n = fx_file(&f, "file", "old", 3);
 	cr_assert_eq(give(&f, n, &d), 0);
 	f.ctx.client = &bob;
-	cr_expect_eq(vfs_deleg_check(&f.ctx, n, VFS_USE_READ), -VFS_EDELEG);
+	cr_expect_eq(vfs_deleg_check(&f.ctx, n, VFS_USE_READ), -RN_EDELEG);
 	cr_expect_eq(d.recalls, 1);
 	cr_expect_eq(d.d.within_s, 0);
 	pid = dl_start(open_to_read, fx_path(&f, "file"));

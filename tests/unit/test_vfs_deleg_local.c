@@ -15,6 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "lib/error.h"
 #include "tests/unit/deleg_local.h"
 
 TestSuite(vfs_deleg_local, .timeout = 120);
@@ -108,7 +109,7 @@ Test(vfs_deleg_local, all_of_a_file_share_a_lease)
 	cr_expect(dl_is_recalled(&b));
 	vfs_deleg_end(&a.d);
 	cr_expect_eq(dl_end_of(dl_start(open_to_write_at_once, fx_path(&f, "file"))), EWOULDBLOCK);
-	cr_expect_eq(give(&f, n, &a, &alice), -EAGAIN);
+	cr_expect_eq(give(&f, n, &a, &alice), -RN_ENOTNOW);
 	vfs_deleg_end(&b.d);
 	cr_expect_eq(dl_end_of(dl_start(open_to_write_at_once, fx_path(&f, "file"))), 0);
 	vfs_node_put(n);
@@ -126,7 +127,7 @@ Test(vfs_deleg_local, who_writes_already_is_in_the_way)
 	n = fx_file(&f, "file", "old", 3);
 	fd = open(fx_path(&f, "file"), O_RDWR);
 	cr_assert_geq(fd, 0);
-	cr_expect_eq(give(&f, n, &d, &alice), -EAGAIN);
+	cr_expect_eq(give(&f, n, &d, &alice), -RN_ENOTNOW);
 	cr_expect_eq(dl_leases(&f), 0);
 	close(fd);
 	fd = open(fx_path(&f, "file"), O_RDONLY);
@@ -150,7 +151,7 @@ Test(vfs_deleg_local, others_leases_are_in_the_way)
 	signal(SIGIO, SIG_IGN);
 	fd = open(fx_path(&f, "file"), O_RDWR);
 	cr_assert_eq(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
-	cr_expect_eq(give(&f, n, &d, &alice), -EAGAIN);
+	cr_expect_eq(give(&f, n, &d, &alice), -RN_ENOTNOW);
 	close(fd);
 	cr_expect_eq(give(&f, n, &d, &alice), 0);
 	vfs_deleg_end(&d.d);
@@ -168,10 +169,10 @@ Test(vfs_deleg_local, descriptors_of_the_server)
 	dl_open(&f);
 	n = fx_file(&f, "file", "old", 3);
 	cr_assert_eq(fx_write(&f, n, 0, "new", 3, VFS_UNSTABLE), 3);
-	cr_expect_eq(give(&f, n, &d, &alice), -EAGAIN, "not on disk yet");
+	cr_expect_eq(give(&f, n, &d, &alice), -RN_ENOTNOW, "not on disk yet");
 	cr_assert_eq(fx_commit(&f, n, 0, 0), 0);
 	vfs_node_ref(n);
-	cr_expect_eq(give(&f, n, &d, &alice), -EAGAIN, "somebody else may use the descriptor");
+	cr_expect_eq(give(&f, n, &d, &alice), -RN_ENOTNOW, "somebody else may use the descriptor");
 	vfs_node_put(n);
 	cr_assert_eq(give(&f, n, &d, &alice), 0);
 	cr_expect_eq(fx_commit(&f, n, 0, 0), 0);
@@ -221,7 +222,7 @@ Test(vfs_deleg_local, holder_writes_too_late)
 	pid = dl_start(open_to_write, fx_path(&f, "file"));
 	cr_expect(dl_is_recalled(&d));
 	f.ctx.client = &alice;
-	cr_expect_eq(fx_write(&f, n, 0, "mine", 4, VFS_UNSTABLE), -EAGAIN);
+	cr_expect_eq(fx_write(&f, n, 0, "mine", 4, VFS_UNSTABLE), -RN_ELEASE);
 	vfs_deleg_end(&d.d);
 	cr_expect_eq(dl_end_of(pid), 0);
 	vfs_node_put(n);

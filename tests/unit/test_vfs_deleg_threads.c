@@ -63,7 +63,7 @@ static void *give_main(void *arg)
 		if (rc == 0)
 			hold(&d);
 		else
-			cr_assert_eq(rc, -EAGAIN);
+			cr_assert_eq(rc, -RN_ENOTNOW);
 		if (i % 4 == 0)
 			usleep(PAUSE_US); /* the others' turn */
 	}

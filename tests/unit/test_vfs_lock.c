@@ -231,7 +231,7 @@ static void step_lock(struct model *m, struct owner *o, unsigned first, unsigned
 	struct vfs_lock_request r = { .type = 1 + rnd(m, 2),
 				      .offset = starts[first],
 				      .length = length_of(first, last) };
-	int want = model_refuses(m, o, r.type, first, last) ? -VFS_EDENIED : 0;
+	int want = model_refuses(m, o, r.type, first, last) ? -RN_EDENIED : 0;
 	struct vfs_conflict c = { 0 };
 
 	cr_assert_eq(vfs_lock_test(&m->f.ctx, m->n, &o->locks, &r, &c), want);
@@ -294,7 +294,7 @@ static int try_lock(struct model *m, unsigned owner, unsigned type, uint64_t off
 	};
 	int rc = vfs_lock(&m->f.ctx, m->n, &m->owner[owner].locks, &r, NULL);
 
-	if (rc == -VFS_EDENIED)
+	if (rc == -RN_EDENIED)
 		vfs_lock_remember_waiter(m->file, &r, NULL);
 	return rc;
 }
@@ -356,9 +356,9 @@ Test(vfs_lock, a_local_process)
 		_exit(!status);
 	}
 	cr_assert_eq(read(up[0], &b, 1), 1);
-	cr_expect_eq(vfs_lock_test(&m.f.ctx, m.n, NULL, &r, &c), -VFS_EDENIED);
+	cr_expect_eq(vfs_lock_test(&m.f.ctx, m.n, NULL, &r, &c), -RN_EDENIED);
 	cr_expect(!c.holder && c.type == VFS_LOCK_WRITE && c.offset == 100 && c.length == 10);
-	cr_expect_eq(vfs_lock(&m.f.ctx, m.n, &m.owner[0].locks, &r, &c), -VFS_EDENIED);
+	cr_expect_eq(vfs_lock(&m.f.ctx, m.n, &m.owner[0].locks, &r, &c), -RN_EDENIED);
 	cr_expect(!c.holder && c.offset == 100 && c.length == 10);
 	r.length = 10;
 	cr_expect_eq(vfs_lock(&m.f.ctx, m.n, &m.owner[0].locks, &r, NULL), 0);
@@ -426,7 +426,7 @@ Test(vfs_lock, of_an_unlinked_file)
 		0);
 	cr_assert_eq(vfs_remove(&m.f.ctx, m.f.root, "f", 1, NULL), 0);
 	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 1, 0), 0);
-	cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 1, 0), -VFS_EDENIED);
+	cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 1, 0), -RN_EDENIED);
 	cr_expect_eq(vfs_unlock(&m.f.ctx, &m.owner[0].locks, 0, 1), 0);
 	cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 1, 0), 0);
 	vfs_share_close(&s);
@@ -442,18 +442,18 @@ Test(vfs_lock, whose_turn_it_is)
 	open_model(&m, "f");
 	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 10, 0), 0);
 	for (unsigned i = 0; i < 3; i++) {
-		cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 10, 101), -VFS_EDENIED);
-		cr_expect_eq(try_lock(&m, 2, VFS_LOCK_WRITE, 5, 10, 102), -VFS_EDENIED);
+		cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 10, 101), -RN_EDENIED);
+		cr_expect_eq(try_lock(&m, 2, VFS_LOCK_WRITE, 5, 10, 102), -RN_EDENIED);
 	}
 	/* The owner that they wait for may take more locks. */
 	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 15, 0), 0);
 	vfs_lock_drop_all(&m.owner[0].locks);
-	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 1, 0), -VFS_EDENIED);
-	cr_expect_eq(try_lock(&m, 2, VFS_LOCK_WRITE, 5, 10, 102), -VFS_EDENIED);
+	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 1, 0), -RN_EDENIED);
+	cr_expect_eq(try_lock(&m, 2, VFS_LOCK_WRITE, 5, 10, 102), -RN_EDENIED);
 	cr_expect_eq(try_lock(&m, 3, VFS_LOCK_WRITE, 20, 1, 0), 0);
 	cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 10, 101), 0);
 	vfs_lock_drop_all(&m.owner[1].locks);
-	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_READ, 6, 1, 0), -VFS_EDENIED);
+	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_READ, 6, 1, 0), -RN_EDENIED);
 	vfs_lock_forget_waiter(m.file, 102);
 	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_READ, 6, 1, 0), 0);
 	vfs_file_stats(m.f.vfs, &st);
@@ -494,8 +494,7 @@ Test(vfs_lock, told_waiters_have_their_order)
 						    .length = 10,
 						    .waiter = 101 + i };
 
-		cr_expect_eq(vfs_lock(&m.f.ctx, m.n, &m.owner[1 + i].locks, &r, NULL),
-			     -VFS_EDENIED);
+		cr_expect_eq(vfs_lock(&m.f.ctx, m.n, &m.owner[1 + i].locks, &r, NULL), -RN_EDENIED);
 		vfs_lock_remember_waiter(m.file, &r, &notice[i].n);
 	}
 	vfs_lock_drop_all(&m.owner[0].locks);
@@ -504,11 +503,11 @@ Test(vfs_lock, told_waiters_have_their_order)
 						.length = 10,
 						.waiter = 102 };
 
-	cr_expect_eq(vfs_lock(&m.f.ctx, m.n, &m.owner[2].locks, &later, &c), -VFS_EDENIED);
+	cr_expect_eq(vfs_lock(&m.f.ctx, m.n, &m.owner[2].locks, &later, &c), -RN_EDENIED);
 	cr_expect(c.kept && !c.holder);
 	vfs_lock_remember_waiter(m.file, &later, &notice[1].n);
 	cr_expect_eq(notice[1].told, 2, "the range is free still");
-	cr_expect_eq(try_lock(&m, 3, VFS_LOCK_WRITE, 5, 1, 0), -VFS_EDENIED, "who did not wait");
+	cr_expect_eq(try_lock(&m, 3, VFS_LOCK_WRITE, 5, 1, 0), -RN_EDENIED, "who did not wait");
 	cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 10, 101), 0);
 	vfs_lock_drop_all(&m.owner[1].locks);
 	cr_expect_eq(try_lock(&m, 2, VFS_LOCK_WRITE, 0, 10, 102), 0);
@@ -522,11 +521,11 @@ Test(vfs_lock, newcomers_have_no_turn)
 
 	open_model(&m, "f");
 	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 10, 0), 0);
-	cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 10, 101), -VFS_EDENIED);
+	cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 10, 101), -RN_EDENIED);
 	vfs_lock_drop_all(&m.owner[0].locks);
 	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 10, 0), 0);
 	for (uint64_t id = 1; id < 200; id++)
-		cr_expect_eq(try_lock(&m, 2, VFS_LOCK_WRITE, 0, 10, id), -VFS_EDENIED);
+		cr_expect_eq(try_lock(&m, 2, VFS_LOCK_WRITE, 0, 10, id), -RN_EDENIED);
 	close_model(&m);
 }
 
@@ -550,7 +549,7 @@ Test(vfs_lock, a_mirror_of_many_pieces)
 	cr_assert_eq(fcntl(m.local_fd, F_OFD_SETLK, &local), 0);
 	for (unsigned i = 0; i < LOCKS; i++)
 		cr_assert_eq(try_lock(&m, i % OWNERS, 1 + i % 2, STEP * i, 2, 0), 0);
-	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_READ, LOCAL, 1, 0), -VFS_EDENIED);
+	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_READ, LOCAL, 1, 0), -RN_EDENIED);
 	for (unsigned i = 0; i < LOCKS; i++)
 		cr_assert(is_locked(&m, STEP * i + 1), "lock %u", i);
 	cr_expect_not(is_locked(&m, 2 * STEP * LOCKS));

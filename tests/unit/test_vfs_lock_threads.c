@@ -70,7 +70,7 @@ static void use_lock(struct thread *t, struct vfs_node *n, struct vfs_file *file
 	vfs_lock_owner_init(&o, file, &t->holder.holder);
 	rc = vfs_lock(&t->ctx, n, &o, &r, &c);
 	if (rc != 0) {
-		count_refusal(t, rc, -VFS_EDENIED, &c);
+		count_refusal(t, rc, -RN_EDENIED, &c);
 		vfs_lock_remember_waiter(file, &r, NULL);
 	} else {
 		t->got++;
@@ -93,7 +93,7 @@ static void use_share(struct thread *t, struct vfs_node *n, unsigned i)
 		&(struct vfs_share_request){ &t->holder.holder, VFS_SHARE_BOTH, deny }, &c);
 
 	if (rc != 0) {
-		count_refusal(t, rc, -VFS_ESHARE, &c);
+		count_refusal(t, rc, -RN_ESHARE, &c);
 		return;
 	}
 	t->got++;

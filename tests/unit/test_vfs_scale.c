@@ -81,7 +81,7 @@ Test(vfs_scale, shares_of_one_file)
 		took = spent_us() - start;
 		cr_assert_eq(vfs_share_open(&s.f.ctx, s.n, &late,
 					    &(struct vfs_share_request){ NULL, 2, 1 }, NULL),
-			     -VFS_ESHARE);
+			     -RN_ESHARE);
 		start = spent_us();
 		for (unsigned k = 0; k < count; k++)
 			vfs_share_close(&share[k]);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/error.h"
 #include "vfs/hold/file_change.h"
 #include "vfs_fixture.h"
 
@@ -277,18 +278,18 @@ Test(vfs_setattr, nothing_comes_between_the_guard_and_the_change)
 	n = must_create(&f.ctx, f.root, "a", 0644);
 	ctime = must_getattr(&f.ctx, n).ctime;
 	cr_assert_eq(vfs_file_change_begin(&f.ctx, n, &other), 0);
-	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, &ctime), -EAGAIN, "a change is under way");
+	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, &ctime), -RN_ESOON, "a change is under way");
 	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, NULL), 0);
 	vfs_file_change_end(&other);
 	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, &ctime), -EDOM);
 
 	ctime = must_getattr(&f.ctx, n).ctime;
 	cr_assert_eq(vfs_file_change_begin_alone(&f.ctx, n, &other), 0);
-	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, &ctime), -EAGAIN);
-	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, NULL), -EAGAIN);
-	cr_expect_eq(vfs_create(&f.ctx, f.root, "a", 1, &truncation, &again), -EAGAIN);
-	cr_expect_eq(vfs_link(&f.ctx, n, f.root, "b", 1, NULL), -EAGAIN);
-	cr_expect_eq(vfs_remove(&f.ctx, f.root, "a", 1, NULL), -EAGAIN);
+	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, &ctime), -RN_ESOON);
+	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, NULL), -RN_ESOON);
+	cr_expect_eq(vfs_create(&f.ctx, f.root, "a", 1, &truncation, &again), -RN_ESOON);
+	cr_expect_eq(vfs_link(&f.ctx, n, f.root, "b", 1, NULL), -RN_ESOON);
+	cr_expect_eq(vfs_remove(&f.ctx, f.root, "a", 1, NULL), -RN_ESOON);
 	vfs_file_change_end(&other);
 	cr_expect_eq(vfs_setattr(&f.ctx, n, &mode, &ctime), 0, "none was made");
 	vfs_node_put(n);

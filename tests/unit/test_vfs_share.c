@@ -56,7 +56,7 @@ Test(vfs_share, every_pair)
 	n = must_create(&f.ctx, f.root, "f", 0644);
 	for (unsigned i = 0; i < 256; i++) {
 		unsigned access1 = i & 3, deny1 = i >> 2 & 3, access2 = i >> 4 & 3, deny2 = i >> 6;
-		int want = (access2 & deny1) || (deny2 & access1) ? -VFS_ESHARE : 0;
+		int want = (access2 & deny1) || (deny2 & access1) ? -RN_ESHARE : 0;
 
 		if (!access1 || !access2)
 			continue;
@@ -68,8 +68,8 @@ Test(vfs_share, every_pair)
 		cr_expect_eq(vfs_share_change(&b, (uint8_t)access2, (uint8_t)deny2, NULL), want);
 		cr_expect_eq(b.access, want ? 0 : access2);
 		cr_expect_eq(vfs_share_check_io(&f.ctx, n, NULL, (uint8_t)access2, NULL),
-			     (access2 & (deny1 | b.deny)) ? -VFS_ESHARE : 0);
-		cr_expect_eq(vfs_share_check_io(&f.ctx, n, &a, 3, NULL), b.deny ? -VFS_ESHARE : 0);
+			     (access2 & (deny1 | b.deny)) ? -RN_ESHARE : 0);
+		cr_expect_eq(vfs_share_check_io(&f.ctx, n, &a, 3, NULL), b.deny ? -RN_ESHARE : 0);
 		vfs_share_close(&b);
 		vfs_share_close(&a);
 	}
@@ -103,7 +103,7 @@ Test(vfs_share, the_one_in_the_way_is_named)
 		vfs_share_open(&f.ctx, n, &late,
 			       &(struct vfs_share_request){ NULL, VFS_SHARE_READ, VFS_SHARE_WRITE },
 			       &c),
-		-VFS_ESHARE);
+		-RN_ESHARE);
 	cr_expect_eq(c.holder, &o[1].holder);
 	cr_expect_eq(c.access, VFS_SHARE_WRITE);
 	cr_expect_eq(o[1].refs, 1);
@@ -115,7 +115,7 @@ Test(vfs_share, the_one_in_the_way_is_named)
 			       &(struct vfs_share_request){ NULL, VFS_SHARE_READ, VFS_SHARE_WRITE },
 			       &c),
 		0);
-	cr_expect_eq(vfs_share_change(&s[0], VFS_SHARE_BOTH, 0, NULL), -VFS_ESHARE);
+	cr_expect_eq(vfs_share_change(&s[0], VFS_SHARE_BOTH, 0, NULL), -RN_ESHARE);
 	cr_expect_eq(vfs_share_change(&late, VFS_SHARE_BOTH, VFS_SHARE_WRITE, NULL), 0);
 	vfs_share_close(&late);
 	for (unsigned i = 0; i < 3; i++)
@@ -175,8 +175,8 @@ Test(vfs_share, one_file_one_state)
 	cr_expect_eq(fa, fb);
 	cr_assert_eq(open_share(&f, a, &s, 1, 2), 0);
 	cr_expect_eq(vfs_share_open(&ctx, b, &t, &(struct vfs_share_request){ NULL, 2, 0 }, NULL),
-		     -VFS_ESHARE);
-	cr_expect_eq(vfs_share_check_io(&ctx, b, NULL, 2, NULL), -VFS_ESHARE);
+		     -RN_ESHARE);
+	cr_expect_eq(vfs_share_check_io(&ctx, b, NULL, 2, NULL), -RN_ESHARE);
 	cr_expect_not(vfs_file_is(fa, f.root));
 	vfs_share_close(&s);
 	vfs_file_put(fa);

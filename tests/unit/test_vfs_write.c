@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "lib/error.h"
 #include "tests/unit/vfs_io_fixture.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/worker_state.h"
@@ -475,7 +476,7 @@ Test(vfs_write, parts_of_blocks_and_direct_writes_keep_apart)
 	cr_assert_eq(fx_cached_pages(&f, "file"), 0, "direct");
 	cr_assert_eq(atomic_load(&n->direct), 0);
 	atomic_store(&n->direct, 1); /* a direct write that is under way */
-	cr_expect_eq(fx_write(&f, n, 10, data, 100, VFS_UNSTABLE), -EAGAIN);
+	cr_expect_eq(fx_write(&f, n, 10, data, 100, VFS_UNSTABLE), -RN_ESOON);
 	atomic_fetch_sub(&n->direct, 1);
 	cr_expect_eq(fx_write(&f, n, 10, data, 100, VFS_UNSTABLE), 100);
 	cr_expect_eq(fx_write(&f, n, 0, data, sizeof(data), VFS_UNSTABLE), sizeof(data));

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "lib/error.h"
 #include "rpc/conns.h"
 #include "transport/rdma/rdma_chain.h"
 #include "transport/rdma/rdma_conn.h"
@@ -58,7 +59,7 @@ int rr_read_post(struct rr_req *r)
 
 	r->wrs = count_reads(r, &last);
 	if (c->sq_room < r->wrs)
-		return -EAGAIN;
+		return -RN_EFULL;
 	TAILQ_INSERT_TAIL(&c->reading, r, link);
 	int rc = rr_key_for_sink(r, &lkey);
 	if (rc)

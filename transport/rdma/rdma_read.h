@@ -5,8 +5,8 @@
 
 #include "transport/rdma/rdma_types.h"
 
-/* On the loop. 0, -EAGAIN (no room in the send queue), or an error that ends the connection; but
- * for -EAGAIN r is in c->reading afterwards. */
+/* On the loop. 0, -RN_EFULL (no room in the send queue), or an error that ends the connection; but
+ * for -RN_EFULL r is in c->reading afterwards. */
 int rr_read_post(struct rr_req *r);
 
 #endif

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "rpc/conns.h"
 #include "transport/rdma/rdma_chain.h"
 #include "transport/rdma/rdma_conn.h"
@@ -92,7 +93,7 @@ int rr_error_post(struct rr_req *r, enum rr_errcode code)
 	struct rr_chain own, *ch;
 
 	if (!s)
-		return -EAGAIN;
+		return -RN_EFULL;
 	int rc = repost_recv(r);
 	if (rc)
 		return rc;
@@ -257,7 +258,7 @@ int rr_reply_post(struct rr_req *r, bool *kept)
 	}
 	struct rr_send *s = rr_send_take(c, plan.nwrites + 1);
 	if (!s)
-		return -EAGAIN;
+		return -RN_EFULL;
 	if (plan.nwrites) {
 		s->req = r;
 		*kept = true;

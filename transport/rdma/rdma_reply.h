@@ -11,7 +11,7 @@ void rr_drop(struct rpc_request *rpc);
 void rr_too_long(struct rpc_request *rpc);
 void rr_garbage(struct rpc_request *rpc); /* the answer is ERR_CHUNK */
 
-/* On the loop: 0, -EAGAIN (no room in the send queue), or an error that ends the connection.
+/* On the loop: 0, -RN_EFULL (no room in the send queue), or an error that ends the connection.
  * *kept: r stays until the Send completes, or the QP is gone. */
 int rr_reply_post(struct rr_req *r, bool *kept);
 int rr_error_post(struct rr_req *r, enum rr_errcode err);

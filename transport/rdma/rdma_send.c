@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "lib/error.h"
 #include "transport/rdma/rdma_back.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_read.h"
@@ -48,8 +49,8 @@ void rr_post(struct rr_req *r)
 	int rc = 0;
 
 	if (c->open) {
-		rc = TAILQ_EMPTY(&c->waiting) ? post_step(r, &release) : -EAGAIN;
-		if (rc == -EAGAIN) {
+		rc = TAILQ_EMPTY(&c->waiting) ? post_step(r, &release) : -RN_EFULL;
+		if (rc == -RN_EFULL) {
 			TAILQ_INSERT_TAIL(&c->waiting, r, link);
 			rr_count(c->srv, sq_waits, 1);
 			return;
@@ -75,7 +76,7 @@ void rr_post_waiting(struct rr_conn *c)
 		bool release = false;
 		TAILQ_REMOVE(&c->waiting, r, link);
 		int rc = post_step(r, &release);
-		if (rc == -EAGAIN) {
+		if (rc == -RN_EFULL) {
 			TAILQ_INSERT_HEAD(&c->waiting, r, link);
 			return;
 		}

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/error.h"
 #include "lib/util.h"
 #include "lib/clock.h"
 #include "rpc/backchannel.h"
@@ -261,7 +262,7 @@ int tcp_conn_new_dialed(struct tcp_server *srv, int fd, const struct sockaddr_st
 	}
 	if (!count_dialed(srv, c->rpc.client)) {
 		discard(c);
-		return -EAGAIN;
+		return -RN_EFULL;
 	}
 	c->rpc.dialed = true;
 	c->max_record = rn_max(reply_max, RPC_CALLBACK_REPLY);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/util.h"
 #include "transport/tls/tls_private.h"
 
@@ -220,7 +221,7 @@ int tls_shake_begin(struct tls *t, struct tls_shake *s)
 	SSL_CTX *ctx = admit(t, s, &aside);
 
 	if (!ctx)
-		return -EAGAIN;
+		return -RN_EFULL;
 	s->session = tls_session_new(&t->cfg, ctx, s->fd);
 	SSL_CTX_free(ctx);
 	if (s->session) {
@@ -229,7 +230,7 @@ int tls_shake_begin(struct tls *t, struct tls_shake *s)
 	}
 	tls_give_memory(t, aside);
 	tls_shake_end(t, s, TLS_FAILED);
-	return -EAGAIN;
+	return -RN_EFULL;
 }
 
 void tls_shake_step(struct tls *t, struct tls_shake *s)

@@ -100,7 +100,7 @@ struct tls_shake {
 };
 
 /*
- * Begins a handshake of a client over s->fd. 0; -EAGAIN: too many, or no memory. After that tls_shake_step() is called
+ * Begins a handshake of a client over s->fd. 0; -RN_EFULL: too many, or no memory. After that tls_shake_step() is called
  * whenever there is input, and tls_shake_end() once. If it has to make room for another, its socket is shut down.
  */
 int tls_shake_begin(struct tls *t, struct tls_shake *s);

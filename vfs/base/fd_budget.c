@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/error.h"
 #include "vfs/base/instance.h"
 #include "vfs/file_state.h"
 #include "vfs/fs/handle.h"
@@ -30,7 +31,7 @@ static int open_once(const struct opening *o)
 		return vfs_handle_open(o->dirfd, o->handle);
 	fd = openat(o->dirfd, o->path, o->flags | O_CLOEXEC, o->mode);
 	if (fd < 0)
-		return errno == EWOULDBLOCK && (o->flags & O_NONBLOCK) ? -VFS_ELEASE : -errno;
+		return errno == EWOULDBLOCK && (o->flags & O_NONBLOCK) ? -RN_ELEASE : -errno;
 	return fd;
 }
 
@@ -43,7 +44,7 @@ static bool too_many(struct vfs *vfs)
 static int open_counted(struct vfs *vfs, const struct opening *o)
 {
 	struct timespec pause = { .tv_nsec = PAUSE_NS };
-	int fd = -EAGAIN;
+	int fd = -RN_EFULL;
 
 	if (atomic_fetch_add(&vfs->fds, 1) >= (long)vfs->cfg.max_fds)
 		vfs->evict(vfs);
@@ -53,7 +54,7 @@ static int open_counted(struct vfs *vfs, const struct opening *o)
 			break;
 		if (!vfs->evict(vfs))
 			nanosleep(&pause, NULL);
-		fd = -EAGAIN;
+		fd = -RN_EFULL;
 	}
 	if (fd < 0)
 		atomic_fetch_sub(&vfs->fds, 1);
@@ -106,7 +107,7 @@ int vfs_fd_dup(struct vfs *vfs, int fd)
 	}
 	if (copy < 0)
 		atomic_fetch_sub(&vfs->fds, 1);
-	return copy == -EMFILE ? -EAGAIN : copy;
+	return copy == -EMFILE ? -RN_EFULL : copy;
 }
 
 int vfs_fd_open_handle(struct vfs *vfs, int mount_fd, const struct vfs_handle *h)

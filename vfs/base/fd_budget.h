@@ -15,7 +15,7 @@ struct vfs_handle;
 
 /*
  * openat(2) on the budget. Evicts first when the budget is used up, and again as long as the
- * process or the system is out of descriptors; -EAGAIN if even that does not help. The descriptor
+ * process or the system is out of descriptors; -RN_EFULL if even that does not help. The descriptor
  * or -errno.
  */
 int vfs_fd_openat(struct vfs *vfs, int dirfd, const char *path, int flags, mode_t mode);
@@ -24,12 +24,12 @@ int vfs_fd_reopen(struct vfs *vfs, int fd, int flags);
 /*
  * As above, to read or write a regular file, or to read a directory. Never waits for a local
  * process that has a lease (fcntl(2), F_SETLEASE): the kernel asks for it back, and the result is
- * -VFS_ELEASE until it is given up or lease-break-time is over.
+ * -RN_ELEASE until it is given up or lease-break-time is over.
  */
 int vfs_fd_reopen_data(struct vfs *vfs, int fd, int flags);
 /* True if the budget has room for a descriptor without an eviction. */
 bool vfs_fd_has_room(const struct vfs *vfs);
-/* A second descriptor of fd's open file; -EAGAIN at once if there are none left. */
+/* A second descriptor of fd's open file; -RN_EFULL at once if there are none left. */
 int vfs_fd_dup(struct vfs *vfs, int fd);
 int vfs_fd_open_handle(struct vfs *vfs, int mount_fd, const struct vfs_handle *h);
 /* Takes open descriptors out of the budget, which has others for their use; a negative number gives them back. */

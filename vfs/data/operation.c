@@ -20,8 +20,6 @@ int64_t vfs_io_answer(int64_t result)
 	switch (result) {
 	case -EBADF:
 		return -EIO;
-	case -EINTR:
-		return -EAGAIN;
 	default:
 		return result;
 	}

@@ -10,6 +10,7 @@
  * was once written buffered is always written buffered, and a buffered write does not begin while a direct
  * one is under way: the client comes again.
  */
+#include "lib/error.h"
 #include "vfs/data/operation.h"
 
 #include <errno.h>
@@ -140,7 +141,7 @@ static int write_measured(struct vfs_io *io, const struct vfs_ring_rw *rw)
 	return n;
 }
 
-/* Opens what is to be written through. -EAGAIN: direct writes are in the way. */
+/* Opens what is to be written through. -RN_ESOON: direct writes are in the way. */
 static int writing_fd(struct vfs_io *io)
 {
 	const int buffered = vfs_writing_fd(io->ctx, io->node); /* before any other */
@@ -153,7 +154,7 @@ static int writing_fd(struct vfs_io *io)
 	if (fd != -EINVAL)
 		return fd;
 	leave_direct(io);
-	return buffered < 0 || enter_buffered(io) ? buffered : -EAGAIN;
+	return buffered < 0 || enter_buffered(io) ? buffered : -RN_ESOON;
 }
 
 /* Writes on: bytes or -errno. *of_disk: 0 if nothing was written that could have failed. */

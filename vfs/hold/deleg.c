@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/error.h"
 #include "vfs/deleg.h"
 
 #include <errno.h>
@@ -85,8 +86,9 @@ static bool needs_lease(const struct vfs_node *n)
 static int lease_locked(struct vfs_file *f, enum vfs_deleg_type type, struct vfs_lease_fds *fds)
 {
 	if (f->lease_fd >= 0)
-		return vfs_lease_holds(f) && f->gated == (type == VFS_DELEG_WRITE) ? 0 : -EAGAIN;
-	return fds->fd < 0 ? -EAGAIN : vfs_lease_take(f, fds);
+		return vfs_lease_holds(f) && f->gated == (type == VFS_DELEG_WRITE) ? 0
+										   : -RN_ENOTNOW;
+	return fds->fd < 0 ? -RN_ENOTNOW : vfs_lease_take(f, fds);
 }
 
 /* Under f->lock, when it is counted (vfs/hold/file_change.h). */
@@ -97,7 +99,7 @@ static int give_locked(struct vfs_file *f, const struct vfs_node *n, struct vfs_
 	int rc;
 
 	if (!may_give(f, &w) || atomic_load(&f->vfs->files->changing[f->slot]) != 0)
-		return -EAGAIN;
+		return -RN_ENOTNOW;
 	rc = needs_lease(n) ? lease_locked(f, d->type, fds) : 0;
 	if (rc != 0)
 		return rc;
@@ -240,7 +242,7 @@ int vfs_deleg_ask(struct vfs_file *f, const struct vfs_file_use *u)
 	else if (u->use == VFS_USE_WRITE)
 		vfs_lease_let_holder_write(f);
 	pthread_mutex_unlock(&f->lock);
-	return conflict ? -VFS_EDELEG : 0;
+	return conflict ? -RN_EDELEG : 0;
 }
 
 int vfs_deleg_check_file(struct vfs_ctx *ctx, struct vfs_file *f, enum vfs_deleg_use use)
@@ -311,7 +313,7 @@ static bool is_written(struct vfs_file *f)
 
 int vfs_deleg_check_unknown(struct vfs *vfs, struct vfs_file *f)
 {
-	return atomic_load(&vfs->files->reclaiming) && !is_written(f) ? -VFS_EDELEG : 0;
+	return atomic_load(&vfs->files->reclaiming) && !is_written(f) ? -RN_EDELEG : 0;
 }
 
 int vfs_deleg_check(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_use use)

@@ -22,11 +22,11 @@ enum vfs_deleg_use vfs_deleg_use_of_share(uint8_t access, uint8_t deny);
 bool vfs_deleg_conflicts(const struct vfs_file *f, const struct vfs_file_use *u);
 /* True if anybody has a delegation of any file, or may have. */
 bool vfs_deleg_any(struct vfs *vfs);
-/* Recalls what is in the way. 0 or -VFS_EDELEG. f may be NULL. */
+/* Recalls what is in the way. 0 or -RN_EDELEG. f may be NULL. */
 int vfs_deleg_ask(struct vfs_file *f, const struct vfs_file_use *u);
 /* vfs_deleg_check of a file, which may be NULL. */
 int vfs_deleg_check_file(struct vfs_ctx *ctx, struct vfs_file *f, enum vfs_deleg_use use);
-/* -VFS_EDELEG if clients may have delegations of the file that they have not reclaimed yet. f may be
+/* -RN_EDELEG if clients may have delegations of the file that they have not reclaimed yet. f may be
  * NULL: nobody uses the file. */
 int vfs_deleg_check_unknown(struct vfs *vfs, struct vfs_file *f);
 /* Under f->lock, which is given up in between: asks the holders of all that are in the way. */

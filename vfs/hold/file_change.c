@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/handle.h"
@@ -83,7 +84,7 @@ static int count_alone(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_file
 
 	*c = (struct vfs_file_change){ .by = ALONE + 1 };
 	if (!atomic_compare_exchange_strong(count, &none, c->by))
-		return -EAGAIN;
+		return -RN_ESOON;
 	begin_times(vfs, slot);
 	c->count = count;
 	return 0;
@@ -101,7 +102,7 @@ int vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_f
 	if (!(others & ALONE))
 		return 0;
 	vfs_file_change_end(c);
-	return -EAGAIN;
+	return -RN_ESOON;
 }
 
 static int check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news)

@@ -14,7 +14,7 @@
  * one sees the other. Files whose handles share a slot only lose a delegation now and then.
  *
  * A change that has been made conditional on the state of the file is counted alone: it begins only if no other is
- * under way in the slot, and none begins before it has ended. Nobody waits: -EAGAIN, and the client comes again.
+ * under way in the slot, and none begins before it has ended. Nobody waits: -RN_ESOON, and the client comes again.
  *
  * A write sets the ctime before it has moved the data, so a look may find the new ctime, and a READ after it the old data. So the change
  * attribute (vfs/fs/change.h) is provisional while a change is under way that may have set the ctime that was found. The time at which a slot's changes
@@ -34,10 +34,10 @@ struct vfs_mount;
 /* The slot of a file, by the part of its handle that is the same in all exports. */
 unsigned vfs_file_slot(const struct vfs_fh *fh);
 
-/* Counts the change of a file that has no node yet. Its delegations are the caller's to check. 0, or -EAGAIN:
+/* Counts the change of a file that has no node yet. Its delegations are the caller's to check. 0, or -RN_ESOON:
  * nothing is counted. */
 int vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_file_change *c);
-/* Counts and checks. 0, -VFS_EDELEG or -EAGAIN: then nothing has begun. Nothing is counted for what is neither a
+/* Counts and checks. 0, -RN_EDELEG or -RN_ESOON: then nothing has begun. Nothing is counted for what is neither a
  * regular file nor a directory. vfs/names/entry_change.h is for the entries of a directory. */
 int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
 /* The same, counted alone, and of every type. */

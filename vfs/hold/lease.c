@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "lib/error.h"
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
@@ -28,7 +29,7 @@ static int open_for_lease(struct vfs_node *n)
 	vfs_cache_close_written(n);
 	fd = vfs_fd_reopen_data(vfs, n->path_fd, O_RDONLY);
 	if (fd < 0)
-		return fd == -VFS_ELEASE ? -EAGAIN : fd;
+		return fd == -RN_ELEASE ? -RN_ENOTNOW : fd;
 	rc = vfs_leases_own(vfs->leases, fd);
 	if (rc == 0)
 		return fd;
@@ -68,7 +69,7 @@ int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_type 
 	if (rc != 0)
 		return rc;
 	if (room.used >= room.most)
-		return -EAGAIN;
+		return -RN_ENOTNOW;
 	if (type == VFS_DELEG_WRITE)
 		return open_for_gate(n, out);
 	out->fd = n->type == S_IFDIR ? vfs_fd_reopen(vfs, n->path_fd, O_PATH) : open_for_lease(n);
@@ -88,7 +89,7 @@ static int set_lease(struct vfs_file *f, const struct vfs_lease_fds *fds)
 		return vfs_gate_take(f, fds->probe.fd);
 	if (f->is_dir || fcntl(f->lease_fd, F_SETLEASE, F_RDLCK) == 0)
 		return 0;
-	return errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -EAGAIN;
+	return errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -RN_ENOTNOW;
 }
 
 int vfs_lease_take(struct vfs_file *f, struct vfs_lease_fds *fds)
@@ -97,7 +98,7 @@ int vfs_lease_take(struct vfs_file *f, struct vfs_lease_fds *fds)
 	int rc;
 
 	if (!vfs_leases_watch(ls, f, fds->fd, fds->gate))
-		return errno == ENOSPC || errno == ENOMEM ? -EAGAIN : -EOPNOTSUPP;
+		return errno == ENOSPC || errno == ENOMEM ? -RN_ENOTNOW : -EOPNOTSUPP;
 	/* The threads find the file from the moment that the lease is there. */
 	f->lease_fd = fds->fd;
 	vfs_lease_table_add(&ls->table, f);

@@ -8,7 +8,7 @@
  * nothing else. The kernel refuses it while anybody has the file open to write, this server included
  * (EAGAIN), and any later open to write breaks it, this server's included. So as long as it holds there is
  * no descriptor by which anybody could write: what an operation that has begun before could do to the
- * data has been done, or waits for such a descriptor and is refused (-VFS_ELEASE).
+ * data has been done, or waits for such a descriptor and is refused (-RN_ELEASE).
  *
  * Breaks are told by a signal to a thread of vfs/'s own, which recalls the delegations
  * (vfs/hold/lease_thread.h). It also learns of local changes that need no descriptor.
@@ -43,7 +43,7 @@ struct vfs_lease_fds {
 };
 #define VFS_LEASE_NO_FDS ((struct vfs_lease_fds){ .fd = -1, .probe.fd = -1 })
 /* Opens them, to be closed by vfs_lease_close. A regular file's own descriptors that are in the way are
- * closed before, if nobody else uses the node. -EAGAIN: there are none left, or some are in the way; or
+ * closed before, if nobody else uses the node. -RN_ENOTNOW: some are in the way; or
  * -errno: then nothing is open. The thread is root afterwards. */
 int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_type type,
 		   struct vfs_lease_fds *out);
@@ -51,7 +51,7 @@ void vfs_lease_close(struct vfs *vfs, const struct vfs_lease_fds *fds);
 
 /* The rest is called under f->lock. */
 
-/* Takes the lease by fds->fd, which is the file's then, and -1 here. -EAGAIN: somebody has the file open, for a
+/* Takes the lease by fds->fd, which is the file's then, and -1 here. -RN_ENOTNOW: somebody has the file open, for a
  * lease: to write; -EOPNOTSUPP: the file system has no leases. */
 int vfs_lease_take(struct vfs_file *f, struct vfs_lease_fds *fds);
 /* The only client with a delegation of the file is about to write it, for which this server needs descriptors

@@ -156,10 +156,10 @@ static int check(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
 
 	if (other) {
 		fill_conflict(c, other);
-		return -VFS_EDENIED;
+		return -RN_EDENIED;
 	}
 	if (vfs_wait_kept(f, r, span, c))
-		return -VFS_EDENIED;
+		return -RN_EDENIED;
 	if (atomic_load(&f->vfs->files->locks) >= f->vfs->cfg.max_locks)
 		return -ENOLCK;
 	return vfs_mirror_lock(f, r->type, span, c);
@@ -302,7 +302,7 @@ static int test_locked(struct vfs_file *f, const struct vfs_lock_owner *o,
 
 	if (other) {
 		fill_conflict(c, other);
-		return -VFS_EDENIED;
+		return -RN_EDENIED;
 	}
 	*tested = f->held >= VFS_HELD_READ;
 	return *tested ? vfs_mirror_test(f->fd, r->type, span, c) : 0;

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "lib/error.h"
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/hold/file.h"
@@ -79,7 +80,7 @@ static enum vfs_lock_type strictest(const struct vfs_file *f, enum vfs_lock_type
 	return vfs_range_conflict(&f->ranges, NULL, VFS_LOCK_READ, span) ? VFS_LOCK_WRITE : type;
 }
 
-/* Locks on fd all that is locked, by grains of g's size, and counts the pieces. -EAGAIN: a local
+/* Locks on fd all that is locked, by grains of g's size, and counts the pieces. -RN_EDENIED: a local
  * lock is in the way of some. */
 static int relock(const struct vfs_file *f, int fd, enum vfs_held held, struct vfs_grain *g)
 {
@@ -95,7 +96,7 @@ static int relock(const struct vfs_file *f, int fd, enum vfs_held held, struct v
 			span.start = rest.start;
 		span = widened(&span, g->shift);
 		if (set(fd, type_for(held, strictest(f, r->type, &span)), &span) != 0)
-			rc = -EAGAIN;
+			rc = -RN_EDENIED;
 		g->pieces++;
 		if (span.end == UINT64_MAX)
 			break;
@@ -176,7 +177,7 @@ static int open_for(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_lock_type 
 	*held = VFS_HELD_WRITE;
 	if (type == VFS_LOCK_WRITE)
 		fd = vfs_fd_reopen_data(n->vfs, n->path_fd, O_RDWR);
-	if (type == VFS_LOCK_WRITE && (fd >= 0 || fd == -VFS_ELEASE))
+	if (type == VFS_LOCK_WRITE && (fd >= 0 || fd == -RN_ELEASE))
 		return fd;
 	*held = VFS_HELD_READ;
 	return vfs_fd_reopen_data(n->vfs, n->path_fd, O_RDONLY);
@@ -203,7 +204,7 @@ int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file 
 		fd = open_for(ctx, n, type, &held);
 	}
 	if (fd < 0)
-		return fd == -VFS_ELEASE ? fd : 0;
+		return fd == -RN_ELEASE ? fd : 0;
 	pthread_mutex_lock(&f->lock);
 	fd = install(f, fd, held);
 	pthread_mutex_unlock(&f->lock);
@@ -226,7 +227,7 @@ int vfs_mirror_test(int fd, enum vfs_lock_type type, const struct vfs_span *span
 			.offset = (uint64_t)fl.l_start,
 			.length = fl.l_len ? (uint64_t)fl.l_len : UINT64_MAX,
 		};
-	return -VFS_EDENIED;
+	return -RN_EDENIED;
 }
 
 static bool is_conflict(int rc)
@@ -268,13 +269,13 @@ int vfs_mirror_lock(struct vfs_file *f, enum vfs_lock_type type, const struct vf
 		if (!is_conflict(rc))
 			return rc == 0 ? 0 : -ENOLCK;
 		if (vfs_mirror_test(f->fd, type, span, c) != 0)
-			return -VFS_EDENIED;
+			return -RN_EDENIED;
 	}
 	if (c)
 		*c = (struct vfs_conflict){ .type = VFS_LOCK_WRITE,
 					    .offset = span->start,
 					    .length = vfs_span_length(span) };
-	return -VFS_EDENIED;
+	return -RN_EDENIED;
 }
 
 /* The last lock is gone: one call, however many there were. */

@@ -6,11 +6,11 @@
 #include "vfs/hold/file.h"
 
 /* Gives the file the descriptor that a lock of that type needs, if possible; called before f->lock
- * is taken. 0, or -VFS_ELEASE: possible as soon as a local process has given up its lease. What has to be
+ * is taken. 0, or -RN_ELEASE: possible as soon as a local process has given up its lease. What has to be
  * opened is opened on a thread that may block. */
 int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
 		       enum vfs_lock_type type);
-/* The functions below are called under f->lock. Locks span for all clients: 0, -VFS_EDENIED with c
+/* The functions below are called under f->lock. Locks span for all clients: 0, -RN_EDENIED with c
  * filled: a local lock conflicts, or -ENOLCK. */
 int vfs_mirror_lock(struct vfs_file *f, enum vfs_lock_type type, const struct vfs_span *span,
 		    struct vfs_conflict *c);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/fanotify.h>
 
+#include "lib/error.h"
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/gated.h"
 #include "vfs/fs/proc_path.h"
@@ -49,7 +50,7 @@ int vfs_gate_probe_open(struct vfs_node *n, struct vfs_gate_probe *out)
 	close_others(n);
 	open = open_kinds(n);
 	if (open & (open - 1))
-		return -EAGAIN;
+		return -RN_ENOTNOW;
 	*out = (struct vfs_gate_probe){ .is_data_fd = open != 0 };
 	while (open >> kind > 1)
 		kind++;
@@ -57,7 +58,7 @@ int vfs_gate_probe_open(struct vfs_node *n, struct vfs_gate_probe *out)
 	out->fd = open ? atomic_load(&n->data_fd[kind])
 		       : vfs_fd_reopen_data(n->vfs, n->path_fd, O_RDONLY);
 	if (out->fd < 0)
-		return out->fd == -VFS_ELEASE ? -EAGAIN : out->fd;
+		return out->fd == -RN_ELEASE ? -RN_ENOTNOW : out->fd;
 	rc = vfs_leases_own(n->vfs->leases, out->fd);
 	if (rc != 0)
 		vfs_gate_probe_close(n->vfs, out);
@@ -101,13 +102,13 @@ static int take(struct vfs_file *f, int fd, int type)
 
 	count(f, 1);
 	if (mark(f, FAN_MARK_ADD) != 0) {
-		rc = errno == ENOSPC || errno == ENOMEM ? -EAGAIN : -EOPNOTSUPP;
+		rc = errno == ENOSPC || errno == ENOMEM ? -RN_ENOTNOW : -EOPNOTSUPP;
 		count(f, (uint32_t)-1);
 		return rc;
 	}
 	if ((type == F_WRLCK || fcntl(fd, F_GETLEASE) == type) && is_alone(f, fd, type))
 		return 0;
-	rc = errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -EAGAIN;
+	rc = errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -RN_ENOTNOW;
 	vfs_gate_drop(f);
 	return rc;
 }

@@ -35,14 +35,14 @@ struct vfs_gate_probe {
 	int fd;
 	bool is_data_fd; /* the node's, else the caller's to close */
 };
-/* Closes as many of the node's data descriptors as can be. -EAGAIN: more than one is open; or
+/* Closes as many of the node's data descriptors as can be. -RN_ENOTNOW: more than one is open; or
  * -errno. The thread is root before. */
 int vfs_gate_probe_open(struct vfs_node *n, struct vfs_gate_probe *out);
 void vfs_gate_probe_close(struct vfs *vfs, const struct vfs_gate_probe *p);
 
 /* The rest is called under f->lock. */
 
-/* Puts the gate up; f->lease_fd is its descriptor. -EAGAIN: somebody has the file open; -EOPNOTSUPP. */
+/* Puts the gate up; f->lease_fd is its descriptor. -RN_ENOTNOW: somebody has the file open; -EOPNOTSUPP. */
 int vfs_gate_take(struct vfs_file *f, int probe);
 /* Puts the gate up in place of the unbroken lease of a file with read delegations, unless somebody has the
  * file open to write. False: the lease stays as it is. The file is watched for changes of data before. */

@@ -73,7 +73,7 @@ static void found(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *
 	fill_conflict(c, s);
 }
 
-/* 0 or -VFS_ESHARE. */
+/* 0 or -RN_ESHARE. */
 static int check(struct vfs_file *f, const struct vfs_share *self, uint8_t access, uint8_t deny,
 		 struct vfs_conflict *c)
 {
@@ -89,7 +89,7 @@ static int check(struct vfs_file *f, const struct vfs_share *self, uint8_t acces
 	}
 	if (best)
 		found(f, best, c);
-	return -VFS_ESHARE;
+	return -RN_ESHARE;
 }
 
 /* Under f->lock, which is given up in between if the result is not 0. */
@@ -101,7 +101,7 @@ static int check_delegs(struct vfs_file *f, const struct vfs_share *s, uint8_t a
 	if (!vfs_deleg_conflicts(f, &u))
 		return 0;
 	vfs_deleg_recall(f, &u);
-	return -VFS_EDELEG;
+	return -RN_EDELEG;
 }
 
 static int add(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *c)
@@ -260,7 +260,7 @@ static int check_io(struct vfs_file *f, const struct vfs_share *self, uint8_t ac
 	}
 	if (best)
 		found(f, best, c);
-	return -VFS_ESHARE;
+	return -RN_ESHARE;
 }
 
 int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_share *self,
@@ -305,7 +305,7 @@ int vfs_share_check_name(const struct vfs_ctx *ctx, struct vfs_file *f)
 	if (best)
 		fill_conflict(ctx->in_way, best);
 	pthread_mutex_unlock(&f->lock);
-	return best ? -VFS_ESHARE : 0;
+	return best ? -RN_ESHARE : 0;
 }
 
 bool vfs_share_is_only(struct vfs_ctx *ctx, struct vfs_node *n, unsigned own)

@@ -40,11 +40,11 @@ int vfs_label_set(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_labe
 	int rc;
 
 	if (label->len > VFS_LABEL_MAX)
-		return -VFS_ELABEL;
+		return -RN_ELABEL;
 	rc = vfs_act_as_root(ctx);
 	if (rc != 0)
 		return rc;
 	if (setxattr(vfs_proc_path(n->path_fd).s, NAME, label->bytes, label->len, 0) == 0)
 		return 0;
-	return errno == EINVAL || errno == E2BIG || errno == ERANGE ? -VFS_ELABEL : -errno;
+	return errno == EINVAL || errno == E2BIG || errno == ERANGE ? -RN_ELABEL : -errno;
 }

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/error.h"
 #include "vfs/deleg.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
@@ -181,7 +182,7 @@ int vfs_open_breaks_leases(struct vfs_ctx *ctx, struct vfs_node *n, unsigned wan
 	if (fd != 0)
 		return fd;
 	fd = writes ? vfs_node_fd(ctx, n, VFS_FD_WRITE) : vfs_node_readable_fd(ctx, n);
-	return fd == -EAGAIN ? fd : 0;
+	return fd == -RN_ELEASE || fd == -RN_EFULL ? fd : 0;
 }
 
 /* Rights that can be asked for together, in one call of the kernel. */

@@ -53,7 +53,7 @@ struct vfs_entry_wish {
 
 /*
  * Begins the change of an entry, which vfs_entry_change_end ends. 0, or nothing has begun:
- * -VFS_EDELEG; or, if others have delegations of the directory and the change would fail anyway, so
+ * -RN_EDELEG; or, if others have delegations of the directory and the change would fail anyway, so
  * that they need not be asked to return them: -EEXIST, -ENOENT, -EACCES and the like. The thread acts
  * as the caller before, and may be root afterwards.
  */

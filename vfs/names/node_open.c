@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/error.h"
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
@@ -245,7 +246,7 @@ int vfs_node_of_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs
 		rc = vfs_act_as_caller(ctx);
 		if (rc != 0)
 			return rc;
-		rc = -EAGAIN;
+		rc = -RN_ECHANGED;
 	}
 	return rc;
 }

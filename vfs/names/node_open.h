@@ -23,8 +23,8 @@ struct vfs_named_file {
 	struct vfs_node *node;
 	struct vfs_file_change change;
 };
-/* Begins the change, if there is such a name: 0, -VFS_EDELEG, or the error for a caller who may not
- * change the directory; -VFS_ESHARE: the name is to go (goes), and a share keeps it. The thread acts as the caller before, and may be root
+/* Begins the change, if there is such a name: 0, -RN_EDELEG, or the error for a caller who may not
+ * change the directory; -RN_ESHARE: the name is to go (goes), and a share keeps it. The thread acts as the caller before, and may be root
  * afterwards. */
 int vfs_named_file_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 			 bool goes, struct vfs_named_file *out);

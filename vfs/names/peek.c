@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
@@ -60,15 +61,15 @@ int vfs_shown_handle(const struct vfs_node *dir, int fd, const char *name,
 	uint64_t mnt_id;
 
 	if (shown->sx.stx_mnt_id != dir->mnt->mnt_id)
-		return -EAGAIN;
+		return -RN_ECHANGED;
 	if (keyed && vfs_handle_cache_find(cache, &key, h))
 		return 0;
 	if (vfs_handle_of(fd, name, h, &mnt_id) != 0 || mnt_id != dir->mnt->mnt_id)
-		return -EAGAIN;
+		return -RN_ECHANGED;
 	if (!keyed)
-		return vfs_handle_shows_inode(h, shown->sx.stx_ino) ? 0 : -EAGAIN;
+		return vfs_handle_shows_inode(h, shown->sx.stx_ino) ? 0 : -RN_ECHANGED;
 	if (!is_of_key(h, &key))
-		return -EAGAIN;
+		return -RN_ECHANGED;
 	vfs_handle_cache_add(cache, &key, h, shown->clock);
 	return 0;
 }
@@ -100,7 +101,7 @@ static int peek(struct vfs_ctx *ctx, const struct vfs_node *dir, const char *nam
 	struct vfs_shown shown = { .clock = (int64_t)rn_wall_coarse_ns() };
 
 	if (vfs_statx_name(dir->path_fd, name, &shown.sx) != 0)
-		return -EAGAIN;
+		return -RN_ECHANGED;
 	return use_shown(ctx, dir, name, &shown, fh, attr);
 }
 
@@ -127,7 +128,7 @@ int vfs_peek(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32
 		rc = vfs_act_as_caller(ctx);
 		if (rc == 0)
 			rc = peek(ctx, dir, nm.s, fh, attr);
-		if (rc != -EAGAIN)
+		if (rc != -RN_ECHANGED)
 			return rc;
 	}
 	return peek_by_lookup(ctx, dir, name, len, fh, attr);
@@ -136,7 +137,7 @@ int vfs_peek(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32
 int vfs_peek_entry(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_dirent *de,
 		   struct vfs_fh *fh, struct vfs_attr *attr)
 {
-	int rc = -EAGAIN;
+	int rc = -RN_ECHANGED;
 
 	if (!vfs_name_is_dots(de->name)) {
 		rc = vfs_act_as_caller(ctx);
@@ -144,5 +145,5 @@ int vfs_peek_entry(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_d
 			rc = de->shown ? use_shown(ctx, dir, de->name, de->shown, fh, attr)
 				       : peek(ctx, dir, de->name, fh, attr);
 	}
-	return rc == -EAGAIN ? peek_by_lookup(ctx, dir, de->name, de->len, fh, attr) : rc;
+	return rc == -RN_ECHANGED ? peek_by_lookup(ctx, dir, de->name, de->len, fh, attr) : rc;
 }

@@ -25,7 +25,7 @@ static inline int vfs_statx_name(int dirfd, const char *name, struct statx *sx)
 }
 
 /* The handle of the inode that statx has shown of a name of dir: from the cache of handles, else by
- * a system call for the name below fd. -EAGAIN: it cannot be told, or a mount lies over the name. */
+ * a system call for the name below fd. -RN_ECHANGED: it cannot be told, or a mount lies over the name. */
 int vfs_shown_handle(const struct vfs_node *dir, int fd, const char *name,
 		     const struct vfs_shown *shown, struct vfs_handle *h);
 

@@ -64,7 +64,7 @@ int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
 			atomic_store_explicit(&n->data_fd[kind], fd, memory_order_release);
 	}
 	pthread_mutex_unlock(&n->open_lock);
-	return fd == -VFS_ELEASE ? -EAGAIN : fd;
+	return fd;
 }
 
 int vfs_node_readable_fd(struct vfs_ctx *ctx, struct vfs_node *n)

@@ -113,8 +113,7 @@ void vfs_node_doom(struct vfs_node *n);
  * of the node; nobody but the node closes it. No permission is checked here: see vfs_may_read.
  * Regular files, and directories for VFS_FD_READ (fsync of entries); others -EINVAL. A file system
  * without O_DIRECT: -EINVAL for the DIRECT kinds of a regular file too. Returns the descriptor or
- * -errno; never -EMFILE or -ENFILE. -EAGAIN: there are none left, or a local process is being asked
- * to give up its lease of the file, and the client may come again.
+ * -errno; never -EMFILE or -ENFILE. -RN_EFULL: there are none left; -RN_ELEASE.
  */
 int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind);
 /* To read and fsync: the WRITE descriptor, which is O_RDWR, if it is open, so that a file that was
