@@ -31,3 +31,16 @@ int nfs_conflict(struct vfs_conflict *c, int rc)
 		return -RN_EYIELDS;
 	}
 }
+
+bool nfs_await(struct rpc_request *req, int rc, uint64_t patience_ns)
+{
+	switch (-rc) {
+	case RN_EUNNAMED:
+		return rpc_try_later(req, RN_WAIT_NAME, patience_ns);
+	case RN_EDELEG:
+	case RN_EYIELDS:
+		return rpc_try_later(req, RN_WAIT_STATE, patience_ns);
+	default:
+		return false;
+	}
+}

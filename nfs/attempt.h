@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Attempts to get a lock or a share that another holder's conflicts with: repeated as long as the
- * holder gives way, as a client does whose lease has run out.
+ * holder gives way, as a client does whose lease has run out. And waits for what others are about to give back.
  */
 #ifndef RN_NFS_ATTEMPT_H
 #define RN_NFS_ATTEMPT_H
 
 #include <limits.h>
 
+#include "rpc/wait.h"
 #include "vfs/file_state.h"
 
 /* Result of an attempt that must be repeated; neither an -errno nor a status. */
@@ -19,5 +20,9 @@ int nfs_attempt(int (*attempt)(void *arg), void *arg);
 /* Result of an attempt that failed with rc because of c's holder: NFS_TRY_AGAIN if the holder has
  * given way or begun to, -RN_EYIELDS if all in the way will soon have, rc if it does not. */
 int nfs_conflict(struct vfs_conflict *c, int rc);
+
+/* In a call that holds no lock: if rc says that something is in the way for now (-RN_EUNNAMED, -RN_EDELEG, -RN_EYIELDS), waits until it
+ * may be gone, as rpc_try_later does. True: the caller makes its step again. */
+bool nfs_await(struct rpc_request *req, int rc, uint64_t patience_ns);
 
 #endif

@@ -64,10 +64,10 @@ static int run_setattr(struct nfs3_op *op, struct setattr_args *a)
 		rc = nfs2_check_shares(op, VFS_SHARE_WRITE);
 	if (rc < 0)
 		return rc;
-	rc = vfs_setattr(&op->ctx, op->node[0], s, NULL);
+	rc = nfs3_op_setattr(op, s, NULL);
 	if ((rc == -EPERM || rc == -EACCES) && means_now(s)) {
 		s->set_atime = s->set_mtime = VFS_TIME_SERVER;
-		rc = vfs_setattr(&op->ctx, op->node[0], s, NULL);
+		rc = nfs3_op_setattr(op, s, NULL);
 	}
 	return rc;
 }

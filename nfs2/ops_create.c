@@ -71,7 +71,7 @@ static int make_special(struct nfs3_op *op, struct create_args *a)
 	struct vfs_setattr *s = &a->attr.set;
 	const uint32_t dev = (uint32_t)s->size;
 	struct vfs_mknod what = { .type = a->attr.type };
-	struct vfs_make make;
+	struct nfs3_making making = { .special = &what };
 
 	if (what.type == S_IFCHR && !s->set_size)
 		what.type = S_IFIFO;
@@ -84,8 +84,8 @@ static int make_special(struct nfs3_op *op, struct create_args *a)
 		return -EINVAL;
 	}
 	s->set_size = false;
-	make = make_of(op, &a->where.name, s);
-	return vfs_mknod(&op->ctx, &make, &what, &op->node[1]);
+	making.make = make_of(op, &a->where.name, s);
+	return nfs3_op_make(op, &making);
 }
 
 /* A CREATE without a type may ask whether an existing device or FIFO may be written, as IRIX does before it opens
@@ -123,10 +123,7 @@ static int make_file(struct nfs3_op *op, struct create_args *a, bool *is_new)
 	struct vfs_create cr = {
 		.how = VFS_UNCHECKED, .sa = &a->attr.set, .may = VFS_MAY_WRITE, .attr = &op->attr
 	};
-	int rc = nfs3_op_check_boundary(op, 0, name);
-
-	if (rc == 0)
-		rc = vfs_create(&op->ctx, op->node[0], name->bytes, name->len, &cr, &op->node[1]);
+	int rc = nfs3_op_create(op, name, &cr);
 
 	*is_new = cr.made;
 	if ((rc == -EEXIST || rc == -EISDIR) && a->attr.type == 0)
@@ -154,16 +151,16 @@ static enum rpc_run proc_mkdir(struct rpc_request *req, void *args)
 {
 	struct create_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
-	struct vfs_make make;
+	struct nfs3_making making = { .target = NULL };
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = open_dir(op, &a->where, &a->attr);
 	a->attr.set.set_size = false;
-	make = make_of(op, &a->where.name, &a->attr.set);
+	making.make = make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
-		rc = vfs_mkdir(&op->ctx, &make, &op->node[1]);
+		rc = nfs3_op_make(op, &making);
 	return made(op, VFS_SYNC_MADE, rc, nfs2_put_diropres);
 }
 
@@ -185,7 +182,7 @@ static bool decode_symlink(struct xdr_in *x, void *args)
 
 static int make_symlink(struct nfs3_op *op, struct symlink_args *a)
 {
-	struct vfs_make make;
+	struct nfs3_making making = { .target = NULL };
 	char *target;
 	int rc = open_dir(op, &a->where, &a->attr);
 
@@ -199,8 +196,11 @@ static int make_symlink(struct nfs3_op *op, struct symlink_args *a)
 	/* A symbolic link has neither a mode nor a size that could be set. */
 	a->attr.set.set_mode = false;
 	a->attr.set.set_size = false;
-	make = make_of(op, &a->where.name, &a->attr.set);
-	return rc == 0 ? vfs_symlink(&op->ctx, &make, target, &op->node[1]) : rc;
+	if (rc < 0)
+		return rc;
+	making.make = make_of(op, &a->where.name, &a->attr.set);
+	making.target = target;
+	return nfs3_op_make(op, &making);
 }
 
 static void encode_status(struct nfs3_op *op, int rc)

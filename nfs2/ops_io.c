@@ -124,7 +124,7 @@ static int prepare_write(struct nfs3_op *op, const struct write_args *a)
  * all of the data for written. */
 static int write_all(struct nfs3_op *op)
 {
-	const int64_t n = vfs_write(&op->io);
+	const int64_t n = nfs3_op_write(op);
 
 	if (n < 0)
 		return (int)n;

@@ -120,8 +120,7 @@ static int run_link(struct nfs3_op *op, const struct link_args *a)
 		rc = nfs3_name_check(&a->where.name);
 	if (rc < 0)
 		return rc;
-	return vfs_link(&op->ctx, op->node[0], op->node[1], a->where.name.bytes, a->where.name.len,
-			NULL);
+	return nfs3_op_link(op, &a->where.name, NULL);
 }
 
 static enum rpc_run proc_link(struct rpc_request *req, void *args)

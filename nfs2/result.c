@@ -59,9 +59,12 @@ bool nfs2_put_status(struct nfs3_op *op, int rc)
 
 int nfs2_check_shares(struct nfs3_op *op, uint8_t access)
 {
-	const int rc = nfs3_op_check_shares(op, access);
+	int rc;
 
-	return rc == -RN_EGRACE ? -RN_EYIELDS : rc;
+	do
+		rc = nfs3_op_check_shares(op, access);
+	while (nfs3_op_await(op, rc == -RN_EGRACE ? -RN_EYIELDS : rc));
+	return rc;
 }
 
 uint32_t nfs2_fold(uint64_t number)

@@ -15,8 +15,8 @@ void nfs2_put_fattr(struct xdr_out *x, const struct vfs_attr *a);
 int nfs2_put_attrstat(struct nfs3_op *op, int rc);
 /* Puts diropres of op->node[1] and op->attr. */
 void nfs2_put_diropres(struct nfs3_op *op, int rc);
-/* nfs3_op_check_shares() for NFSv2, which has no status for "come again" (RFC 1094 section 2.3.1): -RN_EYIELDS instead of -RN_EGRACE
- * keeps the call in the server, until it has to be answered. */
+/* nfs3_op_check_shares() for NFSv2, which has no status for "come again" (RFC 1094 section 2.3.1): it waits
+ * where that answers -RN_EGRACE. */
 int nfs2_check_shares(struct nfs3_op *op, uint8_t access);
 /* A number of 64 bits in 32: small ones stay what they are. For inode numbers and ids of file systems. */
 uint32_t nfs2_fold(uint64_t number);

@@ -32,6 +32,15 @@ struct nfs3_op *nfs3_op_begin(struct rpc_request *req)
 	return op;
 }
 
+bool nfs3_op_await(struct nfs3_op *op, int rc)
+{
+	if (!nfs_await(op->req, rc, 0))
+		return false;
+	/* A reload may have taken the export away meanwhile. */
+	return !op->ctx.exp ||
+	       nfs_still_served(&op->server->cfg.exports, op->export_id, op->req->conn);
+}
+
 /* True if node[0] is the root of its export. */
 static bool is_root(struct nfs3_op *op)
 {
@@ -56,12 +65,16 @@ static int enter(struct nfs3_op *op, unsigned flags, bool *weak)
 	const struct vfs_exports *exports = &cfg->exports;
 	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer,
 					   !cfg->manage_gids };
-	int rc = exports->by_id(exports->ctx, op->export_id, peer, &op->ctx.exp, &op->ctx.access);
+	int rc;
 
-	if (rc < 0) {
-		op->ctx.exp = NULL;
+	do {
+		rc = exports->by_id(exports->ctx, op->export_id, peer, &op->ctx.exp,
+				    &op->ctx.access);
+		if (rc < 0)
+			op->ctx.exp = NULL;
+	} while (nfs3_op_await(op, rc));
+	if (rc < 0)
 		return rc;
-	}
 	rc = nfs_check_port(&op->ctx.access, op->req->conn);
 	if (rc < 0)
 		return rc;
@@ -75,7 +88,9 @@ static int enter(struct nfs3_op *op, unsigned flags, bool *weak)
 		vfs_access_use(&op->ctx.access, nfs_sec(&op->req->call.cred));
 	if (*weak && !(flags & NFS3_OPEN_MOUNT))
 		return -NFS3_EWEAKAUTH;
-	rc = nfs_caller(&groups, &op->req->call.cred, &op->ctx.access, &op->ctx.cred);
+	do
+		rc = nfs_caller(&groups, &op->req->call.cred, &op->ctx.access, &op->ctx.cred);
+	while (nfs3_op_await(op, rc));
 	return rc;
 }
 
@@ -83,8 +98,12 @@ static int enter(struct nfs3_op *op, unsigned flags, bool *weak)
 static int check_governed(struct nfs3_op *op, unsigned i)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
-	int rc = nfs_governed(&op->server->cfg.exports, &op->ctx, peer, vfs_node_fh(op->node[i]));
+	int rc;
 
+	do
+		rc = nfs_governed(&op->server->cfg.exports, &op->ctx, peer,
+				  vfs_node_fh(op->node[i]));
+	while (nfs3_op_await(op, rc));
 	if (rc == 0)
 		return 0;
 	vfs_node_put(op->node[i]);
@@ -223,12 +242,15 @@ int nfs3_op_cross(struct nfs3_op *op, const struct nfs3_name *name)
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
 	const struct nfs_entry e = { name->bytes, name->len, vfs_node_fh(op->node[1]) };
 	struct crossing x = { .op = op };
-	int rc = nfs_nested_at(exports, &op->ctx, peer, &e, enter_nested, &x);
+	int rc;
 
+	do {
+		rc = nfs_nested_at(exports, &op->ctx, peer, &e, enter_nested, &x);
+		if (rc == 0)
+			rc = nfs_governed(exports, &op->ctx, peer, e.found);
+	} while (nfs3_op_await(op, rc > 0 ? x.rc : rc));
 	if (rc > 0)
 		return become_nested(op, &x);
-	if (rc == 0)
-		rc = nfs_governed(exports, &op->ctx, peer, e.found);
 	if (rc == 0)
 		return 0;
 	vfs_node_put(op->node[1]);
@@ -242,7 +264,12 @@ int nfs3_op_check_boundary(struct nfs3_op *op, unsigned i, const struct nfs3_nam
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
 	const struct nfs_entry e = { .name = name->bytes, .len = name->len };
 
-	return nfs_check_boundary(&op->server->cfg.exports, &op->ctx, op->node[i], &e, peer);
+	int rc;
+
+	do
+		rc = nfs_check_boundary(&op->server->cfg.exports, &op->ctx, op->node[i], &e, peer);
+	while (nfs3_op_await(op, rc));
+	return rc;
 }
 
 static bool is_for_caller(void *arg, struct vfs_export *exp)
@@ -286,10 +313,14 @@ int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access)
 {
 	const struct nfs3_config *cfg = &op->server->cfg;
 	struct share_check s = { op, access };
+	int rc;
 
 	if (cfg->in_grace && cfg->in_grace(cfg->grace_ctx, NFS3_IO_WAITS))
 		return -RN_EGRACE;
-	return nfs3_op_attempt(check_shares, &s);
+	do
+		rc = nfs3_op_attempt(check_shares, &s);
+	while (nfs3_op_await(op, rc));
+	return rc;
 }
 
 int nfs3_op_attempt(int (*attempt)(void *arg), void *arg)
@@ -326,6 +357,17 @@ static int take_name(void *arg)
 	return rc;
 }
 
+/* Waits for clients that are in the way. */
+static int await_name(struct taking *t)
+{
+	int rc;
+
+	do
+		rc = nfs3_op_attempt(take_name, t);
+	while (nfs3_op_await(t->op, rc));
+	return rc;
+}
+
 int nfs3_op_remove(struct nfs3_op *op, const struct nfs3_name *name,
 		   int (*remove)(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name,
 				 uint32_t len, struct vfs_dir_change *change),
@@ -334,12 +376,12 @@ int nfs3_op_remove(struct nfs3_op *op, const struct nfs3_name *name,
 	struct taking t = { .op = op, .name = name, .remove = remove, .change = change };
 	int rc = nfs3_op_check_boundary(op, 0, name);
 
-	return rc == 0 ? nfs3_op_attempt(take_name, &t) : rc;
+	return rc == 0 ? await_name(&t) : rc;
 }
 
 int nfs3_op_rename(struct nfs3_op *op, const struct vfs_rename *r)
 {
-	return nfs3_op_attempt(take_name, &(struct taking){ .op = op, .rename = r });
+	return await_name(&(struct taking){ .op = op, .rename = r });
 }
 
 bool nfs3_put_status(struct nfs3_op *op, int rc)
@@ -393,11 +435,7 @@ enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)
 		return RPC_RUN_AUTH_TOOWEAK;
 	if (rc == -NFS3_ETOOLONG)
 		return RPC_RUN_TOO_LONG;
-	/* Nothing was done, and what is in the way will soon be gone. JUKEBOX would cost the client five
-	 * seconds, and NLM has no word for it. */
-	if (rc == -RN_EUNNAMED)
-		return RPC_RUN_UNNAMED;
-	return rc == -RN_EYIELDS || rc == -RN_EDELEG ? RPC_RUN_HELD : RPC_RUN_DONE;
+	return RPC_RUN_DONE;
 }
 
 int64_t nfs3_op_read(struct nfs3_op *op)
@@ -409,14 +447,73 @@ int64_t nfs3_op_read(struct nfs3_op *op)
 
 	/* A peer may have sent much more than the arguments of READ. */
 	rpc_request_forget_call(req);
-	io->payload =
-		rn_payload_await(req->server->pool, rn_max(size, 1), rpc_request_account(req));
-	n = io->payload ? vfs_read(io) : -ENOMEM;
-	if (n <= 0) {
-		rn_payload_put(io->payload);
-		io->payload = NULL;
-	}
+	do {
+		io->payload = rn_payload_await(req->server->pool, rn_max(size, 1),
+					       rpc_request_account(req));
+		n = io->payload ? vfs_read(io) : -ENOMEM;
+		if (n <= 0) {
+			rn_payload_put(io->payload);
+			io->payload = NULL;
+		}
+	} while (n < 0 && nfs3_op_await(op, (int)n));
 	return n;
+}
+
+int64_t nfs3_op_write(struct nfs3_op *op)
+{
+	int64_t n;
+
+	do
+		n = vfs_write(&op->io);
+	while (n < 0 && nfs3_op_await(op, (int)n));
+	return n;
+}
+
+int nfs3_op_setattr(struct nfs3_op *op, const struct vfs_setattr *set, const struct timespec *guard)
+{
+	int rc;
+
+	do
+		rc = vfs_setattr(&op->ctx, op->node[0], set, guard);
+	while (nfs3_op_await(op, rc));
+	return rc;
+}
+
+int nfs3_op_create(struct nfs3_op *op, const struct nfs3_name *name, struct vfs_create *cr)
+{
+	int rc = nfs3_op_check_boundary(op, 0, name);
+
+	if (rc < 0)
+		return rc;
+	do
+		rc = vfs_create(&op->ctx, op->node[0], name->bytes, name->len, cr, &op->node[1]);
+	while (nfs3_op_await(op, rc));
+	return rc;
+}
+
+int nfs3_op_make(struct nfs3_op *op, const struct nfs3_making *m)
+{
+	int rc;
+
+	do {
+		if (m->target)
+			rc = vfs_symlink(&op->ctx, &m->make, m->target, &op->node[1]);
+		else if (m->special)
+			rc = vfs_mknod(&op->ctx, &m->make, m->special, &op->node[1]);
+		else
+			rc = vfs_mkdir(&op->ctx, &m->make, &op->node[1]);
+	} while (nfs3_op_await(op, rc));
+	return rc;
+}
+
+int nfs3_op_link(struct nfs3_op *op, const struct nfs3_name *name, struct vfs_dir_change *change)
+{
+	int rc;
+
+	do
+		rc = vfs_link(&op->ctx, op->node[0], op->node[1], name->bytes, name->len, change);
+	while (nfs3_op_await(op, rc));
+	return rc;
 }
 
 enum rpc_run nfs3_op_settle(struct nfs3_op *op, int rc, void (*encode)(struct nfs3_op *op, int rc))

@@ -5,6 +5,9 @@
  *
  * A handler calls nfs3_op_begin, opens its handles, works, and ends by `return nfs3_op_end(op, rc)`
  * after it has encoded its result. The op lies in the request's arena.
+ *
+ * The steps below wait for name services, and for what other clients are about to give back. Two rules for what waits
+ * (lib/fiber.h): no lock is held meanwhile; afterwards files and names may have changed, while nodes and export are held.
  */
 #ifndef RN_NFS3_OP_H
 #define RN_NFS3_OP_H
@@ -55,6 +58,9 @@ enum nfs3_open_flags {
 	NFS3_OPEN_LOCK = 4, /* in any flavour where the export says insecure_locks */
 };
 
+/* nfs_await() for a step of op, as long as clients bear. False also if its export is not the host's any more. */
+bool nfs3_op_await(struct nfs3_op *op, int rc);
+
 /* Opens the call's first handle into op->node[0]: finds the export, checks port and flavour,
  * squashes the identity. 0, -errno, -NFS3_EWEAKAUTH or -RN_EUNNAMED. */
 int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags);
@@ -87,6 +93,24 @@ int nfs3_op_rename(struct nfs3_op *op, const struct vfs_rename *r);
 int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access);
 /* nfs_attempt() as often as a call may; -RN_EYIELDS: that was not enough. */
 int nfs3_op_attempt(int (*attempt)(void *arg), void *arg);
+
+/* vfs_write() of op->io. */
+int64_t nfs3_op_write(struct nfs3_op *op);
+/* vfs_setattr() of node[0]. */
+int nfs3_op_setattr(struct nfs3_op *op, const struct vfs_setattr *set,
+		    const struct timespec *guard);
+/* vfs_create() of a name of node[0] into node[1], if the name does not lead to another export. */
+int nfs3_op_create(struct nfs3_op *op, const struct nfs3_name *name, struct vfs_create *cr);
+/* Something other than a regular file. */
+struct nfs3_making {
+	struct vfs_make make;
+	const char *target;		 /* of a symbolic link, or NULL */
+	const struct vfs_mknod *special; /* NULL, as with target: a directory */
+};
+/* vfs_symlink(), vfs_mknod() or vfs_mkdir() into node[1]. */
+int nfs3_op_make(struct nfs3_op *op, const struct nfs3_making *m);
+/* vfs_link() of node[0] as a name of node[1]. */
+int nfs3_op_link(struct nfs3_op *op, const struct nfs3_name *name, struct vfs_dir_change *change);
 
 /* Puts the status word of rc; true if it is NFS3_OK. */
 bool nfs3_put_status(struct nfs3_op *op, int rc);

@@ -64,7 +64,7 @@ static int run_setattr(struct nfs3_op *op, struct setattr_args *a)
 		rc = nfs3_op_check_shares(op, VFS_SHARE_WRITE);
 	if (rc < 0)
 		return rc;
-	rc = vfs_setattr(&op->ctx, op->node[0], &a->attr.set, a->guard ? &a->guard_ctime : NULL);
+	rc = nfs3_op_setattr(op, &a->attr.set, a->guard ? &a->guard_ctime : NULL);
 	/* True for the size of an object that is no file and the mode of a symbolic link: RFC 1813
 	 * has INVAL for both. */
 	if (rc == -EISDIR || rc == -EOPNOTSUPP)

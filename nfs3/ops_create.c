@@ -98,9 +98,7 @@ static enum rpc_run proc_create(struct rpc_request *req, void *args)
 	cr.change = nfs3_op_change(op, 0);
 	rc = open_dir(op, &a->where, &a->attr);
 	if (rc == 0)
-		rc = nfs3_op_check_boundary(op, 0, name);
-	if (rc == 0)
-		rc = vfs_create(&op->ctx, op->node[0], name->bytes, name->len, &cr, &op->node[1]);
+		rc = nfs3_op_create(op, name, &cr);
 	return made(op, &a->attr, cr.made ? VFS_SYNC_MADE : VFS_SYNC_EACH, rc);
 }
 
@@ -134,15 +132,15 @@ static enum rpc_run proc_mkdir(struct rpc_request *req, void *args)
 {
 	struct mkdir_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
-	struct vfs_make make;
+	struct nfs3_making making = { .target = NULL };
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = open_dir(op, &a->where, &a->attr);
-	make = make_of(op, &a->where.name, &a->attr.set);
+	making.make = make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
-		rc = vfs_mkdir(&op->ctx, &make, &op->node[1]);
+		rc = nfs3_op_make(op, &making);
 	return made(op, &a->attr, VFS_SYNC_MADE, rc);
 }
 
@@ -166,7 +164,7 @@ static enum rpc_run proc_symlink(struct rpc_request *req, void *args)
 {
 	struct symlink_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
-	struct vfs_make make;
+	struct nfs3_making making = { .target = NULL };
 	char *target = NULL;
 	int rc;
 
@@ -176,9 +174,10 @@ static enum rpc_run proc_symlink(struct rpc_request *req, void *args)
 	if (rc == 0) /* symlink(2)'s error for an empty target */
 		rc = a->target.len > 0 ? nfs_bulk_to_path(&req->arena, &a->target, &target)
 				       : -ENOENT;
-	make = make_of(op, &a->where.name, &a->attr.set);
+	making.make = make_of(op, &a->where.name, &a->attr.set);
+	making.target = target;
 	if (rc == 0)
-		rc = vfs_symlink(&op->ctx, &make, target, &op->node[1]);
+		rc = nfs3_op_make(op, &making);
 	return made(op, &a->attr, VFS_SYNC_MADE, rc);
 }
 
@@ -234,8 +233,8 @@ static enum rpc_run proc_mknod(struct rpc_request *req, void *args)
 {
 	struct mknod_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
-	struct vfs_make make;
 	struct vfs_mknod what = { .major = a->major, .minor = a->minor };
+	struct nfs3_making making = { .special = &what };
 	int rc;
 
 	if (!op)
@@ -243,9 +242,9 @@ static enum rpc_run proc_mknod(struct rpc_request *req, void *args)
 	rc = open_dir(op, &a->where, &a->attr);
 	if (rc == 0)
 		rc = mknod_type(a->type, &what.type);
-	make = make_of(op, &a->where.name, &a->attr.set);
+	making.make = make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
-		rc = vfs_mknod(&op->ctx, &make, &what, &op->node[1]);
+		rc = nfs3_op_make(op, &making);
 	return made(op, &a->attr, VFS_SYNC_MADE, rc);
 }
 

@@ -99,7 +99,7 @@ static enum rpc_run proc_write(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	n = prepare_write(op, args);
 	if (n == 0)
-		n = vfs_write(&op->io);
+		n = nfs3_op_write(op);
 	encode_write(op, n);
 	return nfs3_op_end(op, n < 0 ? (int)n : 0);
 }

@@ -2,8 +2,9 @@
 /* The loop over a COMPOUND's operations. */
 #include "nfs4/compound.h"
 
-#include "lib/util.h"
 #include "lib/clock.h"
+#include "lib/util.h"
+#include "nfs/attempt.h"
 #include "nfs4/counts.h"
 #include "nfs4/server.h"
 #include "rpc/call_view.h"
@@ -130,41 +131,11 @@ static int check_op(struct nfs4_compound *c)
 /* Holders answer a recall within a round trip or two, or have to write data first. The client sleeps 0.1 s
  * and more after NFS4ERR_DELAY, so a short wait is worth while; nfsd's is as long. */
 #define DELEG_PATIENCE_NS (30 * RN_NS_PER_MS)
-/* Some clients give up a mount whose first calls are answered NFS4ERR_DELAY. */
-#define NAMES_PATIENCE_NS (12 * RN_NS_PER_SECOND)
 
-bool nfs4_is_repeated(const struct nfs4_compound *c, int status)
+/* A COMPOUND that has waited so long once does not wait again. */
+bool nfs4_await(struct nfs4_compound *c, int rc)
 {
-	return (status == NFS4_HELD || status == NFS4_UNNAMED) && !c->req->waited;
-}
-
-/* Takes back what the operation under way has put, so that it can run again. */
-static void unput(struct nfs4_compound *c)
-{
-	if (c->seq_owner)
-		c->seq_hooks->undo(c);
-	xdr_out_rewind(c->out, c->status_at + 4);
-	c->keep_body = false;
-	c->names_awaited = 0;
-	c->moved = 0;
-	rn_arena_rewind(&c->req->arena, c->run_at);
-}
-
-/* Runs the operation under way; again when others have given back what is in its way, or names are known. A COMPOUND that
- * has waited as long as it may does not wait again. */
-static int run_op(struct nfs4_compound *c)
-{
-	int status = c->op->run(c, c->args);
-
-	while (nfs4_is_repeated(c, status)) {
-		const bool held = status == NFS4_HELD;
-
-		rpc_try_later(c->req, held ? RN_WAIT_STATE : RN_WAIT_NAME,
-			      held ? DELEG_PATIENCE_NS : NAMES_PATIENCE_NS);
-		unput(c);
-		status = c->op->run(c, c->args);
-	}
-	return status;
+	return nfs_await(c->req, rc, DELEG_PATIENCE_NS);
 }
 
 /* Reads the next operation's number, puts it and a place for its status, and runs it. */
@@ -191,10 +162,9 @@ static int start_op(struct nfs4_compound *c)
 		return status;
 	if (c->op->flags & NFS4_OP_SETS_FH)
 		c->has_current_sid = false;
-	c->run_at = c->req->arena.used;
 	if (!(c->op->flags & NFS4_OP_PROMPT))
 		rpc_move(c->req);
-	return run_op(c);
+	return c->op->run(c, c->args);
 }
 
 static void count_outcome(struct nfs4_compound *c, int status)
@@ -313,7 +283,7 @@ static int end_op(struct nfs4_compound *c, int status)
 	xdr_patch_u32(c->out, c->status_at, (uint32_t)status);
 	if (c->seq_owner)
 		c->seq_hooks->done(c, status);
-	c->obstacles = 0;
+	c->clients_ended = 0;
 	c->req->wait_until_ns = 0;
 	c->done++;
 	c->index++;

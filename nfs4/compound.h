@@ -8,9 +8,9 @@
  * that its worst-case result fits the reply, puts the operation's number and a place for the
  * status, and calls run(). run() puts the result's body into c->out and returns a status. If that
  * is not NFS4_OK, the body is removed, unless run() set c->keep_body (results that have a body on
- * failure: LOCK's denied owner, SETATTR's bitmap). run() waits where it has to (lib/fiber.h). It is
- * called again for the same arguments if it has done nothing and returned NFS4_HELD or NFS4_UNNAMED, so only decode()
- * takes from c->in.
+ * failure: LOCK's denied owner, SETATTR's bitmap). run() waits where it has to. Two rules for that (lib/fiber.h): no lock is
+ * held meanwhile, an open's busy among them; afterwards files, names and states may have changed, while places, nodes and
+ * referenced states are still there.
  *
  * Arguments live in the arena until their operation has ended: the loop resets the arena before it
  * decodes the next ones. Nothing else may keep pointers into it; data that outlives the operation
@@ -88,8 +88,7 @@ struct nfs4_compound {
 	struct nfs4_counts *counts;  /* its; NULL: not known, or not counted */
 	uint32_t moved;		     /* bytes of a file that the operation has read or written */
 
-	uint32_t obstacles; /* that the operation has waited for: nfs4_conflict() */
-	size_t run_at;	    /* arena position before run() */
+	uint32_t clients_ended; /* that were in the operation's way: nfs4_conflict() */
 
 	/* Minor version 0: the owner whose sequence number the operation has advanced. The result
 	 * of the operation is stored with the owner for a retransmission. */
@@ -160,8 +159,8 @@ bool nfs4_reply_is_too_big(const struct nfs4_compound *c);
  */
 bool nfs4_forget_call(struct nfs4_compound *c);
 
-/* True if run() is called again when it returns that status. */
-bool nfs4_is_repeated(const struct nfs4_compound *c, int status);
+/* nfs_await() for a step of the operation, for as long as a COMPOUND may wait for delegations. */
+bool nfs4_await(struct nfs4_compound *c, int rc);
 
 /*
  * nfs4/client/origin.c. Minor version 0: the only client whose ids and states calls of the COMPOUND's connection have named, or NULL. The

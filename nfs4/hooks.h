@@ -52,9 +52,6 @@ struct nfs4_seq_hooks {
 	 * for a retransmission, the owner is free for the next operation, and c->seq_owner is NULL.
 	 */
 	void (*done)(struct nfs4_compound *c, int status);
-	/* Called when the operation will run again: its sequence number is taken back. c->seq_owner
-	 * is NULL. */
-	void (*undo)(struct nfs4_compound *c);
 };
 
 #endif

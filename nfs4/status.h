@@ -7,16 +7,14 @@
 
 #include "nfs4/proto.h"
 
-/* -RN_EDELEG: another client's delegation is in the way, and nothing was done. The loop over a COMPOUND
- * waits for it a while and runs the operation again; NFS4ERR_DELAY to the client (nfs4_status_for). */
+/* -RN_EDELEG: another client's delegation is in the way, and nothing was done. nfs4_attempt() waits for it a while. NFS4ERR_DELAY to the
+ * client (nfs4_status_for). */
 #define NFS4_HELD (-4)
-/* The names of the caller's host are not known yet, and nothing was done: likewise, for longer. */
-#define NFS4_UNNAMED (-5)
 
 /* True if the same may succeed later, though the caller does nothing. */
 static inline bool nfs4_is_later(int status)
 {
-	return status == NFS4ERR_DELAY || status == NFS4_HELD || status == NFS4_UNNAMED;
+	return status == NFS4ERR_DELAY || status == NFS4_HELD;
 }
 
 /* rc is 0 or -errno. Minor version 0 has fewer status codes than 1 and 2. */

@@ -62,7 +62,7 @@ int nfs4_status_for(const struct nfs4_op *op, uint32_t minor, int status)
 	const uint32_t kind = status == NFS4_OK ? 0 : kind_of(status);
 	uint32_t allowed;
 
-	if (status == NFS4_HELD || status == NFS4_UNNAMED)
+	if (status == NFS4_HELD)
 		return NFS4ERR_DELAY;
 	if (kind == 0 || !op)
 		return status;

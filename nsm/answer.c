@@ -28,29 +28,27 @@ static void conclude(enum rpc_run how, const struct rpc_call *call, struct xdr_o
 		rpc_put_accepted(x, call->xid, RPC_GARBAGE_ARGS);
 }
 
-static enum rpc_run run(struct nsm *n, const struct nsm_datagram *d, const struct rpc_call *call,
-			struct xdr_in *in, struct xdr_out *x)
+/* False: the call is to be run again when a record is on disk. */
+static bool run(struct nsm *n, const struct nsm_datagram *d, const struct rpc_call *call,
+		struct xdr_in *in, struct xdr_out *x)
 {
-	const struct nsm_caller from = { .addr = d->peer, .port = d->port };
-	enum rpc_run how;
+	struct nsm_caller from = { .addr = d->peer, .port = d->port };
 
 	if (call->prog != NSM_PROGRAM) {
 		rpc_put_accepted(x, call->xid, RPC_PROG_UNAVAIL);
-		return RPC_RUN_DONE;
+		return true;
 	}
 	if (call->vers != NSM_VERSION) {
 		rpc_put_prog_mismatch(x, call->xid, NSM_VERSION, NSM_VERSION);
-		return RPC_RUN_DONE;
+		return true;
 	}
 	if (call->proc >= SM_PROCS) {
 		rpc_put_accepted(x, call->xid, RPC_PROC_UNAVAIL);
-		return RPC_RUN_DONE;
+		return true;
 	}
 	rpc_put_accepted(x, call->xid, RPC_SUCCESS);
-	how = nsm_serve(n, &from, call->proc, in, x);
-	if (how != RPC_RUN_HELD)
-		conclude(how, call, x);
-	return how;
+	conclude(nsm_serve(n, &from, call->proc, in, x), call, x);
+	return !from.again;
 }
 
 static void keep(struct nsm *n, const struct nsm_datagram *d)
@@ -80,7 +78,7 @@ size_t nsm_answer(struct nsm *n, const struct nsm_datagram *d, uint8_t *out, siz
 	xdr_out_init(&x, out, size);
 	switch (rpc_decode_call(&in, &call, &stat)) {
 	case RPC_HEADER_OK:
-		if (run(n, d, &call, &in, &x) == RPC_RUN_HELD) {
+		if (!run(n, d, &call, &in, &x)) {
 			keep(n, d);
 			return 0;
 		}

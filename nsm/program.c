@@ -5,7 +5,7 @@
 
 static enum rpc_run run(struct rpc_request *req, void *args)
 {
-	struct nsm_caller from = { .port = rpc_address_port(&req->conn->peer) };
+	struct nsm_caller from = { .port = rpc_address_port(&req->conn->peer), .req = req };
 	enum rpc_run how;
 
 	(void)args;
@@ -17,21 +17,11 @@ static enum rpc_run run(struct rpc_request *req, void *args)
 	return how;
 }
 
-/* The arguments are decoded again if the call waits for a record. */
-static enum rpc_run run_again(struct rpc_request *req, void *args)
-{
-	const size_t at = req->args_at;
-
-	xdr_in_init(&req->in, req->seg, req->nseg, &req->arena);
-	xdr_skip(&req->in, at);
-	return run(req, args);
-}
-
 /* Hosts with locks are, or were, admitted; the others are for root of this machine, who is asked for. */
 #define ROW(row, text, hosts)                                                                      \
 	[row] = &(const struct rpc_proc)                                                           \
 	{                                                                                          \
-		.name = text, .run = run_again, .flags = RPC_RUN_DECODES | (hosts)                 \
+		.name = text, .run = run, .flags = RPC_RUN_DECODES | (hosts)                       \
 	}
 
 static const struct rpc_proc *const procs[SM_PROCS] = {

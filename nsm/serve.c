@@ -114,7 +114,8 @@ static enum rpc_run stat_host(struct nsm *n, struct xdr_in *in, struct xdr_out *
 	return RPC_RUN_DONE;
 }
 
-static enum rpc_run monitor(struct nsm *n, struct xdr_in *in, struct xdr_out *out)
+static enum rpc_run monitor(struct nsm *n, struct nsm_caller *from, struct xdr_in *in,
+			    struct xdr_out *out)
 {
 	struct nsm_monitor m = { .serial = 0 };
 	int rc;
@@ -124,9 +125,10 @@ static enum rpc_run monitor(struct nsm *n, struct xdr_in *in, struct xdr_out *ou
 	xdr_get_fixed(in, m.priv, sizeof(m.priv));
 	if (in->err)
 		return RPC_RUN_GARBAGE;
-	rc = nsm_monitor_add(n, &m);
-	if (rc == -RN_ESOON)
-		return RPC_RUN_HELD;
+	do
+		rc = nsm_monitor_add(n, &m);
+	while (rc == -RN_ESOON && from->req && rpc_try_later(from->req, RN_WAIT_RECORD, 0));
+	from->again = rc == -RN_ESOON && !from->req;
 	xdr_put_u32(out, rc ? STAT_FAIL : STAT_SUCC);
 	put_state(n, out);
 	return RPC_RUN_DONE;
@@ -154,14 +156,14 @@ static enum rpc_run unmonitor_all(struct nsm *n, struct xdr_in *in, struct xdr_o
 	return RPC_RUN_DONE;
 }
 
-static enum rpc_run serve_local(struct nsm *n, uint32_t proc, struct xdr_in *in,
-				struct xdr_out *out)
+static enum rpc_run serve_local(struct nsm *n, struct nsm_caller *from, uint32_t proc,
+				struct xdr_in *in, struct xdr_out *out)
 {
 	switch (proc) {
 	case SM_STAT:
 		return stat_host(n, in, out);
 	case SM_MON:
-		return monitor(n, in, out);
+		return monitor(n, from, in, out);
 	case SM_UNMON:
 		return unmonitor(n, in, out);
 	case SM_UNMON_ALL:
@@ -172,12 +174,12 @@ static enum rpc_run serve_local(struct nsm *n, uint32_t proc, struct xdr_in *in,
 	}
 }
 
-enum rpc_run nsm_serve(struct nsm *n, const struct nsm_caller *from, uint32_t proc,
-		       struct xdr_in *in, struct xdr_out *out)
+enum rpc_run nsm_serve(struct nsm *n, struct nsm_caller *from, uint32_t proc, struct xdr_in *in,
+		       struct xdr_out *out)
 {
 	if (proc == SM_NULL)
 		return RPC_RUN_DONE;
 	if (proc == SM_NOTIFY)
 		return notified(n, from, in);
-	return is_local(from) ? serve_local(n, proc, in, out) : RPC_RUN_AUTH_TOOWEAK;
+	return is_local(from) ? serve_local(n, from, proc, in, out) : RPC_RUN_AUTH_TOOWEAK;
 }

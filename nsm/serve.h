@@ -20,11 +20,13 @@ enum nsm_proc {
 struct nsm_caller {
 	struct rpc_address addr;
 	uint16_t port;
+	/* Call that waits while a record is being written. NULL: a datagram, which is to be served again then, */
+	struct rpc_request *req;
+	bool again; /* as is said here */
 };
 
-/* Decodes, runs and puts the result. RPC_RUN_DONE, _GARBAGE or _AUTH_TOOWEAK; _AGAIN: a record is being
- * written. proc is below SM_PROCS. */
-enum rpc_run nsm_serve(struct nsm *n, const struct nsm_caller *from, uint32_t proc,
-		       struct xdr_in *in, struct xdr_out *out);
+/* Decodes, runs and puts the result. RPC_RUN_DONE, _GARBAGE or _AUTH_TOOWEAK. proc is below SM_PROCS. */
+enum rpc_run nsm_serve(struct nsm *n, struct nsm_caller *from, uint32_t proc, struct xdr_in *in,
+		       struct xdr_out *out);
 
 #endif

@@ -99,8 +99,6 @@ void rpc_answer_run(struct rpc_request *req, enum rpc_run how)
 
 	switch (how) {
 	case RPC_RUN_DONE:
-	case RPC_RUN_HELD:
-	case RPC_RUN_UNNAMED:
 		if (req->out.overflow) {
 			system_error(req);
 			return;

@@ -93,24 +93,12 @@ static enum rpc_run identify(struct rpc_request *req)
 	return req->secured ? RPC_RUN_AUTH_BADCRED : RPC_RUN_DONE;
 }
 
-static bool later(struct rpc_request *req, enum rpc_run how)
-{
-	return rpc_try_later(req, how == RPC_RUN_HELD ? RN_WAIT_STATE : RN_WAIT_NAME, 0);
-}
-
-/* From an empty result on, as often as others have what the procedure needs. */
+/* From an empty result on. */
 static enum rpc_run run_args(struct rpc_request *req)
 {
-	const size_t arena_at = req->arena.used;
-	enum rpc_run how;
-
-	do {
-		rn_arena_rewind(&req->arena, arena_at);
-		rpc_restart_reply(req);
-		rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
-		how = req->proc->run ? req->proc->run(req, req->args) : RPC_RUN_DONE;
-	} while (rpc_run_waits(how) && later(req, how));
-	return how;
+	rpc_restart_reply(req);
+	rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
+	return req->proc->run ? req->proc->run(req, req->args) : RPC_RUN_DONE;
 }
 
 static void run_proc(struct rpc_request *req)

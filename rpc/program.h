@@ -24,17 +24,7 @@ enum rpc_run {
 	RPC_RUN_NO_ROOM,
 	RPC_RUN_AUTH_TOOWEAK,
 	RPC_RUN_AUTH_BADCRED, /* the host is refused, as strangers are */
-	/* Nothing was done. run is called again when another client has given back what is in the way, or the name
-	 * service has answered. If the call has waited long enough, the result in req->out is sent. */
-	RPC_RUN_HELD,
-	RPC_RUN_UNNAMED,
 };
-
-/* True for the last two. */
-static inline bool rpc_run_waits(enum rpc_run how)
-{
-	return how == RPC_RUN_HELD || how == RPC_RUN_UNNAMED;
-}
 
 enum rpc_proc_flags {
 	RPC_NONIDEMPOTENT = 1, /* answered through the duplicate request cache */

@@ -99,7 +99,7 @@ int nfsacl_set(struct nfs3_op *op, const struct nfsacl_change *c)
 		return -EOPNOTSUPP;
 	nfsacl_get(&lists, room.access, &acls.access);
 	nfsacl_get(&lists, room.inherited, &acls.inherited);
-	return vfs_setattr(&op->ctx, op->node[0], &set, NULL);
+	return nfs3_op_setattr(op, &set, NULL);
 }
 
 enum rpc_run nfsacl_settle(struct nfs3_op *op, int rc, void (*encode)(struct nfs3_op *op, int rc))

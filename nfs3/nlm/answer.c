@@ -133,8 +133,7 @@ enum rpc_run nlm_answer(struct nfs3_op *op, const struct nlm_result *r, int rc)
 	struct rpc_request *req = op->req;
 	const enum rpc_run how = nfs3_op_end(op, rc);
 
-	/* A message is sent once: when the call has waited. */
-	if (how == RPC_RUN_DONE || (rpc_run_waits(how) && (req->waited || !nlm_is_message(req))))
+	if (how == RPC_RUN_DONE)
 		nlm_reply(req, r);
 	return how;
 }

@@ -94,6 +94,12 @@ static int try_lock(struct nfs3_op *op, struct nlm_owner *o, const struct vfs_lo
 	return nfs3_op_attempt(lock_once, &l);
 }
 
+/* For a lock that yields the call does not wait: its client is told when it gets the lock. */
+static bool await_delegation(struct nfs3_op *op, int rc)
+{
+	return rc == -RN_EDELEG && nfs3_op_await(op, rc);
+}
+
 /* During grace only earlier locks may be reclaimed, afterwards none may be: clients of NFSv4 and
  * NLM wait for each other's reclaims. A client that is told of grace asks again by itself, every few
  * seconds. */
@@ -108,6 +114,23 @@ bool nlm_wrong_time(const struct nfs3_op *op, bool reclaim)
 		cfg->in_grace(cfg->grace_ctx, reclaim ? NFS3_RECLAIMING : NFS3_LOCKS_WAIT));
 }
 
+/* *c is for the caller to put. */
+static int test_lock(struct nfs3_op *op, const struct nlm_owner_key *key,
+		     const struct vfs_lock_request *r, struct vfs_conflict *c)
+{
+	struct nlm_owner *o;
+	int rc;
+
+	do {
+		rc = nlm_owner_enter(owners_of(op), op, key, false, &o);
+		if (rc != 0)
+			return rc;
+		rc = try_lock(op, o, r, true, c);
+		nlm_owner_leave(owners_of(op), o);
+	} while (await_delegation(op, rc));
+	return rc;
+}
+
 static enum rpc_run proc_test(struct rpc_request *req, void *args)
 {
 	const struct nlm_lock_args *a = args;
@@ -116,7 +139,6 @@ static enum rpc_run proc_test(struct rpc_request *req, void *args)
 	struct nlm_result result = { .cookie = &a->cookie, .holder = &c };
 	struct nfs3_op *op = nlm_begin(req);
 	struct nlm_owner_key key;
-	struct nlm_owner *o;
 	enum rpc_run how;
 	int rc;
 
@@ -128,11 +150,7 @@ static enum rpc_run proc_test(struct rpc_request *req, void *args)
 	if (rc == 0 && nlm_wrong_time(op, false))
 		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
-		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
-	if (rc == 0) {
-		rc = try_lock(op, o, &r, true, &c);
-		nlm_owner_leave(owners_of(op), o);
-	}
+		rc = test_lock(op, &key, &r, &c);
 	result.stat = nlm_status(rc);
 	how = nlm_answer(op, &result, rc);
 	vfs_conflict_put(&c);
@@ -173,27 +191,13 @@ int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, unsigned flag
 	return rc == -EPERM ? -RN_EDENIED : rc;
 }
 
-static int test_lock(struct nfs3_op *op, const struct nlm_owner_key *key,
-		     const struct vfs_lock_request *r)
-{
-	struct vfs_conflict c = { .holder = NULL };
-	struct nlm_owner *o;
-	int rc = nlm_owner_enter(owners_of(op), op, key, false, &o);
-
-	if (rc != 0)
-		return rc;
-	rc = try_lock(op, o, r, true, &c);
-	nlm_owner_leave(owners_of(op), o);
-	vfs_conflict_put(&c);
-	return rc;
-}
-
 /* Puts the client on record as nlm_monitor does, unless it does not wait and its lock would be refused: a client that asks again and
  * again for another's lock causes no writes. */
 static int monitor_unless_refused(struct nfs3_op *op, const struct nlm_lock_args *a,
 				  const struct nlm_owner_key *key, const struct vfs_lock_request *r,
 				  struct nsm_host **host)
 {
+	struct vfs_conflict c = { .holder = NULL };
 	int rc;
 
 	if (a->block || a->reclaim)
@@ -201,7 +205,8 @@ static int monitor_unless_refused(struct nfs3_op *op, const struct nlm_lock_args
 	rc = nlm_monitor(op, a, NSM_ON_RECORD, host);
 	if (rc != -ENOENT)
 		return rc;
-	rc = test_lock(op, key, r);
+	rc = test_lock(op, key, r, &c);
+	vfs_conflict_put(&c);
 	return nlm_status(rc) == NLM4_DENIED ? rc : nlm_monitor(op, a, 0, host);
 }
 
@@ -260,7 +265,9 @@ static enum rpc_run run_lock(struct rpc_request *req, const struct nlm_lock_args
 	if (rc == 0 && nlm_wrong_time(op, a->reclaim))
 		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
-		rc = lock_file(op, a, &key, NULL);
+		do
+			rc = lock_file(op, a, &key, NULL);
+		while (await_delegation(op, rc));
 	stat = nlm_status(rc);
 	return answer(op, &a->cookie, stat == NLM4_DENIED && a->block ? NLM4_BLOCKED : stat, rc);
 }

@@ -102,7 +102,9 @@ static enum rpc_run proc_share(struct rpc_request *req, void *args)
 	if (rc == 0 && nlm_wrong_time(op, a->lock.reclaim))
 		return answer(op, a, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
-		rc = share_file(op, a, &key);
+		do
+			rc = share_file(op, a, &key);
+		while (rc == -RN_EDELEG && nfs3_op_await(op, rc));
 	return answer(op, a, nlm_status(rc), rc);
 }
 

@@ -86,7 +86,9 @@ static int run_setattr(struct nfs4_compound *c, void *args)
 	if (status != NFS4_OK)
 		return status;
 	a->attrs.set.opened = right.opened;
-	rc = set(c, a);
+	do
+		rc = set(c, a);
+	while (nfs4_await(c, rc));
 	nfs4_io_end(&right);
 	if (rc == 0 && nfs4_bitmap_empty(&a->attrs.given))
 		return after_sync(c, 0); /* no change to make durable */

@@ -17,7 +17,9 @@ static int run_clone(struct nfs4_compound *c, void *args)
 
 	if (status != NFS4_OK)
 		return status;
-	rc = vfs_clone(&t->copy);
+	do
+		rc = vfs_clone(&t->copy);
+	while (nfs4_await(c, rc));
 	nfs4_two_files_end(t);
 	struct vfs_sync sync = { .node = { c->current.node } };
 	return nfs4_data_status(c, nfs4_settle(c, &sync, rc));

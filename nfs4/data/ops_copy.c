@@ -176,7 +176,9 @@ static int run_copy(struct nfs4_compound *c, void *args)
 		put_result(c, a, &sid, 0);
 		return NFS4_OK;
 	}
-	n = vfs_copy(&a->files.copy);
+	do
+		n = vfs_copy(&a->files.copy);
+	while (n < 0 && nfs4_await(c, (int)n));
 	status = nfs4_data_status(c, n < 0 ? (int)n : 0);
 	nfs4_two_files_end(&a->files);
 	if (status == NFS4_OK)

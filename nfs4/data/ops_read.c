@@ -68,7 +68,9 @@ static int64_t read_to_buffer(struct nfs4_compound *c)
 		c->io.payload = rn_payload_await(pool, size, rpc_request_account(req));
 	if (!c->io.payload)
 		return -ENOMEM;
-	n = vfs_read(&c->io);
+	do
+		n = vfs_read(&c->io);
+	while (n < 0 && nfs4_await(c, (int)n));
 	if (n < 0)
 		rn_payload_put(c->io.payload);
 	return n;
@@ -273,6 +275,8 @@ static int end_parts(struct nfs4_compound *c, struct read_plus_args *a, int stat
 /* Finds the parts of the range. */
 static int find_parts(struct nfs4_compound *c, struct read_plus_args *a, uint32_t count)
 {
+	int rc;
+
 	prepare(c, &a->read, count);
 	a->parts = (struct vfs_parts){
 		.opened = a->read.right.opened,
@@ -280,7 +284,10 @@ static int find_parts(struct nfs4_compound *c, struct read_plus_args *a, uint32_
 		.count = c->io.count,
 		.most = elements_most(c),
 	};
-	return nfs4_data_status(c, vfs_parts(&c->current.ctx, c->current.node, &a->parts));
+	do
+		rc = vfs_parts(&c->current.ctx, c->current.node, &a->parts);
+	while (nfs4_await(c, rc));
+	return nfs4_data_status(c, rc);
 }
 
 static int run_read_plus(struct nfs4_compound *c, void *args)

@@ -34,7 +34,9 @@ static int run_seek(struct nfs4_compound *c, void *args)
 	if (status != NFS4_OK)
 		return status;
 	s.opened = right.opened;
-	rc = vfs_seek(&c->current.ctx, c->current.node, &s);
+	do
+		rc = vfs_seek(&c->current.ctx, c->current.node, &s);
+	while (nfs4_await(c, rc));
 	nfs4_io_end(&right);
 	if (rc < 0)
 		return nfs4_data_status(c, rc);

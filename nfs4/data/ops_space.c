@@ -40,7 +40,9 @@ static int change_space(struct nfs4_compound *c, struct space_args *a, enum vfs_
 	a->space.node = c->current.node;
 	a->space.what = what;
 	a->space.opened = a->right.opened;
-	rc = vfs_space(&a->space);
+	do
+		rc = vfs_space(&a->space);
+	while (nfs4_await(c, rc));
 	nfs4_io_end(&a->right);
 	return nfs4_data_status(c, nfs4_settle(c, &sync, rc));
 }

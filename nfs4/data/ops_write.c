@@ -75,7 +75,9 @@ static int run_write(struct nfs4_compound *c, void *args)
 	};
 	nfs_bulk_to_write(&c->io, &a->data, count);
 	a->verifier = vfs_write_verifier(c->current.ctx.exp);
-	n = vfs_write(&c->io);
+	do
+		n = vfs_write(&c->io);
+	while (n < 0 && nfs4_await(c, (int)n));
 	nfs4_io_end(&a->right);
 	return put_written(c, a, n);
 }

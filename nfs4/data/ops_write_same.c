@@ -131,12 +131,16 @@ static void put_numbers(const struct adb *b, uint8_t *buf, uint32_t len, uint32_
 static int64_t write_next(struct nfs4_compound *c, struct write_same_args *a, uint32_t len)
 {
 	const struct adb *b = &a->adb;
+	int64_t n;
 
 	put_numbers(b, a->buffer->data, len, a->written);
 	c->io.offset = b->offset + a->written;
 	c->io.count = len;
 	c->io.piece[0] = (struct iovec){ a->buffer->data, len };
-	return vfs_write(&c->io);
+	do
+		n = vfs_write(&c->io);
+	while (n < 0 && nfs4_await(c, (int)n));
+	return n;
 }
 
 /* Writes what fits: 0 or -errno. */

@@ -144,8 +144,11 @@ static int set(struct nfs4_compound *c, int rc)
 static int change_xattr(struct nfs4_compound *c, struct vfs_xattr_change *change,
 			int (*after)(struct nfs4_compound *c, int rc))
 {
-	int rc = vfs_xattr_change(&c->current.ctx, c->current.node, change);
+	int rc;
 
+	do
+		rc = vfs_xattr_change(&c->current.ctx, c->current.node, change);
+	while (nfs4_await(c, rc));
 	struct vfs_sync sync = { .node = { c->current.node }, .data_from = VFS_SYNC_METADATA };
 	return after(c, nfs4_settle(c, &sync, rc));
 }

@@ -34,8 +34,11 @@ static int read_attr(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_a
 /* The holder does not answer: it is to write its changes and to return the delegation. */
 static int recall(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr)
 {
-	const int rc = vfs_deleg_check(&p->ctx, p->node, VFS_USE_READ);
+	int rc;
 
+	do
+		rc = vfs_deleg_check(&p->ctx, p->node, VFS_USE_READ);
+	while (nfs4_await(c, rc));
 	return rc == 0 ? read_attr(c, p, attr) : nfs4_status(c->minor, rc);
 }
 

@@ -71,6 +71,10 @@ int nfs4_take_name(struct nfs4_compound *c, struct vfs_ctx *ctx, int (*change)(v
 		   void *arg, int *rc)
 {
 	struct taking t = { c, ctx, change, arg, rc };
+	int status;
 
-	return nfs4_attempt(take_once, &t);
+	do
+		status = nfs4_attempt(c, take_once, &t);
+	while (status == NFS4_OK && nfs4_await(c, *rc));
+	return status;
 }

@@ -12,6 +12,7 @@
 struct create_args {
 	uint32_t type; /* nfs_ftype4, or any other number */
 	struct xdr_bulk text;
+	char *target; /* the same, NUL-terminated */
 	uint32_t dev_major, dev_minor;
 	struct nfs4_name name;
 	struct nfs4_sattr attrs;
@@ -48,12 +49,8 @@ static struct vfs_make make_of(struct create_args *a)
 static int make_link(struct nfs4_compound *c, struct create_args *a)
 {
 	const struct vfs_make m = make_of(a);
-	char *text;
-	int rc = nfs_bulk_to_path(&c->req->arena, &a->text, &text);
 
-	if (rc == 0)
-		rc = vfs_symlink(&c->current.ctx, &m, text, &a->made);
-	return rc;
+	return vfs_symlink(&c->current.ctx, &m, a->target, &a->made);
 }
 
 static int make_special(struct nfs4_compound *c, struct create_args *a, uint32_t type)
@@ -142,7 +139,11 @@ static int run_create(struct nfs4_compound *c, void *args)
 		return status;
 	a->dir = c->current.node;
 	vfs_node_ref(a->dir);
-	rc = make(c, a);
+	rc = a->type == NF4LNK ? nfs_bulk_to_path(&c->req->arena, &a->text, &a->target) : 0;
+	if (rc == 0)
+		do
+			rc = make(c, a);
+		while (nfs4_await(c, rc));
 	if (rc < 0)
 		a->made = NULL;
 	struct vfs_sync sync = { .node = { a->dir, a->made },

@@ -152,7 +152,9 @@ static int run_link(struct nfs4_compound *c, void *args)
 
 	if (status != NFS4_OK)
 		return status;
-	rc = vfs_link(&dir->ctx, file, dir->node, a->name.bytes, a->name.len, &a->change);
+	do
+		rc = vfs_link(&dir->ctx, file, dir->node, a->name.bytes, a->name.len, &a->change);
+	while (nfs4_await(c, rc));
 	struct vfs_sync sync = { .node = { dir->node, file },
 				 .data_from = VFS_SYNC_METADATA,
 				 .how = VFS_SYNC_ONE_STEP };

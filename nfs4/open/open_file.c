@@ -108,7 +108,10 @@ static int create(struct nfs4_compound *c, struct nfs4_opening *w)
 	struct vfs_node *n;
 	int rc;
 
-	rc = vfs_create(&c->current.ctx, c->current.node, a->name.bytes, a->name.len, &cr, &n);
+	do
+		rc = vfs_create(&c->current.ctx, c->current.node, a->name.bytes, a->name.len, &cr,
+				&n);
+	while (nfs4_await(c, rc));
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
 	found(c, w, n);

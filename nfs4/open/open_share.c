@@ -291,7 +291,7 @@ int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
 
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
-	status = nfs4_attempt(try_share, &s);
+	status = nfs4_attempt(c, try_share, &s);
 	vfs_file_put(s.f);
 	return status == NFS4_OK && !w->shared && !is_served(c, w) ? NFS4ERR_STALE : status;
 }

@@ -201,7 +201,9 @@ static int truncate_file(struct nfs4_compound *c, struct nfs4_opening *w)
 			return NFS4ERR_SHARE_DENIED;
 	}
 	if (rc == 0)
-		rc = vfs_setattr(&p->ctx, p->node, &sa, NULL);
+		do
+			rc = vfs_setattr(&p->ctx, p->node, &sa, NULL);
+		while (nfs4_await(c, rc));
 	if (rc == 0)
 		nfs4_bitmap_add(&w->attrset, FATTR4_SIZE);
 	return nfs4_status(c->minor, rc);

@@ -160,13 +160,20 @@ static int resolve(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, u
 	return status;
 }
 
+/* Some clients give up a mount whose first calls are answered NFS4ERR_DELAY. */
+#define NAMES_PATIENCE_NS (12 * RN_NS_PER_SECOND)
+
 int nfs4_pseudo_root(struct nfs4_compound *c, struct nfs4_place *out)
 {
-	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
-	int status = resolve(c, set, 0, out);
+	struct nfs4_pseudo_set *set;
+	int status;
 
-	nfs4_pseudo_set_put(set);
-	return status == NFS4ERR_DELAY ? NFS4_UNNAMED : status;
+	do {
+		set = nfs4_pseudo_get(c->server);
+		status = resolve(c, set, 0, out);
+		nfs4_pseudo_set_put(set);
+	} while (status == NFS4ERR_DELAY && rpc_try_later(c->req, RN_WAIT_NAME, NAMES_PATIENCE_NS));
+	return status;
 }
 
 int nfs4_pseudo_by_fh(struct nfs4_compound *c, const struct vfs_fh *fh, struct nfs4_place *out)

@@ -263,7 +263,7 @@ void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct n
 	nfs4_set_current_stateid(c, out);
 }
 
-#define OBSTACLES_MOST 8u /* that one operation waits for, one after the other */
+#define ENDED_MOST 8u /* clients whose end one operation waits for, one after the other */
 
 int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwise)
 {
@@ -282,7 +282,7 @@ int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwis
 		otherwise = NFS_TRY_AGAIN;
 		break;
 	case VFS_YIELDING:
-		if (c->obstacles++ == OBSTACLES_MOST) {
+		if (c->clients_ended++ == ENDED_MOST) {
 			otherwise = NFS4ERR_DELAY;
 			break;
 		}
@@ -296,9 +296,12 @@ int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwis
 	return otherwise;
 }
 
-int nfs4_attempt(int (*attempt)(void *arg), void *arg)
+int nfs4_attempt(struct nfs4_compound *c, int (*attempt)(void *arg), void *arg)
 {
-	const int status = nfs_attempt(attempt, arg);
+	int status;
 
+	do
+		status = nfs_attempt(attempt, arg);
+	while (status == NFS4_HELD && nfs4_await(c, -RN_EDELEG));
 	return status == NFS_TRY_AGAIN ? NFS4ERR_DELAY : status;
 }

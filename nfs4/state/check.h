@@ -57,7 +57,8 @@ void nfs4_set_current_stateid(struct nfs4_compound *c, const struct nfs4_stateid
  * left of the conflict's reference stays the caller's. No lock is held.
  */
 int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwise);
-/* nfs_attempt(), with NFS4ERR_DELAY in the place of NFS_TRY_AGAIN. */
-int nfs4_attempt(int (*attempt)(void *arg), void *arg);
+/* nfs_attempt(), with NFS4ERR_DELAY in the place of NFS_TRY_AGAIN. Attempts that ended in NFS4_HELD are made again when others may
+ * have returned their delegations. No lock is held. */
+int nfs4_attempt(struct nfs4_compound *c, int (*attempt)(void *arg), void *arg);
 
 #endif

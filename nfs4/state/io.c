@@ -49,7 +49,7 @@ static int ask_once(void *arg)
 
 static int check_share(struct asking a)
 {
-	return nfs4_attempt(ask_once, &a);
+	return nfs4_attempt(a.c, ask_once, &a);
 }
 
 /* Special stateids: checked as a caller without an open. READ bypass may ignore shares (RFC 8881

@@ -248,7 +248,7 @@ static int run(struct nfs4_compound *c, struct locking *l)
 		status = check_args(c, l);
 	if (status != NFS4_OK)
 		return status;
-	status = nfs4_attempt(try_lock, l);
+	status = nfs4_attempt(c, try_lock, l);
 	if (status == NFS4_OK)
 		nfs4_put_stateid(c->out, &l->sid);
 	return status;
@@ -272,7 +272,7 @@ static int run_lock(struct nfs4_compound *c, void *args)
 	else
 		l.lock = nfs4_as_lock(st);
 	status = run(c, &l);
-	if (c->minor == 0 && l.owner && nfs4_seq_advances(status) && !nfs4_is_repeated(c, status))
+	if (c->minor == 0 && l.owner && nfs4_seq_advances(status))
 		nfs4_seq_set(l.owner, a->lock_seqid);
 	nfs4_owner_release(l.owner);
 	nfs4_state_unref(st);

@@ -88,7 +88,7 @@ static int run_lockt(struct nfs4_compound *c, void *args)
 		return nfs4_status(c->minor, rc);
 	o = nfs4_owner_find(cl, &name);
 	t.lock = o ? nfs4_lock_find(cl, o, f) : NULL;
-	status = nfs4_attempt(test_lock, &t);
+	status = nfs4_attempt(c, test_lock, &t);
 	if (t.lock)
 		nfs4_state_unref(&t.lock->st);
 	nfs4_owner_release(o);

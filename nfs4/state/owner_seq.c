@@ -209,17 +209,6 @@ static void keep_answer(const struct nfs4_compound *c, struct nfs4_owner *o, int
 	memcpy(r->body, c->out->base + at, len);
 }
 
-static void undo(struct nfs4_compound *c)
-{
-	struct nfs4_owner *o = c->seq_owner;
-
-	c->seq_owner = NULL;
-	pthread_mutex_lock(&o->client->lock);
-	o->seq_busy = false;
-	pthread_mutex_unlock(&o->client->lock);
-	nfs4_owner_release(o);
-}
-
 static void done(struct nfs4_compound *c, int status)
 {
 	struct nfs4_owner *o = c->seq_owner;
@@ -236,7 +225,7 @@ static void done(struct nfs4_compound *c, int status)
 	nfs4_owner_release(o);
 }
 
-static const struct nfs4_seq_hooks seq_hooks = { .done = done, .undo = undo };
+static const struct nfs4_seq_hooks seq_hooks = { .done = done };
 
 int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid, bool *replayed)
 {

@@ -178,9 +178,7 @@ static enum rpc_run run_how(struct rpc_request *req, void *args)
 
 	f->count++;
 	xdr_put_u32(&req->out, 1);
-	if (rpc_run_waits(*(uint32_t *)args))
-		return f->known ? RPC_RUN_DONE : *(uint32_t *)args;
-	return *(uint32_t *)args % RPC_RUN_HELD;
+	return *(uint32_t *)args % (RPC_RUN_AUTH_BADCRED + 1);
 }
 
 static enum rpc_run run_store(struct rpc_request *req, void *args)

@@ -44,7 +44,6 @@ struct fake {
 	pthread_mutex_t lock;	     /* of PENDING calls */
 	enum rpc_run how;	     /* they end */
 	enum rpc_standing standing;  /* standing of all hosts */
-	bool known;		     /* HOW no longer waits */
 	unsigned observed, errors;
 };
 

@@ -497,58 +497,6 @@ Test(dispatch, without_a_cache_everything_runs)
 
 static struct rpc_client client; /* who may wait */
 
-Test(dispatch, what_is_held_is_run_again)
-{
-	conn.base.client = &client;
-	run_how(RPC_RUN_HELD);
-	cr_assert_eq(conn.replies, 0);
-	rpc_wake_all(f.server.waits, 1u << RN_WAIT_STATE);
-	cr_assert_eq(fake_await_inbox(&f), 1);
-	cr_assert_eq(conn.replies, 0);
-	cr_assert_eq(f.count, 2);
-	f.known = true;
-	rpc_wake_all(f.server.waits, 1u << RN_WAIT_STATE);
-	cr_assert_eq(fake_await_inbox(&f), 1);
-	REPLY(77, 1, 0, 0, 0, 0, 1);
-	/* The reply cache holds the reply after one run. */
-	conn.replies = 0;
-	run_how(RPC_RUN_HELD);
-	REPLY(77, 1, 0, 0, 0, 0, 1);
-	cr_assert_eq(f.count, 3);
-}
-
-/* Nobody says that an expired client's state has gone. */
-Test(dispatch, what_is_held_is_looked_at_without_a_word)
-{
-	conn.base.client = &client;
-	run_how(RPC_RUN_HELD);
-	f.known = true;
-	cr_assert_eq(fake_await_inbox(&f), 1);
-	REPLY(77, 1, 0, 0, 0, 0, 1);
-}
-
-Test(dispatch, what_may_not_wait_is_answered_at_once)
-{
-	struct rpc_waits *waits = f.server.waits;
-
-	conn.base.client = &client;
-	rpc_waits_close(waits);
-	for (uint32_t how = RPC_RUN_HELD; how <= RPC_RUN_UNNAMED; how++) {
-		for (int with_waits = 0; with_waits < 2; with_waits++) {
-			conn.replies = 0;
-			f.count = 0;
-			f.server.waits = with_waits ? waits : NULL;
-			start(FAKE_HOW);
-			xdr_put_u32(&call, how);
-			call.base[3] ^= (uint8_t)(2 * how + with_waits + 1); /* another xid */
-			fake_dispatch(&f, &conn, &call);
-			cr_assert_eq(conn.replies, 1);
-			cr_assert_eq(f.count, 1);
-		}
-	}
-	f.server.waits = waits;
-}
-
 Test(dispatch, who_is_not_known_yet_is_looked_at_again)
 {
 	conn.base.client = &client;

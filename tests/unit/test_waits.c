@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/util.h"
+#include "nfs/attempt.h"
 #include "rpc/client.h"
 #include "tests/unit/rpc_fake.h"
 
@@ -20,6 +22,7 @@ struct call {
 	struct rpc_client client;
 	const void *of;	       /* by rpc_wait; NULL: by rpc_try_later */
 	enum rn_wait_for what; /* for that */
+	int in_the_way;	       /* by nfs_await, if not 0 */
 	uint64_t time_ns;      /* limit of the wait, or patience */
 	int rc;
 	bool looks, over;
@@ -45,6 +48,8 @@ static void work(struct rpc_request *req)
 		pthread_mutex_lock(&f.lock);
 		c->rc = rpc_wait(req, c->what, c->of, c->time_ns ? rn_now_ns() + c->time_ns : 0,
 				 &f.lock);
+	} else if (c->in_the_way) {
+		c->looks = nfs_await(req, c->in_the_way, c->time_ns);
 	} else {
 		c->looks = rpc_try_later(req, c->what, c->time_ns);
 	}
@@ -128,6 +133,35 @@ Test(waits, a_kind_looks_again)
 	cr_expect_eq(rpc_waits_count(f.server.waits), 0);
 	drop(&named);
 	drop(&held);
+}
+
+/* A failure that says what is in the way waits for just that; others are answered. */
+Test(waits, failures_say_what_they_wait_for)
+{
+	static const struct {
+		int rc;
+		enum rn_wait_for what;
+	} table[] = {
+		{ -RN_EUNNAMED, RN_WAIT_NAME },	 { -RN_EDELEG, RN_WAIT_STATE },
+		{ -RN_EYIELDS, RN_WAIT_STATE },	 { -RN_ELEASE, RN_WAIT_NOTHING },
+		{ -RN_EFULL, RN_WAIT_NOTHING },	 { -EACCES, RN_WAIT_NOTHING },
+		{ -RN_EGRACE, RN_WAIT_NOTHING },
+	};
+
+	for (unsigned i = 0; i < rn_array_size(table); i++) {
+		const enum rn_wait_for what = table[i].what;
+		struct call c = { .in_the_way = table[i].rc };
+
+		begin(&c, 1);
+		cr_expect_eq(c.over, what == RN_WAIT_NOTHING, "%s", rn_error_text(table[i].rc));
+		if (what != RN_WAIT_NOTHING) {
+			cr_expect_eq(atomic_load(&c.req->fiber->waits_for), what);
+			rpc_wake_all(f.server.waits, 1u << what);
+			cr_expect_eq(fake_await_inbox(&f), 1);
+		}
+		cr_expect_eq(c.looks, what != RN_WAIT_NOTHING);
+		drop(&c);
+	}
 }
 
 /* A call whose time is over looks once more before it is answered, as an answer may have come meanwhile. */
