@@ -41,8 +41,6 @@ struct reactor {
 	struct workers *ws;
 	struct ev_loop *loop;
 	_Atomic(struct prompt_worker *) threads; /* added at the front, never removed */
-	/* Calls that wait, by rpc_request.node; for the thread that has the loop. */
-	struct rn_inbox_node *first, **last;
 };
 
 static _Thread_local struct prompt_worker *self; /* NULL on other threads */
@@ -80,11 +78,12 @@ static struct prompt_worker *add(struct reactor *r)
 	return w;
 }
 
-static void *begin(void *ctx)
+static void *begin(void *ctx, struct ev_loop *loop)
 {
 	struct reactor *r = ctx;
 	struct prompt_worker *w = use_ended(r);
 
+	(void)loop;
 	if (!w)
 		w = add(r);
 	if (w && vfs_worker_new_prompt(r->ws->cfg.vfs, &w->rpc.vfs) != 0)
@@ -102,19 +101,6 @@ static void end(void *state)
 	vfs_worker_free(w->rpc.vfs);
 	w->rpc.vfs = NULL;
 	atomic_store(&w->ended, true);
-}
-
-static void *take(void *ctx)
-{
-	struct reactor *r = ctx;
-	struct rn_inbox_node *node = r->first;
-
-	if (!node)
-		return NULL;
-	r->first = node->next;
-	if (!r->first)
-		r->last = &r->first;
-	return rn_container_of(node, struct rpc_request, node);
 }
 
 /* How often the thread has gone to sleep. Waiting for a processor is no sleep. */
@@ -164,11 +150,11 @@ static void run_call(struct prompt_worker *w, struct rpc_request *req)
 		note_slow(w, lane, careful && count_sleeps() != sleeps);
 }
 
-static void run(void *ctx, void *state, void *piece)
+static void run(void *ctx, void *state, struct rn_inbox_node *call)
 {
 	const struct reactor *r = ctx;
 	struct prompt_worker *w = state;
-	struct rpc_request *req = piece;
+	struct rpc_request *req = rn_container_of(call, struct rpc_request, node);
 
 	/* The thread before may have left calls to one that could not get its own state. */
 	if (!w || !w->rpc.vfs || !rpc_is_ready(&w->rpc)) {
@@ -196,9 +182,7 @@ bool reactor_take(struct rpc_request *req)
 		return false;
 	if (req->lane > 0 && !lanes_prompt(r->ws->cfg.lanes, req->lane, req->arrived_ns))
 		return false;
-	req->node.next = NULL;
-	*r->last = &req->node;
-	r->last = &req->node.next;
+	ev_loop_keep(r->loop, &req->node);
 	return true;
 }
 
@@ -256,16 +240,13 @@ unsigned reactor_stuck(const struct reactor *r)
 int reactor_new(struct workers *ws, const char *name, struct reactor **out, struct ev_loop **loop)
 {
 	struct reactor *r = calloc(1, sizeof(*r));
-	const struct ev_work work = {
-		.begin = begin, .take = take, .run = run, .end = end, .ctx = r
-	};
+	const struct ev_calls calls = { .begin = begin, .run = run, .end = end, .ctx = r };
 	int rc;
 
 	if (!r)
 		return -ENOMEM;
 	r->ws = ws;
-	r->last = &r->first;
-	rc = ev_loop_new(name, &work, &r->loop);
+	rc = ev_loop_new(name, &calls, &r->loop);
 	if (rc) {
 		free(r);
 		return rc;

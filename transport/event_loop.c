@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The event thread. Only the thread that has the loop touches the base once it runs, so libevent
- * needs no locks; other threads use the inbox. It does work (struct ev_work) outside of libevent
+ * needs no locks; other threads use the inbox. It makes calls (struct ev_calls) outside of libevent
  * only, so that it can lose the loop there: the base is then at rest. All signals are blocked in
  * the thread: they belong to the daemon's main thread.
  */
@@ -25,31 +25,9 @@
 #include "transport/second.h"
 #include "transport/turns.h"
 
-/* In ev_loop.owner: the thread is in work.run, and another one may take the loop. */
+/* In ev_loop.owner: the thread is in calls.run, and another one may take the loop. */
 #define AT_WORK 1u
-#define ROUNDS 4u /* of tasks and work before the loop looks at its descriptors */
-
-struct ev_loop {
-	struct event_base *base;
-	struct event *wake; /* readable: the inbox has tasks */
-	struct ev_second measure;
-	struct rn_inbox inbox;
-	struct turns turns;
-	struct ev_load load;
-	_Atomic uint64_t beats;
-	struct ev_work work;
-	char name[16];
-	_Atomic pthread_t thread; /* the one that has the loop */
-	/* Twice the number of threads that had the loop before, and perhaps AT_WORK. A thread that
-	 * finds another number has lost the loop, and must not touch it. */
-	_Atomic unsigned owner;
-	_Atomic unsigned claim; /* owner that a new thread wants to replace; 0: none */
-	pthread_mutex_t lock;	/* guards threads */
-	pthread_cond_t ended;	/* a thread has ended */
-	unsigned threads;	/* all that have not ended */
-	struct ev_task stop_task;
-	bool stopping; /* used by the thread that has the loop */
-};
+#define ROUNDS 4u /* of calls and tasks before the loop looks at its descriptors */
 
 /* Runs one batch. Tasks posted meanwhile wait for the next pass, so that descriptors are served in
  * between. */
@@ -76,7 +54,7 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 
 	(void)got;
 	(void)what;
-	ev_load_awake(&loop->load);
+	ev_load_awake(loop);
 	run_posted(loop);
 }
 
@@ -84,8 +62,8 @@ static void on_measure(void *arg)
 {
 	struct ev_loop *loop = arg;
 
-	ev_load_awake(&loop->load);
-	ev_load_measure(&loop->load, rn_now_ns());
+	ev_load_awake(loop);
+	ev_load_measure(loop, rn_now_ns());
 	atomic_fetch_add_explicit(&loop->beats, 1, memory_order_relaxed);
 }
 
@@ -96,34 +74,46 @@ static void on_stop(struct ev_task *t)
 	loop->stopping = true;
 }
 
-/* Does one piece of work. False: another thread has the loop now. */
-static bool do_piece(struct ev_loop *loop, unsigned me, void *state, void *piece)
+static struct rn_inbox_node *next_call(struct ev_loop *loop)
+{
+	struct rn_inbox_node *call = loop->first;
+
+	if (!call)
+		return NULL;
+	loop->first = call->next;
+	if (!loop->first)
+		loop->last = &loop->first;
+	return call;
+}
+
+/* False: another thread has the loop now. */
+static bool make_call(struct ev_loop *loop, unsigned me, void *state, struct rn_inbox_node *call)
 {
 	unsigned at_work = me | AT_WORK;
 
 	atomic_store(&loop->owner, at_work);
-	loop->work.run(loop->work.ctx, state, piece);
+	loop->calls.run(loop->calls.ctx, state, call);
 	return atomic_compare_exchange_strong(&loop->owner, &at_work, me);
 }
 
-static bool do_work(struct ev_loop *loop, unsigned me, void *state)
+static bool make_calls(struct ev_loop *loop, unsigned me, void *state)
 {
-	void *piece;
+	struct rn_inbox_node *call;
 
-	while (loop->work.take && (piece = loop->work.take(loop->work.ctx)) != NULL) {
-		if (!do_piece(loop, me, state, piece))
+	while ((call = next_call(loop)) != NULL) {
+		if (!make_call(loop, me, state, call))
 			return false;
 	}
 	return true;
 }
 
-/* Does the work that waits and runs posted tasks, which leave each other more. *more: there may be
- * some left. False: another thread has the loop now. */
+/* Makes the calls that are kept and runs posted tasks, which leave each other more. *more: there
+ * may be some left. False: another thread has the loop now. */
 static bool do_all(struct ev_loop *loop, unsigned me, void *state, bool *more)
 {
 	*more = true;
 	for (unsigned i = 0; i < ROUNDS && *more; i++) {
-		if (!do_work(loop, me, state))
+		if (!make_calls(loop, me, state))
 			return false;
 		*more = run_posted(loop);
 	}
@@ -140,17 +130,16 @@ static void run_loop(struct ev_loop *loop, unsigned me, void *state)
 		if (loop->stopping)
 			break;
 		if (!more)
-			ev_load_wait(&loop->load, rn_now_ns());
+			ev_load_wait(loop, rn_now_ns());
 		event_base_loop(loop->base, EVLOOP_NO_EXIT_ON_EMPTY | EVLOOP_ONCE |
 						    (more ? EVLOOP_NONBLOCK : 0));
-		ev_load_awake(&loop->load);
+		ev_load_awake(loop);
 	}
 	while (run_posted(loop))
 		;
 }
 
-/* The thread that has the loop, if it still does the piece of work of the claim, loses it to this
- * one. */
+/* The thread that has the loop, if it is still in the call of the claim, loses it to this one. */
 static bool take_over(struct ev_loop *loop, unsigned *me)
 {
 	unsigned was = atomic_load(&loop->claim);
@@ -170,14 +159,14 @@ static bool take_over(struct ev_loop *loop, unsigned *me)
 static void *loop_main(void *arg)
 {
 	struct ev_loop *loop = arg;
-	void *state = loop->work.begin ? loop->work.begin(loop->work.ctx) : NULL;
+	void *state = loop->calls.begin ? loop->calls.begin(loop->calls.ctx, loop) : NULL;
 	unsigned me;
 
 	pthread_setname_np(pthread_self(), loop->name);
 	if (take_over(loop, &me))
 		run_loop(loop, me, state);
-	if (loop->work.end)
-		loop->work.end(state);
+	if (loop->calls.end)
+		loop->calls.end(state);
 	/* Tasks that this thread posted did not wake the loop, as it meant to run them itself. */
 	rn_inbox_wake(&loop->inbox);
 	pthread_mutex_lock(&loop->lock);
@@ -224,13 +213,13 @@ static int make_base(struct ev_loop *loop)
 	int rc = ev_second_start(&loop->measure, loop->base, on_measure, loop);
 	if (rc)
 		return rc;
-	ev_load_init(&loop->load, rn_now_ns());
-	return turns_init(&loop->turns, loop->base, &loop->load);
+	ev_load_init(loop, rn_now_ns());
+	return turns_init(loop);
 }
 
 static void release(struct ev_loop *loop)
 {
-	turns_fini(&loop->turns);
+	turns_fini(loop);
 	if (loop->wake)
 		event_free(loop->wake);
 	ev_second_stop(&loop->measure);
@@ -242,7 +231,7 @@ static void release(struct ev_loop *loop)
 	free(loop);
 }
 
-int ev_loop_new(const char *thread_name, const struct ev_work *work, struct ev_loop **out)
+int ev_loop_new(const char *thread_name, const struct ev_calls *calls, struct ev_loop **out)
 {
 	struct ev_loop *loop = calloc(1, sizeof(*loop));
 
@@ -256,8 +245,9 @@ int ev_loop_new(const char *thread_name, const struct ev_work *work, struct ev_l
 	pthread_mutex_init(&loop->lock, NULL);
 	pthread_cond_init(&loop->ended, NULL);
 	snprintf(loop->name, sizeof(loop->name), "%s", thread_name);
-	if (work)
-		loop->work = *work;
+	if (calls)
+		loop->calls = *calls;
+	loop->last = &loop->first;
 	loop->stop_task.run = on_stop;
 	rc = make_base(loop);
 	if (!rc)
@@ -282,24 +272,16 @@ void ev_loop_free(struct ev_loop *loop)
 	release(loop);
 }
 
-struct event_base *ev_loop_base(struct ev_loop *loop)
-{
-	return loop->base;
-}
-
-struct turns *ev_loop_turns(struct ev_loop *loop)
-{
-	return &loop->turns;
-}
-
-struct ev_load *ev_loop_load(struct ev_loop *loop)
-{
-	return &loop->load;
-}
-
 bool ev_loop_is_current(struct ev_loop *loop)
 {
 	return pthread_equal(pthread_self(), atomic_load(&loop->thread));
+}
+
+void ev_loop_keep(struct ev_loop *loop, struct rn_inbox_node *call)
+{
+	call->next = NULL;
+	*loop->last = call;
+	loop->last = &call->next;
 }
 
 int ev_loop_replace(struct ev_loop *loop)
@@ -325,16 +307,16 @@ void ev_loop_post(struct ev_loop *loop, struct ev_task *t)
 		rn_inbox_post(&loop->inbox, &t->node);
 }
 
-struct call {
+struct handed {
 	struct ev_task task;
 	void (*fn)(void *arg);
 	void *arg;
 	sem_t done;
 };
 
-static void run_call(struct ev_task *t)
+static void run_handed(struct ev_task *t)
 {
-	struct call *c = rn_container_of(t, struct call, task);
+	struct handed *c = rn_container_of(t, struct handed, task);
 
 	c->fn(c->arg);
 	sem_post(&c->done); /* c is gone after this */
@@ -346,7 +328,7 @@ void ev_loop_call(struct ev_loop *loop, void (*fn)(void *arg), void *arg)
 		fn(arg);
 		return;
 	}
-	struct call c = { .task.run = run_call, .fn = fn, .arg = arg };
+	struct handed c = { .task.run = run_handed, .fn = fn, .arg = arg };
 
 	sem_init(&c.done, 0, 0);
 	ev_loop_post(loop, &c.task);
@@ -357,7 +339,7 @@ void ev_loop_call(struct ev_loop *loop, void (*fn)(void *arg), void *arg)
 
 void ev_loop_stats(struct ev_loop *loop, struct ev_loop_stats *out)
 {
-	out->connections = atomic_load(&loop->load.conns);
-	out->busy_ms = ev_load_measured(&loop->load) * RN_MS_PER_SECOND / EV_LOAD_FULL;
+	out->connections = atomic_load(&loop->conns);
+	out->busy_ms = ev_load_measured(loop) * RN_MS_PER_SECOND / EV_LOAD_FULL;
 	out->beats = atomic_load_explicit(&loop->beats, memory_order_relaxed);
 }

@@ -27,9 +27,7 @@
 #define TURN_SHARED_PASSES                                                                         \
 	256u /* after a pass of one client only, until the others count as gone */
 
-struct ev_load;
-struct event;
-struct event_base;
+struct ev_loop;
 
 /* Embedded in a connection. */
 struct turn {
@@ -38,28 +36,16 @@ struct turn {
 	struct rpc_conn *conn;	 /* the connection; a reference is held during a visit */
 	/* start of the wait, set until the visit after it has ended; else 0 */
 	uint64_t since_ns;
-	/* Works until turns.work has come up to `until`, or nothing is left to do. */
+	/* Works until ev_loop.work has come up to `until`, or nothing is left to do. */
 	void (*visit)(struct turn *t, uint64_t until);
 };
 
-struct turns {
-	struct ev_load *load; /* the loop's */
-	struct rn_fq queue;
-	struct event *pass_ev; /* runs at the end of a pass */
-	bool in_pass;	       /* pass_ev is scheduled */
-	uint64_t pass;
-	uint64_t work;	      /* increased by the visited connections */
-	const void *client;   /* the share visited last, to compare with only: it may be gone */
-	uint64_t shared_pass; /* the last pass that served another client than the visit before */
-};
-
-/* 0 or -ENOMEM */
-int turns_init(struct turns *ts, struct event_base *base, struct ev_load *load);
-void turns_fini(struct turns *ts);
+int turns_init(struct ev_loop *loop); /* 0 or -ENOMEM */
+void turns_fini(struct ev_loop *loop);
 /* Visits t now, or queues it until it is its client's turn; share is the client's on this loop. The
  * caller holds a reference on the connection. Does nothing if t waits already. */
-void turn_take(struct turns *ts, struct rpc_loop_share *share, struct turn *t);
-void turn_leave(struct turns *ts, struct turn *t); /* Takes t out of the queue. */
+void turn_take(struct ev_loop *loop, struct rpc_loop_share *share, struct turn *t);
+void turn_leave(struct ev_loop *loop, struct turn *t); /* Takes t out of the queue. */
 
 static inline bool turn_waits(const struct turn *t)
 {

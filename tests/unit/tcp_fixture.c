@@ -112,45 +112,20 @@ static bool answer_later(struct fixture *f, struct rpc_request *r)
 	pthread_mutex_unlock(&f->lock);
 	if (!later)
 		return false;
-	r->node.next = NULL;
-	*f->later[i].last = &r->node;
-	f->later[i].last = &r->node.next;
+	ev_loop_keep(f->loops[i], &r->node);
 	return true;
 }
 
-static void *take_later(void *ctx)
+static void run_later(void *ctx, void *state, struct rn_inbox_node *call)
 {
-	struct later *l = ctx;
-	struct rn_inbox_node *node = l->first;
-
-	if (!node)
-		return NULL;
-	l->first = node->next;
-	if (!l->first)
-		l->last = &l->first;
-	return rn_container_of(node, struct rpc_request, node);
-}
-
-static void run_later(void *ctx, void *state, void *piece)
-{
-	struct fixture *f = ((struct later *)ctx)->f;
-	struct rpc_request *r = piece;
+	struct fixture *f = ctx;
+	struct rpc_request *r = rn_container_of(call, struct rpc_request, node);
 
 	(void)state;
 	if (xid_of(r) == XID_GATE)
 		while (sem_wait(&f->gate) < 0)
 			;
 	answer(f, r);
-}
-
-static struct ev_loop *make_loop(struct fixture *f, unsigned i)
-{
-	const struct ev_work work = { .take = take_later, .run = run_later, .ctx = &f->later[i] };
-	struct ev_loop *loop;
-
-	f->later[i] = (struct later){ .f = f, .last = &f->later[i].first };
-	cr_assert_eq(ev_loop_new("test-loop", &work, &loop), 0);
-	return loop;
 }
 
 static void sink_submit(void *ctx, struct rpc_request *r)
@@ -195,6 +170,7 @@ void fixture_start(struct fixture *f, struct tcp_config cfg, size_t budget, int 
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	const struct sockaddr *sa = family == AF_INET ? (void *)&in4 : (void *)&in6;
+	const struct ev_calls calls = { .run = run_later, .ctx = f };
 
 	memset(f, 0, sizeof(*f));
 	f->last = &f->first;
@@ -204,7 +180,7 @@ void fixture_start(struct fixture *f, struct tcp_config cfg, size_t budget, int 
 	rn_budget_init(&f->budget, budget);
 	f->pool = rn_payload_pool_new(&f->budget);
 	for (unsigned i = 0; i < 2; i++)
-		f->loops[i] = make_loop(f, i);
+		cr_assert_eq(ev_loop_new("test-loop", &calls, &f->loops[i]), 0);
 	cfg.loops = f->loops;
 	cfg.nloops = cfg.nloops ? cfg.nloops : 2;
 	cfg.sink = (struct rpc_sink){ sink_submit, f };

@@ -22,25 +22,18 @@ enum sink_mode {
 	SINK_HOLD, /* holds requests until fixture_release() */
 	SINK_GARBAGE,
 	SINK_IN_PLACE, /* answers on the event thread, before submit() returns; see below */
-	SINK_LATER,    /* as pieces of the event thread's work; see below */
+	SINK_LATER,    /* as calls that the event thread keeps; see below */
 };
 
 /* Calls that SINK_IN_PLACE and SINK_LATER treat in another way: */
 #define XID_OTHER_THREAD 0xfffffff0u /* answered by the sink's thread */
 #define XID_GATE 0xfffffff1u	     /* waits on the event thread for fixture.gate */
 
-/* Requests that wait for their event thread (SINK_LATER); used by that thread. */
-struct later {
-	struct fixture *f;
-	struct rn_inbox_node *first, **last;
-};
-
 struct fixture {
 	struct rn_budget budget;
 	struct rn_payload_pool *pool;
 	struct rpc_clients *clients;
 	struct ev_loop *loops[2];
-	struct later later[2];
 	struct tcp_server *srv;
 	struct sockaddr_storage addr;
 

@@ -142,7 +142,7 @@ Test(event_loop, load_is_measured, .timeout = 60)
 	struct restless r = { .task.run = run_restless };
 
 	cr_assert_eq(ev_loop_new("test", NULL, &r.loop), 0);
-	const struct ev_load *load = ev_loop_load(r.loop);
+	const struct ev_loop *load = r.loop;
 	ev_loop_post(r.loop, &r.task);
 	while (ev_load_measured(load) < EV_LOAD_FULL * 9 / 10)
 		usleep(1000);
@@ -152,14 +152,16 @@ Test(event_loop, load_is_measured, .timeout = 60)
 	ev_loop_free(r.loop);
 }
 
-/* Pieces of work: one of them lasts until it is let go. */
+/* Calls that the loop keeps: one of them lasts until it is let go. */
+enum { MANY = 20, MOST = 3 * MANY };
 struct pieces {
 	struct ev_loop *loop;
 	struct ev_task add;
-	unsigned more;		  /* pieces that the task adds */
-	_Atomic unsigned waiting; /* pieces to take */
+	struct rn_inbox_node call[MOST];
+	unsigned more;		     /* calls that the task has the loop keep */
+	_Atomic unsigned kept, made; /* calls, in the order of the array */
 	_Atomic unsigned done, begun, ended;
-	_Atomic unsigned lasting; /* pieces that still have to last */
+	_Atomic unsigned lasting; /* calls that still have to last */
 	_Atomic bool at_it;
 	sem_t let_go;
 	pthread_t lasted_on;
@@ -168,8 +170,9 @@ struct pieces {
 	_Atomic bool stray_task_ran;
 };
 
-static void *begin_pieces(void *ctx)
+static void *begin_pieces(void *ctx, struct ev_loop *loop)
 {
+	(void)loop;
 	atomic_fetch_add(&((struct pieces *)ctx)->begun, 1);
 	return ctx;
 }
@@ -179,26 +182,17 @@ static void end_pieces(void *state)
 	atomic_fetch_add(&((struct pieces *)state)->ended, 1);
 }
 
-static void *take_piece(void *ctx)
-{
-	struct pieces *p = ctx;
-
-	if (p->waiting == 0)
-		return NULL;
-	atomic_fetch_sub(&p->waiting, 1);
-	return p;
-}
-
 static void run_stray_task(struct ev_task *t)
 {
 	atomic_store(&rn_container_of(t, struct pieces, from_stray)->stray_task_ran, true);
 }
 
-static void run_piece(void *ctx, void *state, void *piece)
+static void run_piece(void *ctx, void *state, struct rn_inbox_node *call)
 {
 	struct pieces *p = ctx;
 
-	cr_assert(state == ctx && piece == ctx);
+	cr_assert(state == ctx);
+	cr_assert_eq(call, &p->call[atomic_fetch_add(&p->made, 1)]);
 	if (p->lasting > 0) {
 		p->lasting--;
 		p->lasted_on = pthread_self();
@@ -216,7 +210,8 @@ static void add_pieces(struct ev_task *t)
 {
 	struct pieces *p = rn_container_of(t, struct pieces, add);
 
-	atomic_fetch_add(&p->waiting, p->more);
+	for (unsigned i = 0; i < p->more; i++)
+		ev_loop_keep(p->loop, &p->call[p->kept++]);
 }
 
 static void until(_Atomic unsigned *n, unsigned want)
@@ -227,18 +222,16 @@ static void until(_Atomic unsigned *n, unsigned want)
 
 static void start_pieces(struct pieces *p)
 {
-	const struct ev_work work = { .begin = begin_pieces,
-				      .take = take_piece,
-				      .run = run_piece,
-				      .end = end_pieces,
-				      .ctx = p };
+	const struct ev_calls calls = {
+		.begin = begin_pieces, .run = run_piece, .end = end_pieces, .ctx = p
+	};
 
 	sem_init(&p->let_go, 0, 0);
 	p->add.run = add_pieces;
-	cr_assert_eq(ev_loop_new("test", &work, &p->loop), 0);
+	cr_assert_eq(ev_loop_new("test", &calls, &p->loop), 0);
 }
 
-Test(event_loop, work_runs_after_tasks, .timeout = 60)
+Test(event_loop, calls_are_made_after_tasks, .timeout = 60)
 {
 	struct pieces p = { .more = 3 };
 
@@ -251,8 +244,8 @@ Test(event_loop, work_runs_after_tasks, .timeout = 60)
 	cr_expect_eq(p.ended, 1);
 }
 
-/* Another thread takes the loop from one whose piece lasts, and does what waits behind it. */
-Test(event_loop, a_thread_at_work_is_replaced, .timeout = 60)
+/* Another thread takes the loop from one whose call lasts, and makes those that wait behind it. */
+Test(event_loop, a_thread_in_a_call_is_replaced, .timeout = 60)
 {
 	struct pieces p = { .lasting = 1, .more = 3, .from_stray.run = run_stray_task };
 
@@ -280,7 +273,6 @@ Test(event_loop, a_thread_at_work_is_replaced, .timeout = 60)
  * when the last of them has ended. */
 Test(event_loop, many_replacements, .timeout = 60)
 {
-	enum { MANY = 20 };
 	struct pieces p = { .lasting = MANY, .more = 3 * MANY };
 
 	start_pieces(&p);

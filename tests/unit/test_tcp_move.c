@@ -298,7 +298,7 @@ Test(tcp_move, connections_end_on_their_way, .timeout = 120)
 	shaker_stop(&s);
 	cr_expect_eq(st.connections, 0);
 	for (unsigned i = 0; i < 2; i++)
-		cr_expect_eq(atomic_load(&ev_loop_load(f.loops[i])->conns), 0);
+		cr_expect_eq(atomic_load(&f.loops[i]->conns), 0);
 	fixture_stop(&f);
 }
 
@@ -482,7 +482,7 @@ Test(tcp_move, one_busy_connection_stays, .timeout = 120)
 	fixture_mode(&f, SINK_LATER);
 	heavy_start(&heavy, client_connect(&f));
 	for (unsigned i = 0; i < 600 && busy < 300; i++) { /* three seconds of much work */
-		busy += ev_load_measured(ev_loop_load(f.loops[0])) > EV_LOAD_FULL * 8 / 10;
+		busy += ev_load_measured(f.loops[0]) > EV_LOAD_FULL * 8 / 10;
 		usleep(10000);
 	}
 	heavy_stop(&heavy);

@@ -5,20 +5,15 @@
 #include <string.h>
 
 #include "lib/util.h"
+#include "transport/event_loop.h"
 #include "transport/load.h"
 #include "transport/turns.h"
-
-struct loop {
-	struct ev_load load;
-	struct event_base *base;
-	struct turns turns;
-};
 
 struct client {
 	struct rpc_loop_share share;
 	struct rpc_conn conn;
 	struct turn turn;
-	struct loop *loop;
+	struct ev_loop *loop;
 	uint64_t todo;	  /* work that its connection has */
 	uint64_t longest; /* work of its longest visit */
 };
@@ -26,32 +21,32 @@ struct client {
 static void on_visit(struct turn *t, uint64_t until)
 {
 	struct client *c = rn_container_of(t, struct client, turn);
-	struct turns *ts = &c->loop->turns;
-	const uint64_t start = ts->work;
+	struct ev_loop *loop = c->loop;
+	const uint64_t start = loop->work;
 
-	while (c->todo && ts->work < until) {
-		ts->work += TURN_WORK;
+	while (c->todo && loop->work < until) {
+		loop->work += TURN_WORK;
 		c->todo -= TURN_WORK;
 	}
-	c->longest = rn_max(c->longest, ts->work - start);
+	c->longest = rn_max(c->longest, loop->work - start);
 }
 
-static void loop_open(struct loop *l)
+static void loop_open(struct ev_loop *l)
 {
 	memset(l, 0, sizeof(*l));
 	l->base = event_base_new();
 	cr_assert_not_null(l->base);
-	ev_load_init(&l->load, rn_now_ns());
-	cr_assert_eq(turns_init(&l->turns, l->base, &l->load), 0);
+	ev_load_init(l, rn_now_ns());
+	cr_assert_eq(turns_init(l), 0);
 }
 
-static void loop_close(struct loop *l)
+static void loop_close(struct ev_loop *l)
 {
-	turns_fini(&l->turns);
+	turns_fini(l);
 	event_base_free(l->base);
 }
 
-static void client_init(struct client *c, struct loop *l)
+static void client_init(struct client *c, struct ev_loop *l)
 {
 	memset(c, 0, sizeof(*c));
 	c->loop = l;
@@ -64,21 +59,21 @@ static void client_init(struct client *c, struct loop *l)
 static void client_has(struct client *c, uint64_t todo)
 {
 	c->todo += todo;
-	turn_take(&c->loop->turns, &c->share, &c->turn);
+	turn_take(c->loop, &c->share, &c->turn);
 }
 
 /* One pass: descriptors that are ready, then the clients that wait. */
-static void pass(struct loop *l, struct client *c, size_t n)
+static void pass(struct ev_loop *l, struct client *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (c[i].todo)
-			turn_take(&l->turns, &c[i].share, &c[i].turn);
+			turn_take(l, &c[i].share, &c[i].turn);
 	cr_assert_geq(event_base_loop(l->base, EVLOOP_ONCE | EVLOOP_NONBLOCK), 0);
 }
 
 Test(turns, a_client_alone_has_long_visits, .timeout = 20)
 {
-	struct loop l;
+	struct ev_loop l;
 	struct client c;
 
 	loop_open(&l);
@@ -92,7 +87,7 @@ Test(turns, a_client_alone_has_long_visits, .timeout = 20)
 
 Test(turns, a_single_call_waits_for_a_short_visit, .timeout = 20)
 {
-	struct loop l;
+	struct ev_loop l;
 	struct client flood, polite;
 	uint64_t before;
 
@@ -103,9 +98,9 @@ Test(turns, a_single_call_waits_for_a_short_visit, .timeout = 20)
 	client_has(&flood, 20 * TURN_VISIT);
 	flood.longest = 0;
 	for (int i = 0; i < 8; i++) {
-		before = l.turns.work;
+		before = l.work;
 		pass(&l, &flood, 1);
-		cr_expect_leq(l.turns.work - before, 2 * TURN_VISIT_SHARED);
+		cr_expect_leq(l.work - before, 2 * TURN_VISIT_SHARED);
 		client_has(&polite, TURN_WORK);
 		cr_expect_eq(polite.todo, 0, "it is served at once");
 	}
@@ -117,7 +112,7 @@ Test(turns, a_single_call_waits_for_a_short_visit, .timeout = 20)
 
 Test(turns, clients_that_wait_are_served_by_turns, .timeout = 20)
 {
-	struct loop l;
+	struct ev_loop l;
 	struct client c[3];
 
 	loop_open(&l);
@@ -139,7 +134,7 @@ Test(turns, clients_that_wait_are_served_by_turns, .timeout = 20)
 
 Test(turns, visits_are_long_again_when_the_other_has_gone, .timeout = 20)
 {
-	struct loop l;
+	struct ev_loop l;
 	struct client c, gone;
 
 	loop_open(&l);

@@ -15,7 +15,7 @@
 
 #include "lib/util.h"
 #include "rpc/conns.h"
-#include "transport/placement.h"
+#include "transport/load.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_device.h"
 #include "transport/rdma/rdma_end.h"
@@ -88,7 +88,7 @@ static int alloc_blocks(struct rr_conn *c)
 	c->recvs = calloc(c->nrecvs, sizeof(*c->recvs));
 	c->sends = calloc(c->nsends, sizeof(*c->sends));
 	/* Made here, as closing must not fail; added on the connection's loop. */
-	c->flush_timer = event_new(ev_loop_base(c->loop), -1, 0, rr_conn_flush_timeout, c);
+	c->flush_timer = event_new(c->loop->base, -1, 0, rr_conn_flush_timeout, c);
 	if (!c->recv_block || !c->send_block || !c->recvs || !c->sends || !c->flush_timer)
 		return -ENOMEM;
 	for (unsigned i = 0; i < c->nrecvs; i++)

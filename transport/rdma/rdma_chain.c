@@ -116,7 +116,7 @@ void rr_sent(struct rr_conn *c, struct rr_send *s)
 		c->quiet = s;
 		c->nquiet++;
 		/* the work that a completion would have counted for */
-		ev_loop_turns(c->loop)->work += TURN_WORK / 2;
+		c->loop->work += TURN_WORK / 2;
 		return;
 	}
 	c->quiet = NULL;

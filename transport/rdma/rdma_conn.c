@@ -29,7 +29,7 @@ void rr_conn_take_turn(struct rr_conn *c, unsigned todo)
 	const bool waits = turn_waits(&c->turn);
 
 	c->todo |= todo;
-	turn_take(ev_loop_turns(c->loop), &c->rpc.client->loop[c->loop_index], &c->turn);
+	turn_take(c->loop, &c->rpc.client->loop[c->loop_index], &c->turn);
 	/* The connection may be dead before its turn comes; its replies are released then. */
 	if (!waits && turn_waits(&c->turn))
 		rpc_conn_ref(&c->rpc);

@@ -95,7 +95,7 @@ static int drain(struct rr_conn *c)
 	}
 	rr_count(c->srv, completions, (uint64_t)n);
 	/* a call makes two completions, or counts as much (rr_sent) */
-	ev_loop_turns(c->loop)->work += (uint64_t)n * (TURN_WORK / 2);
+	c->loop->work += (uint64_t)n * (TURN_WORK / 2);
 	for (int i = 0; i < n; i++)
 		complete(c, &wc[i]);
 	return n;
@@ -114,7 +114,7 @@ static int spin(struct rr_conn *c)
 
 static void poll_rounds(struct rr_conn *c, uint64_t until)
 {
-	const struct turns *turns = ev_loop_turns(c->loop);
+	const struct ev_loop *loop = c->loop;
 	bool armed = false, found = false;
 
 	do {
@@ -138,7 +138,7 @@ static void poll_rounds(struct rr_conn *c, uint64_t until)
 			rr_conn_close(c, "completion queue cannot be armed");
 			return;
 		}
-	} while (turns->work < until);
+	} while (loop->work < until);
 	c->active_ns = rn_now_ns();
 	rr_conn_notify(c, RR_EV_POLL);
 }

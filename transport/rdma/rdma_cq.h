@@ -8,7 +8,7 @@
 /* Callback of a completion channel (struct rr_channel), whose connections it queues for their
  * turns. */
 void rr_cq_event(evutil_socket_t fd, short what, void *channel);
-/* Handles completions until turns.work has come up to `until`, or there are no more. */
+/* Handles completions until ev_loop.work has come up to `until`, or there are no more. */
 void rr_cq_poll(struct rr_conn *c, uint64_t until);
 
 #endif

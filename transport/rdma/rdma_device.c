@@ -46,8 +46,8 @@ static void open_channel(void *arg)
 	int flags = fcntl(ch->comp->fd, F_GETFL);
 	if (flags < 0 || fcntl(ch->comp->fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return;
-	ch->ev = event_new(ev_loop_base(loop), ch->comp->fd, EV_READ | EV_PERSIST,
-			   dev->srv->on_completions, ch);
+	ch->ev = event_new(loop->base, ch->comp->fd, EV_READ | EV_PERSIST, dev->srv->on_completions,
+			   ch);
 	if (ch->ev && event_add(ch->ev, NULL) == 0)
 		call->err = 0;
 }

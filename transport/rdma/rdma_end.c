@@ -25,7 +25,7 @@ void rr_conn_free(struct rr_conn *c)
 	struct rr_server *srv = c->srv;
 
 	rpc_conns_leave(&c->rpc);
-	ev_load_leave(ev_loop_load(c->loop));
+	ev_load_leave(c->loop);
 	rr_back_end(c);
 	if (c->recv_block)
 		munmap(c->recv_block, c->recv_block_size);

@@ -55,7 +55,7 @@ static void post_replies(struct rr_conn *c)
 	rr_gather_start(c, &chain);
 	while ((r = TAILQ_FIRST(&list))) {
 		TAILQ_REMOVE(&list, r, link);
-		ev_loop_turns(c->loop)->work += TURN_WORK / 2;
+		c->loop->work += TURN_WORK / 2;
 		rr_post(r);
 	}
 	rr_back_post(c);

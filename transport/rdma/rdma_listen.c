@@ -29,8 +29,8 @@ static int channel_open(struct rr_server *srv)
 		return -ENODEV;
 	int flags = fcntl(srv->channel->fd, F_GETFL);
 	fcntl(srv->channel->fd, F_SETFL, flags | O_NONBLOCK);
-	srv->channel_ev = event_new(ev_loop_base(srv->cfg.loops[0]), srv->channel->fd,
-				    EV_READ | EV_PERSIST, srv->on_cm_events, srv);
+	srv->channel_ev = event_new(srv->cfg.loops[0]->base, srv->channel->fd, EV_READ | EV_PERSIST,
+				    srv->on_cm_events, srv);
 	if (srv->channel_ev && event_add(srv->channel_ev, NULL) == 0)
 		return 0;
 	if (srv->channel_ev)

@@ -50,7 +50,7 @@ static void start_tick(void *arg)
 {
 	struct rr_server *srv = arg;
 
-	ev_second_start(&srv->tick, ev_loop_base(srv->cfg.loops[0]), on_tick, srv);
+	ev_second_start(&srv->tick, srv->cfg.loops[0]->base, on_tick, srv);
 }
 
 size_t rr_server_memory(size_t whole, bool sure)

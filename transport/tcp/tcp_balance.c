@@ -12,7 +12,6 @@
 
 #include "lib/clock.h"
 #include "transport/load.h"
-#include "transport/placement.h"
 #include "transport/tcp/tcp_move.h"
 
 #define BUSY (EV_LOAD_FULL * 85 / 100) /* load above which a loop gives connections away */
@@ -54,7 +53,7 @@ static void find_room(struct tcp_loop *loop, struct search *s)
 {
 	const struct tcp_config *cfg = &loop->srv->cfg;
 	const unsigned at = ev_place_least(cfg->loops, cfg->nloops);
-	const unsigned least = ev_load_expected(ev_loop_load(cfg->loops[at]));
+	const unsigned least = ev_load_expected(cfg->loops[at]);
 
 	if (s->load < BUSY || least >= EV_PLACE_IDLE || at == loop->index)
 		return;
@@ -68,12 +67,12 @@ void tcp_balance_tick(struct tcp_loop *loop)
 {
 	struct search s = {
 		.now = rn_now_ns(),
-		.load = ev_load_measured(ev_loop_load(loop->ev)),
-		.all = loop->turns->work - loop->work_seen,
+		.load = ev_load_measured(loop->ev),
+		.all = loop->ev->work - loop->work_seen,
 	};
 	struct tcp_conn *c;
 
-	loop->work_seen = loop->turns->work;
+	loop->work_seen = loop->ev->work;
 	find_room(loop, &s);
 	TAILQ_FOREACH (c, &loop->conns, link) {
 		if (s.to)
@@ -83,6 +82,6 @@ void tcp_balance_tick(struct tcp_loop *loop)
 	if (!s.best)
 		return;
 	loop->gave_ns = s.now;
-	ev_load_expect(ev_loop_load(s.to->ev), s.part);
+	ev_load_expect(s.to->ev, s.part);
 	tcp_move_begin(s.best, s.to);
 }

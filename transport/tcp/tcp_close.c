@@ -59,12 +59,12 @@ void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *t
 	event_del(&c->rd);
 	event_del(&c->wr);
 	TAILQ_REMOVE(&c->loop->conns, c, link);
-	ev_load_leave(ev_loop_load(c->loop->ev));
+	ev_load_leave(c->loop->ev);
 	if (c->loop->leaving == c) {
 		c->loop->leaving = NULL;
 		event_del(c->loop->patience);
 	}
-	turn_leave(c->loop->turns, &c->turn);
+	turn_leave(c->loop->ev, &c->turn);
 	if (c->pause == TCP_WAIT_REQUEST)
 		tcp_pool_unstarve(c);
 	if (c->pause == TCP_WAIT_PAYLOAD && !rn_payload_wait_cancel(srv->cfg.pool, &c->waiter))

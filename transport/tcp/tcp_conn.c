@@ -19,14 +19,14 @@ void tcp_conn_post_locked(struct tcp_conn *c)
 void tcp_conn_take_turn(struct tcp_conn *c)
 {
 	rpc_conn_ref(&c->rpc); /* the visit may close it */
-	turn_take(c->loop->turns, &c->rpc.client->loop[c->loop->index], &c->turn);
+	turn_take(c->loop->ev, &c->rpc.client->loop[c->loop->index], &c->turn);
 	rpc_conn_put(&c->rpc);
 }
 
 void tcp_conn_worked(struct tcp_conn *c, uint64_t work)
 {
 	c->work += work;
-	c->loop->turns->work += work;
+	c->loop->ev->work += work;
 }
 
 enum rpc_standing tcp_conn_standing(struct tcp_conn *c)

@@ -170,7 +170,7 @@ static void set_up(void *arg)
 {
 	struct setup *s = arg;
 	struct tcp_listener *l = s->l;
-	struct event_base *base = ev_loop_base(l->loop->ev);
+	struct event_base *base = l->loop->ev->base;
 
 	l->ev = event_new(base, l->fd, EV_READ | EV_PERSIST, on_accept, l);
 	l->retry = event_new(base, -1, 0, on_retry, l);

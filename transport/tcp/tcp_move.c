@@ -43,7 +43,7 @@ static void insert(struct tcp_conn_list *list, struct tcp_conn *c)
 
 void tcp_move_settle(struct tcp_conn *c)
 {
-	struct event_base *base = ev_loop_base(c->loop->ev);
+	struct event_base *base = c->loop->ev->base;
 
 	event_assign(&c->rd, base, c->fd, EV_READ | EV_PERSIST, tcp_read_ready, c);
 	event_assign(&c->wr, base, c->fd, EV_WRITE, tcp_write_ready, c);
@@ -86,9 +86,8 @@ static void tell(const struct tcp_conn *c, const struct tcp_loop *from)
 
 	rn_debug(c->srv->cfg.log,
 		 "tcp: connection %llu moves from event thread %u (load %u of %u) to %u (%u)",
-		 (unsigned long long)c->rpc.id, from->index,
-		 ev_load_measured(ev_loop_load(from->ev)), EV_LOAD_FULL, to->index,
-		 ev_load_measured(ev_loop_load(to->ev)));
+		 (unsigned long long)c->rpc.id, from->index, ev_load_measured(from->ev),
+		 EV_LOAD_FULL, to->index, ev_load_measured(to->ev));
 }
 
 /* Takes the connection off its loop. */
@@ -100,7 +99,7 @@ static void detach(struct tcp_conn *c)
 	event_del(from->patience);
 	event_del(&c->wr);
 	TAILQ_REMOVE(&from->conns, c, link);
-	ev_load_leave(ev_loop_load(from->ev));
+	ev_load_leave(from->ev);
 }
 
 /*
@@ -116,7 +115,7 @@ static bool depart_locked(struct tcp_conn *c)
 		return false;
 	}
 	detach(c);
-	ev_load_join(ev_loop_load(to->ev));
+	ev_load_join(to->ev);
 	c->loop = to;
 	c->arrival.run = arrive;
 	tcp_count(c->srv, moved, 1); /* before a client can see that it moved */
@@ -133,7 +132,7 @@ void tcp_move_begin(struct tcp_conn *c, struct tcp_loop *to)
 	c->left_ns = rn_now_ns();
 	event_del(&c->rd);
 	if (turn_waits(&c->turn) && !c->writable) { /* the next loop finds what there is to read */
-		turn_leave(from->turns, &c->turn);
+		turn_leave(from->ev, &c->turn);
 		c->left_ns = c->turn.since_ns;
 		c->turn.since_ns = 0;
 	}

@@ -565,7 +565,7 @@ void tcp_read_some(struct tcp_conn *c, uint64_t until)
 		if (rc < 0)
 			return;
 	}
-	while (c->loop->turns->work < until && receive(c) > 0)
+	while (c->loop->ev->work < until && receive(c) > 0)
 		;
 	tcp_read_pending(c);
 }

@@ -38,7 +38,7 @@ static void set_up_loop(void *arg)
 {
 	struct loop_setup *s = arg;
 	struct tcp_loop *loop = s->loop;
-	struct event_base *base = ev_loop_base(loop->ev);
+	struct event_base *base = loop->ev->base;
 
 	loop->retry = event_new(base, -1, 0, on_retry, loop);
 	loop->patience = event_new(base, -1, 0, tcp_move_timeout, loop);
@@ -66,7 +66,6 @@ static int init_loop(struct tcp_server *srv, unsigned i)
 	loop->srv = srv;
 	loop->ev = srv->cfg.loops[i];
 	loop->index = i;
-	loop->turns = ev_loop_turns(loop->ev);
 	TAILQ_INIT(&loop->conns);
 	TAILQ_INIT(&loop->starving);
 	STAILQ_INIT(&loop->idle);

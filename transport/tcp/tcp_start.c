@@ -15,7 +15,7 @@
 #include "lib/clock.h"
 #include "rpc/backchannel.h"
 #include "rpc/conns.h"
-#include "transport/placement.h"
+#include "transport/load.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_move.h"

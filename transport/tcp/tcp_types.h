@@ -195,12 +195,11 @@ struct tcp_loop {
 	struct tcp_conn_list starving;
 	bool quiesced; /* no new connections and calls */
 	unsigned index;
-	struct turns *turns;	  /* the event loop's */
 	struct tcp_conn *leaving; /* the connection that is TCP_LEAVING, or NULL */
 	struct tcp_loop *leaves_to;
 	struct event *patience; /* timer: it has not come to rest */
 	uint64_t gave_ns;	/* time when it last wanted to give a connection away */
-	uint64_t work_seen;	/* turns->work at the last tick */
+	uint64_t work_seen;	/* ev->work at the last tick */
 	uint64_t feed;		/* rounds of feeding starving connections */
 	uint64_t pressed_ns;	/* last time that a request had to wait for memory */
 	uint8_t scratch[TCP_SCRATCH_SIZE];

@@ -62,7 +62,7 @@ static void set_up(void *arg)
 	struct setup *s = arg;
 	struct udp_listener *l = s->l;
 
-	l->ev = event_new(ev_loop_base(l->loop), l->fd, EV_READ | EV_PERSIST, on_datagrams, l);
+	l->ev = event_new(l->loop->base, l->fd, EV_READ | EV_PERSIST, on_datagrams, l);
 	if (!l->ev || event_add(l->ev, NULL) < 0)
 		s->err = -ENOMEM;
 }
