@@ -25,8 +25,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "daemon/reactor.h"
 #include "lib/clock.h"
+#include "lib/fiber.h"
 #include "lib/util.h"
 #include "vfs/worker.h"
 
@@ -37,8 +37,6 @@
 #define NO_STACK_MS 10 /* until a worker without a stack for a call looks for one again */
 #define TAKE_MAX 8u    /* calls that a worker begins before it polls its ring again */
 
-static _Thread_local struct worker *self; /* NULL on other threads */
-
 static void assign(struct worker *w, struct rpc_request *req)
 {
 	req->worker = &w->rpc;
@@ -47,7 +45,29 @@ static void assign(struct worker *w, struct rpc_request *req)
 	atomic_fetch_add_explicit(&w->waiting, 1, memory_order_relaxed);
 }
 
-/* Marks the request's begin and end for the watch: see daemon/worker_watch.c. */
+struct worker *worker_add(struct workers *ws, struct ev_loop *loop)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->pool = ws;
+	w->rpc.stacks = ws->stacks;
+	w->loop = loop;
+	w->next = atomic_load(&ws->all);
+	while (!atomic_compare_exchange_weak(&ws->all, &w->next, w))
+		;
+	return w;
+}
+
+void worker_run(struct worker *w, struct rpc_request *req)
+{
+	atomic_store_explicit(&w->touching, w->loop ? req->lane : 0, memory_order_relaxed);
+	atomic_fetch_add(&w->beat, 1);
+	rpc_run(req); /* may have ended */
+	atomic_fetch_add(&w->beat, 1);
+}
+
 static void run(struct worker *w, struct rpc_request *req)
 {
 	const bool given = req->given;
@@ -55,29 +75,31 @@ static void run(struct worker *w, struct rpc_request *req)
 	if (given)
 		rn_histogram_record_alone(&w->waits, rn_now_ns() - req->queued_ns);
 	req->given = false;
-	atomic_store_explicit(&w->touching, 0, memory_order_relaxed);
-	atomic_fetch_add(&w->beat, 1);
-	rpc_run(req); /* may have ended */
-	atomic_fetch_add(&w->beat, 1);
+	worker_run(w, req);
 	if (given)
 		atomic_fetch_sub(&w->waiting, 1); /* in order with call_queue_waiting() */
 }
 
-/* A function of its own, as the call may have moved to this thread just now. */
-static __attribute__((noinline)) void touch(unsigned lane)
+static struct worker *worker_of(const struct rpc_request *req)
 {
-	if (self)
-		atomic_store_explicit(&self->touching, lane, memory_order_relaxed);
+	return rn_container_of(req->worker, struct worker, rpc);
 }
 
 int worker_enters(struct lanes *lanes, uint32_t export_id)
 {
 	const unsigned lane = lanes_of(lanes, export_id);
+	const struct rn_fiber *f = rn_fiber_current();
+	struct rpc_request *req = f ? f->owner : NULL;
 
 	if (lanes_blocked(lanes, lane))
 		return -ETIMEDOUT;
-	reactor_enter(lane);
-	touch(lane);
+	if (!req)
+		return 0;
+	/* An event thread began it for another file system, or for none. */
+	if (lane == 0 ||
+	    lane != atomic_load_explicit(&worker_of(req)->touching, memory_order_relaxed))
+		rpc_move(req);
+	atomic_store_explicit(&worker_of(req)->touching, lane, memory_order_relaxed);
 	return 0;
 }
 
@@ -116,7 +138,7 @@ void workers_ended(void *ctx, struct rpc_request *req)
 {
 	(void)ctx;
 	if (!rpc_is_prompt(req))
-		let_go(rn_container_of(req->worker, struct worker, rpc));
+		let_go(worker_of(req));
 }
 
 /* Puts a call that there is no stack for back into the queue. */
@@ -234,7 +256,6 @@ static void *worker_main(void *arg)
 
 	if (!rc)
 		rc = vfs_worker_watch(w->rpc.vfs, w->rpc.inbox.fd, on_inbox, w);
-	self = w;
 	report_started(w, rc);
 	if (!rc && w->rpc.index == 0 && !vfs_worker_has_ring(w->rpc.vfs))
 		rn_notice(cfg->log,
@@ -257,15 +278,19 @@ static void *worker_main(void *arg)
 int worker_start(struct workers *ws)
 {
 	const unsigned i = atomic_load(&ws->count);
-	struct worker *w = &ws->worker[i];
+	struct worker *w;
 	char name[16];
+	int rc;
 
 	if (i == ws->most)
 		return -EAGAIN;
-	w->pool = ws;
+	w = ws->worker[i];
+	if (!w)
+		w = ws->worker[i] = worker_add(ws, NULL);
+	if (!w)
+		return -ENOMEM;
 	w->rpc.index = i;
-	w->rpc.stacks = ws->stacks;
-	int rc = rn_inbox_init(&w->rpc.inbox);
+	rc = rn_inbox_init(&w->rpc.inbox);
 	if (rc)
 		return rc;
 	rc = -pthread_create(&w->thread, NULL, worker_main, w);
@@ -303,7 +328,7 @@ static struct worker *least_busy(struct workers *ws, unsigned lane)
 	unsigned fewest = UINT_MAX;
 
 	for (unsigned i = 0; i < count; i++) {
-		struct worker *w = &ws->worker[(from + i) % count];
+		struct worker *w = ws->worker[(from + i) % count];
 		unsigned n = atomic_load_explicit(&w->waiting, memory_order_relaxed);
 
 		if (n >= fewest || !has_room(w, lane) || !may_hold(w, lane))

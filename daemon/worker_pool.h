@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Internals of the pool. daemon/worker_pool.c has the workers and what they run,
- * daemon/worker_watch.c looks after them, and daemon/workers.c puts both together.
+ * Internals of workers. A worker is a thread that runs calls: one of the pool (daemon/worker_pool.c), which may wait, or
+ * one that has, or had, an event loop (daemon/event_worker.c), which should not. daemon/worker_watch.c looks after all of
+ * them, and daemon/workers.c puts them together.
  */
 #ifndef RN_DAEMON_WORKER_POOL_H
 #define RN_DAEMON_WORKER_POOL_H
@@ -17,9 +18,29 @@
 /* Time without progress after which a file system counts as one that does not answer, and is told of. Slow disks take time, too. */
 #define SILENT_MS 2000u
 
+struct ev_loop;
+
 struct worker {
 	struct rpc_worker rpc; /* requests point here */
 	struct workers *pool;
+	struct worker *next;	   /* in workers.all */
+	_Atomic uint64_t beat;	   /* odd while it runs a request */
+	_Atomic unsigned touching; /* the lane whose file system the request uses */
+
+	/* Used by the watch only. */
+	uint64_t seen; /* beat at the last look */
+	unsigned stuck_ms;
+	_Atomic bool stuck; /* no progress for so long that it gets no further requests */
+	_Atomic bool
+		silent; /* for so long that its file system counts as one that does not answer */
+
+	/* Of an event thread. */
+	struct ev_loop *loop; /* NULL: a worker of the pool */
+	_Atomic bool ended;   /* the thread; the loop's next one uses the worker */
+	bool replaced; /* another thread was started to take the loop from it, in this call; used by the watch */
+	uint64_t careful_until; /* rn_now_ns: event_worker.c */
+
+	/* Of the pool. */
 	pthread_t thread;
 	_Atomic unsigned waiting; /* requests submitted to it that it has not started yet */
 	/* True if IN_FLIGHT_MAX operations are under way: it takes calls again when one ends. */
@@ -28,23 +49,8 @@ struct worker {
 	/* (Lane << 16) + requests in hand, which are given to it and not answered yet. While there
 	 * are some, it takes none of another lane. */
 	_Atomic uint32_t hold;
-	_Atomic uint64_t beat;	   /* odd while it runs a request */
-	_Atomic unsigned touching; /* the lane whose file system the request uses */
 	struct rn_histogram waits; /* times until its requests have begun; recorded by it alone */
 	int error;		   /* result of its start, read after ready */
-
-	/* Used by the watch only. */
-	uint64_t seen; /* beat at the last look */
-	unsigned stuck_ms;
-	_Atomic bool stuck; /* no progress for so long that it gets no further requests */
-	_Atomic bool
-		silent; /* for so long that its file system counts as one that does not answer */
-};
-
-/* Lanes as bits. */
-struct stuck_lanes {
-	uint32_t stuck;	 /* some call makes no progress */
-	uint32_t silent; /* for so long that the file system counts as one that does not answer */
 };
 
 struct worker_watch {
@@ -60,15 +66,14 @@ struct worker_watch {
 	unsigned starved[RPC_LANES];
 };
 
-struct reactor;
 struct rn_stacks;
 
 struct workers {
 	struct workers_config cfg;
 	struct rn_stacks *stacks;
-	struct reactor *reactor[RPC_LOOPS_MAX];
-	_Atomic unsigned nreactors; /* at most RPC_LOOPS_MAX */
-	pthread_mutex_t lock;	    /* guards started */
+	_Atomic(struct worker *)
+		all;	      /* added at the front, never removed, as requests point to them */
+	pthread_mutex_t lock; /* guards started */
 	pthread_cond_t changed;
 	unsigned started;
 	struct call_queue calls;
@@ -79,7 +84,7 @@ struct workers {
 	_Atomic unsigned count; /* elements of worker[] in use; grows */
 	_Atomic unsigned most;
 	struct worker_watch watch;
-	struct worker worker[];
+	struct worker *worker[]; /* of the pool */
 };
 
 static inline unsigned hold_lane(uint32_t hold)
@@ -91,12 +96,19 @@ static inline unsigned hold_count(uint32_t hold)
 	return hold & 0xffff;
 }
 
-int worker_start(struct workers *ws); /* starts one more; 0 or -errno */
+/* Makes one without a thread: of a loop, or of the pool (loop NULL). NULL: no memory. */
+struct worker *worker_add(struct workers *ws, struct ev_loop *loop);
+/* On the worker's thread, which the request has been given to: runs it, between two beats. */
+void worker_run(struct worker *w, struct rpc_request *req);
+int worker_start(struct workers *ws); /* starts one more of the pool; 0 or -errno */
 /* Gives waiting calls of the lane to workers that have room. True: there was one. */
 bool worker_feed(struct workers *ws, unsigned lane);
-/* Gives a request to a worker that has room for its lane, or queues it. Any thread. */
+/* Gives a request to a worker of the pool that has room for its lane, or queues it. Any thread. */
 void worker_hand_over(struct workers *ws, struct rpc_request *req);
 /* Moves the lane's waiting calls to lane 0, whose workers tell the clients to come again. */
 void worker_divert(struct workers *ws, unsigned lane);
+
+/* On an event thread: keeps the call, to run it there. False: it is for the pool. */
+bool event_worker_keep(struct workers *ws, struct rpc_request *req);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Looks after workers while there is work. A worker without progress for a while is stuck in a
- * system call: it gets no further requests, and counts for the file system that it is stuck in.
+ * system call: it gets no further requests, and counts for the file system that it is stuck in. If it is an
+ * event thread, another thread goes on with its loop.
  * Lanes that wait without being served get further workers. A lane whose workers are all stuck for
  * long is blocked: its calls are answered "come again" until one of them comes back.
  */
@@ -11,15 +12,16 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/reactor.h"
 #include "daemon/worker_pool.h"
 #include "lib/clock.h"
 #include "lib/log_ids.h"
+#include "transport/event_loop.h"
 
 #define LOOK_MS 50u
-#define STUCK_MS 100u	 /* time without progress after which a worker is stuck */
-#define STARVED_LOOKS 2u /* looks without progress after which a lane gets a further worker */
-#define QUIET_LOOKS 20u	 /* looks without work after which the watch sleeps */
+#define STUCK_MS 100u	  /* time without progress after which a worker is stuck */
+#define STUCK_LOOP_MS 50u /* the same of an event thread, as clients wait for it */
+#define STARVED_LOOKS 2u  /* looks without progress after which a lane gets a further worker */
+#define QUIET_LOOKS 20u	  /* looks without work after which the watch sleeps */
 
 /* Moves a worker that is stuck in another lane's file system to that lane, so that its former lane
  * may get another worker. */
@@ -36,36 +38,43 @@ static void change_lane(struct worker *w)
 	atomic_fetch_sub(&w->pool->bound[hold_lane(is)], 1);
 }
 
-/* Updates whether the worker is stuck, which it is while its beat stands still with work in hand. */
-static void look_at(struct worker *w)
+/* The lane that the worker is stuck in. */
+static unsigned lane_of_stuck(const struct worker *w)
 {
-	const uint64_t beat = atomic_load(&w->beat);
+	return w->loop ? atomic_load(&w->touching) : hold_lane(atomic_load(&w->hold));
+}
+
+/* Updates whether the worker is stuck, which it is while its beat stands still with work in hand. True: there is work. */
+static bool look_at(struct worker *w)
+{
+	const uint64_t beat = atomic_load(&w->beat), seen = w->seen;
 	const bool waits =
 		(beat & 1) == 0 && atomic_load(&w->waiting) == 0; /* idle: it waits for work */
 
-	if (waits || beat != w->seen) {
-		w->seen = beat;
+	w->seen = beat;
+	if (waits || beat != seen) {
 		w->stuck_ms = 0;
+		w->replaced = false;
 		atomic_store(&w->stuck, false);
 		atomic_store(&w->silent, false);
-		return;
+		return !waits || beat != seen || hold_count(atomic_load(&w->hold)) > 0;
 	}
 	w->stuck_ms += LOOK_MS;
-	if (w->stuck_ms < STUCK_MS)
-		return;
+	if (w->stuck_ms < (w->loop ? STUCK_LOOP_MS : STUCK_MS))
+		return true;
 	atomic_store(&w->stuck, true);
 	atomic_store(&w->silent, w->stuck_ms >= SILENT_MS);
-	change_lane(w);
+	if (!w->loop)
+		change_lane(w);
+	return true;
 }
 
 /* Number of workers that are stuck in the lane's file system for long. */
 static unsigned count_stuck(struct workers *ws, unsigned lane)
 {
-	const unsigned count = atomic_load(&ws->count);
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < count; i++) {
-		struct worker *w = &ws->worker[i];
+	for (const struct worker *w = atomic_load(&ws->all); w; w = w->next) {
 		const uint32_t is = atomic_load(&w->hold);
 
 		n += w->stuck_ms >= SILENT_MS && hold_count(is) > 0 && hold_lane(is) == lane;
@@ -159,39 +168,42 @@ static void look_at_lane(struct workers *ws, unsigned lane)
 		grow(ws, lane);
 }
 
-/* Lanes with stuck calls: of the pool's workers, and of event threads, whose loops then go
- * to other threads. *busy: there is work. */
-static struct stuck_lanes find_stuck(struct workers *ws, bool *busy)
+/* Looks at all workers. *stuck, *silent: the lanes that such ones are in, as bits. True: there is work. */
+static bool look_at_all(struct workers *ws, uint32_t *stuck, uint32_t *silent)
 {
-	const unsigned count = atomic_load(&ws->count), reactors = atomic_load(&ws->nreactors);
-	struct stuck_lanes lanes = { 0 };
+	bool busy = false;
 
-	for (unsigned i = 0; i < count; i++) {
-		struct worker *w = &ws->worker[i];
-		const uint32_t hold = atomic_load(&w->hold);
-
-		look_at(w);
-		*busy |= hold_count(hold) > 0;
+	for (struct worker *w = atomic_load(&ws->all); w; w = w->next) {
+		busy |= look_at(w);
 		if (atomic_load(&w->stuck))
-			lanes.stuck |= 1u << hold_lane(hold);
+			*stuck |= 1u << lane_of_stuck(w);
 		if (atomic_load(&w->silent))
-			lanes.silent |= 1u << hold_lane(atomic_load(&w->hold));
+			*silent |= 1u << lane_of_stuck(w);
 	}
-	for (unsigned i = 0; i < reactors; i++)
-		*busy |= reactor_look(ws->reactor[i], LOOK_MS, &lanes);
-	return lanes;
+	return busy;
+}
+
+/* Has other threads go on with the loops of stuck ones. A thread that has lost its loop and is still stuck says nothing of
+ * the present one. */
+static void replace_stuck(struct workers *ws)
+{
+	for (struct worker *w = atomic_load(&ws->all); w; w = w->next)
+		if (w->loop && !w->replaced && atomic_load(&w->stuck))
+			w->replaced = ev_loop_replace(w->loop) == 0;
 }
 
 /* True if there is work. */
 static bool look(struct workers *ws)
 {
-	bool busy = false;
-	const struct stuck_lanes lanes = find_stuck(ws, &busy);
+	uint32_t stuck = 0, silent = 0;
+	bool busy = look_at_all(ws, &stuck, &silent);
 
+	/* The next thread of a loop must know which calls are not for it. */
 	for (unsigned i = 1; i < RPC_LANES; i++)
-		lanes_doubt(ws->cfg.lanes, i, lanes.stuck & 1u << i);
-	if (lanes.silent != ws->watch.silent)
-		log_changes(ws, lanes.silent);
+		lanes_doubt(ws->cfg.lanes, i, stuck & 1u << i);
+	replace_stuck(ws);
+	if (silent != ws->watch.silent)
+		log_changes(ws, silent);
 	for (unsigned i = 0; i < RPC_LANES; i++) {
 		look_at_lane(ws, i);
 		busy |= call_queue_waiting(&ws->calls, i) > 0;

@@ -7,7 +7,6 @@
 #include <sys/eventfd.h>
 
 #include "daemon/first_handle.h"
-#include "daemon/reactor.h"
 #include "daemon/worker_pool.h"
 #include "daemon/worker_watch.h"
 #include "lib/fiber.h"
@@ -25,8 +24,8 @@ static int wait_started(struct workers *ws)
 	while (ws->started < ws->count)
 		pthread_cond_wait(&ws->changed, &ws->lock);
 	for (unsigned i = 0; i < ws->count; i++)
-		if (ws->worker[i].error)
-			rc = ws->worker[i].error;
+		if (ws->worker[i]->error)
+			rc = ws->worker[i]->error;
 	pthread_mutex_unlock(&ws->lock);
 	return rc;
 }
@@ -62,35 +61,31 @@ int workers_start(const struct workers_config *cfg, struct workers **out)
 	return 0;
 }
 
+static void end(struct worker *w)
+{
+	atomic_store(&w->stop, true);
+	eventfd_write(w->rpc.inbox.fd, 1);
+	pthread_join(w->thread, NULL);
+	rn_inbox_fini(&w->rpc.inbox);
+}
+
 void workers_stop(struct workers *ws)
 {
-	worker_watch_stop(ws);
-	for (unsigned i = 0; i < ws->count; i++) {
-		struct worker *w = &ws->worker[i];
+	struct worker *w;
 
-		atomic_store(&w->stop, true);
-		eventfd_write(w->rpc.inbox.fd, 1);
-		pthread_join(w->thread, NULL);
+	worker_watch_stop(ws);
+	for (unsigned i = 0; i < ws->count; i++)
+		end(ws->worker[i]);
+	while ((w = atomic_load(&ws->all)) != NULL) {
+		atomic_store(&ws->all, w->next);
 		rn_fiber_put(w->rpc.spare);
-		rn_inbox_fini(&w->rpc.inbox);
+		free(w);
 	}
-	for (unsigned i = 0; i < ws->nreactors; i++)
-		reactor_free(ws->reactor[i]);
 	rn_stacks_free(ws->stacks);
 	call_queue_fini(&ws->calls);
 	pthread_cond_destroy(&ws->changed);
 	pthread_mutex_destroy(&ws->lock);
 	free(ws);
-}
-
-int workers_loop(struct workers *ws, const char *name, struct ev_loop **out)
-{
-	const unsigned i = ws->nreactors;
-	int rc = reactor_new(ws, name, &ws->reactor[i], out);
-
-	if (rc == 0)
-		atomic_store(&ws->nreactors, i + 1);
-	return rc;
 }
 
 struct rn_stacks *workers_stacks(struct workers *ws)
@@ -131,7 +126,7 @@ static void submit(void *ctx, struct rpc_request *req)
 	req->work = rpc_dispatch;
 	req->given = false;
 	req->lane = lane_of(ws, req);
-	if (!reactor_take(req))
+	if (!event_worker_keep(ws, req))
 		worker_hand_over(ws, req);
 	if (atomic_load(&ws->watch.asleep))
 		worker_watch_wake(ws);
@@ -153,29 +148,25 @@ struct rpc_sink workers_sink(struct workers *ws)
 
 void workers_stats(struct workers *ws, struct workers_stats *out)
 {
-	out->workers = out->fds = atomic_load(&ws->count);
-	out->stuck = out->busy = out->queued = out->stuck_loops = 0;
-	for (unsigned i = 0; i < out->workers; i++) {
-		struct worker *w = &ws->worker[i];
+	*out = (struct workers_stats){ .workers = atomic_load(&ws->count) };
+	out->fds = out->workers;
+	for (const struct worker *w = atomic_load(&ws->all); w; w = w->next) {
 		const bool stuck = atomic_load(&w->silent);
 
-		out->stuck += stuck;
+		out->stuck += stuck && !w->loop;
+		out->stuck_loops += stuck && w->loop;
 		out->busy += !stuck && hold_count(atomic_load(&w->hold)) > 0;
 		if (atomic_load(&w->ready))
 			out->fds += vfs_worker_has_ring(w->rpc.vfs);
 	}
 	for (unsigned i = 0; i < RPC_LANES; i++)
 		out->queued += call_queue_waiting(&ws->calls, i);
-	for (unsigned i = 0; i < atomic_load(&ws->nreactors); i++)
-		out->stuck_loops += reactor_stuck(ws->reactor[i]);
 }
 
 void workers_waits(struct workers *ws, struct rn_durations *sum)
 {
-	const unsigned n = atomic_load(&ws->count);
-
-	for (unsigned i = 0; i < n; i++)
-		rn_histogram_add(sum, &ws->worker[i].waits);
+	for (const struct worker *w = atomic_load(&ws->all); w; w = w->next)
+		rn_histogram_add(sum, &w->waits);
 }
 
 void workers_observe(struct workers *ws, const struct rpc_request *req)

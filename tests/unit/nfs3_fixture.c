@@ -486,7 +486,7 @@ static void begin(struct fixture *f, struct rpc_request *req)
 	atomic_store(&f->prompt_worker.ended_ns, 0);
 	req->run_ns = rn_now_ns();
 	fix_begin(f, req);
-	/* The daemon reads the clock here if counting has not (daemon/reactor.c): tests/cost counts such readings. */
+	/* The daemon reads the clock here if counting has not (daemon/event_worker.c): tests/cost counts such readings. */
 	if (!atomic_load(&f->prompt_worker.ended_ns))
 		rn_now_ns();
 }
