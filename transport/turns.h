@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The order in which an event thread serves clients. In one pass of its loop a client gets one
- * visit's worth of work at once: reading calls, sending replies that were left to the loop,
- * completions. Its connections that are ready beyond that wait in a fair queue by client, from
- * which one visit's worth is served at the end of each pass. So the loop is back at its descriptors
- * after a bounded time, and a client with a single call waits for about one visit to each other
- * client, not to each of their connections.
+ * visit's worth of work at once: reading calls, sending what sockets did not take, completions. Its
+ * connections that are ready beyond that wait in a fair queue by client, from which one visit's
+ * worth is served at the end of each pass. So the loop is back at its descriptors after a bounded
+ * time, and a client with a single call waits for about one visit to each other client, not to each
+ * of their connections.
  *
  * Work is counted in bytes: bytes received, bytes sent by copying, and TURN_WORK for each call or
  * completion. All on the loop's thread.

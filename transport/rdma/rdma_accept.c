@@ -178,6 +178,7 @@ static struct rr_conn *conn_new(struct rr_server *srv, struct rdma_cm_id *id, st
 	c->rpc.ops = &rr_conn_ops;
 	c->rpc.refs = 1;
 	c->task.run = rr_conn_run;
+	c->send_task.run = rr_conn_send;
 	c->turn.conn = &c->rpc;
 	c->turn.visit = rr_conn_visit;
 	c->made_ns = rn_now_ns();

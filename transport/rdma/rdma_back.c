@@ -67,8 +67,8 @@ int rr_back_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len)
 	memcpy(call->msg, msg, len);
 	pthread_mutex_lock(&c->lock);
 	STAILQ_INSERT_TAIL(&c->back.handed, call, link);
+	rr_conn_send_locked(c);
 	pthread_mutex_unlock(&c->lock);
-	rr_conn_notify(c, RR_EV_REPLIES);
 	return 0;
 }
 

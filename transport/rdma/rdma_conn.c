@@ -24,13 +24,21 @@ void rr_conn_notify(struct rr_conn *c, unsigned events)
 	ev_loop_post(c->loop, &c->task);
 }
 
-void rr_conn_take_turn(struct rr_conn *c, unsigned todo)
+void rr_conn_send_locked(struct rr_conn *c)
+{
+	if (c->sends_handed)
+		return;
+	c->sends_handed = true;
+	rpc_conn_ref(&c->rpc);
+	ev_loop_post(c->loop, &c->send_task);
+}
+
+void rr_conn_take_turn(struct rr_conn *c)
 {
 	const bool waits = turn_waits(&c->turn);
 
-	c->todo |= todo;
 	turn_take(c->loop, &c->rpc.client->loop[c->loop_index], &c->turn);
-	/* The connection may be dead before its turn comes; its replies are released then. */
+	/* The connection may be dead before its turn comes. */
 	if (!waits && turn_waits(&c->turn))
 		rpc_conn_ref(&c->rpc);
 }

@@ -11,9 +11,11 @@ const char *rr_peer_name(const struct rr_conn *c, char *buf, size_t len);
 /* Sets bits of rr_conn.events and wakes the connection's loop. Any thread that has a reference. */
 void rr_conn_notify(struct rr_conn *c, unsigned events);
 
-/* Queues the work in todo (RR_EV_REPLIES, RR_EV_POLL) until it is the client's turn. On the loop,
- * with a reference. */
-void rr_conn_take_turn(struct rr_conn *c, unsigned todo);
+/* Has the loop post what is in rr_conn.replies and rr_back.handed; c->lock is held, and a reference. Any thread. */
+void rr_conn_send_locked(struct rr_conn *c);
+
+/* Has completions handled when it is the client's turn. On the loop, with a reference. */
+void rr_conn_take_turn(struct rr_conn *c);
 
 /* Counts one more signalled Send or Read. On the loop. */
 void rr_conn_sending(struct rr_conn *c);

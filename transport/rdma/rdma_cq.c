@@ -169,7 +169,7 @@ static bool next_event(struct ibv_comp_channel *comp)
 	if (++c->cq_unacked >= CQ_ACK_BATCH)
 		acknowledge(c);
 	rpc_conn_ref(&c->rpc);
-	rr_conn_take_turn(c, RR_EV_POLL);
+	rr_conn_take_turn(c);
 	rpc_conn_put(&c->rpc);
 	return true;
 }

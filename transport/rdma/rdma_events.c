@@ -43,13 +43,16 @@ static void on_established(struct rr_conn *c)
 	}
 }
 
-static void post_replies(struct rr_conn *c)
+/* Replies take no turn: their calls had theirs, and a post is short. */
+void rr_conn_send(struct ev_task *t)
 {
+	struct rr_conn *c = rn_container_of(t, struct rr_conn, send_task);
 	struct rr_req_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct rr_chain chain;
 	struct rr_req *r;
 
 	pthread_mutex_lock(&c->lock);
+	c->sends_handed = false;
 	TAILQ_CONCAT(&list, &c->replies, link);
 	pthread_mutex_unlock(&c->lock);
 	rr_gather_start(c, &chain);
@@ -61,17 +64,14 @@ static void post_replies(struct rr_conn *c)
 	rr_back_post(c);
 	if (rr_gather_end(c) < 0)
 		rr_conn_close(c, "cannot post");
+	rpc_conn_put(&c->rpc);
 }
 
 void rr_conn_visit(struct turn *t, uint64_t until)
 {
 	struct rr_conn *c = rn_container_of(t, struct rr_conn, turn);
-	const unsigned todo = c->todo;
 
-	c->todo = 0;
-	if (todo & RR_EV_REPLIES)
-		post_replies(c);
-	if (todo & RR_EV_POLL && c->state != RR_DEAD)
+	if (c->state != RR_DEAD)
 		rr_cq_poll(c, until);
 	if (t->since_ns)
 		rpc_conn_put(&c->rpc); /* the reference of the wait; the turn has one of its own */
@@ -94,7 +94,7 @@ void rr_conn_run(struct ev_task *t)
 	}
 	if (events & RR_EV_RELEASE)
 		rr_conn_release(c);
-	if (events & (RR_EV_REPLIES | RR_EV_POLL))
-		rr_conn_take_turn(c, events & (RR_EV_REPLIES | RR_EV_POLL));
+	if (events & RR_EV_POLL)
+		rr_conn_take_turn(c);
 	rpc_conn_put(&c->rpc);
 }

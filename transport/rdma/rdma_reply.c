@@ -18,20 +18,16 @@
 #include "transport/rdma/rdma_keys.h"
 #include "transport/rdma/rdma_recv.h"
 
-/*
- * Hands r from a worker to the connection's loop, which is notified once for all waiting replies.
- */
+/* Hands r to the connection's loop, which posts all replies that wait by then together. */
 static void hand_over(struct rr_req *r, enum rr_step step)
 {
 	struct rr_conn *c = r->conn;
 
 	r->step = step;
 	pthread_mutex_lock(&c->lock);
-	bool first = TAILQ_EMPTY(&c->replies);
 	TAILQ_INSERT_TAIL(&c->replies, r, link);
 	/* under the lock: r keeps the connection alive, and belongs to the loop afterwards */
-	if (first)
-		rr_conn_notify(c, RR_EV_REPLIES);
+	rr_conn_send_locked(c);
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -162,10 +162,9 @@ enum {
 	RR_EV_ESTABLISHED = 1,
 	RR_EV_CLOSE = 2,
 	RR_EV_POLL = 4,
-	RR_EV_REPLIES = 8,
-	RR_EV_LOST = 16,    /* with RR_EV_CLOSE: the peer's doing */
-	RR_EV_RELEASE = 32, /* closed: give back the requests that wait */
-	RR_EV_EXPIRE = 64,  /* look for calls to the client whose time is up */
+	RR_EV_LOST = 8,	    /* with RR_EV_CLOSE: the peer's doing */
+	RR_EV_RELEASE = 16, /* closed: give back the requests that wait */
+	RR_EV_EXPIRE = 32,  /* look for calls to the client whose time is up */
 };
 
 /* Calls to the client: rdma_back.c. */
@@ -201,14 +200,15 @@ struct rr_conn {
 	_Atomic uint64_t sending_ns; /* last progress of a Send or Read; 0: none is posted */
 	_Atomic int state;	     /* enum rr_state; written on the loop */
 	_Atomic unsigned events;
-	struct ev_task task;	 /* runs events */
+	struct ev_task task; /* runs events */
+	struct ev_task
+		send_task; /* posts what other threads, or calls on the loop's own, have handed over */
 	struct ev_task end_task; /* on loops[0] */
 
 	/* The loop's thread. */
 	struct rr_recv_list held;  /* arrived before the established event */
 	struct rr_req_list hungry; /* waiting for payload memory */
-	struct turn turn;	   /* waits to do the work in todo */
-	unsigned todo;		   /* RR_EV_REPLIES, RR_EV_POLL */
+	struct turn turn;	   /* waits to handle completions */
 	struct event *flush_timer;
 	unsigned cq_unacked;
 
@@ -240,7 +240,9 @@ struct rr_conn {
 	struct rr_chain *gather; /* replies being posted together, or NULL */
 
 	pthread_mutex_t lock;
-	struct rr_req_list replies; /* from workers, to be posted; under lock */
+	struct rr_req_list
+		replies;   /* of calls that have run, to be posted; under lock, as the next */
+	bool sends_handed; /* send_task is on its way */
 };
 LIST_HEAD(rr_conn_list, rr_conn);
 
