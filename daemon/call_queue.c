@@ -48,17 +48,23 @@ static void push_begun(struct call_queue *t, struct rpc_request *req)
 }
 
 /* Under the lock. */
-static struct rpc_request *pop_begun(struct call_queue *t, unsigned lane)
+static struct rpc_request *pop_begun(struct call_queue *t, unsigned lane, enum call_kind kind)
 {
-	struct rn_inbox_node *node = t->begun[lane].first;
+	struct rn_inbox_node *node, **at = &t->begun[lane].first;
 
-	if (!node)
-		return NULL;
-	t->begun[lane].first = node->next;
-	if (!node->next)
-		t->begun[lane].last = &t->begun[lane].first;
-	t->begun[lane].n--;
-	return rn_container_of(node, struct rpc_request, node);
+	while ((node = *at) != NULL) {
+		struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
+
+		if (kind != CALL_OUTSIDE || !req->entered) {
+			*at = node->next;
+			if (!node->next)
+				t->begun[lane].last = at;
+			t->begun[lane].n--;
+			return req;
+		}
+		at = &node->next;
+	}
+	return NULL;
 }
 
 void call_queue_push(struct call_queue *t, struct rpc_request *req)
@@ -75,14 +81,14 @@ void call_queue_push(struct call_queue *t, struct rpc_request *req)
 	pthread_mutex_unlock(&t->lock);
 }
 
-struct rpc_request *call_queue_pop(struct call_queue *t, unsigned lane, bool begun)
+struct rpc_request *call_queue_pop(struct call_queue *t, unsigned lane, enum call_kind kind)
 {
 	struct rn_fq_item *it = NULL;
 	struct rpc_request *req;
 
 	pthread_mutex_lock(&t->lock);
-	req = pop_begun(t, lane);
-	if (!req && !begun)
+	req = pop_begun(t, lane, kind);
+	if (!req && kind != CALL_BEGUN)
 		it = rn_fq_pop(&t->queue[lane]);
 	count(t, lane);
 	pthread_mutex_unlock(&t->lock);

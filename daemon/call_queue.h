@@ -35,8 +35,14 @@ void call_queue_fini(struct call_queue *t);
 
 /* Queues req in the lane req->lane; req->conn->client is set. */
 void call_queue_push(struct call_queue *t, struct rpc_request *req);
-/* begun: only one that has begun. NULL: none waits. */
-struct rpc_request *call_queue_pop(struct call_queue *t, unsigned lane, bool begun);
+/* Calls to take out of the queue. */
+enum call_kind {
+	CALL_ANY,
+	CALL_BEGUN,
+	CALL_OUTSIDE, /* have not entered a file system */
+};
+/* NULL: none waits. */
+struct rpc_request *call_queue_pop(struct call_queue *t, unsigned lane, enum call_kind kind);
 /* Charges the client for a reply, in req->out. */
 void call_queue_charge(struct call_queue *t, const struct rpc_request *req);
 

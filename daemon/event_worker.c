@@ -24,11 +24,6 @@
 
 static _Thread_local struct worker *self; /* NULL on other threads */
 
-static void move_to_pool(struct rpc_worker *from, struct rpc_request *req)
-{
-	worker_hand_over(rn_container_of(from, struct worker, rpc)->pool, req);
-}
-
 /* One of a thread that had the loop and has ended. */
 static struct worker *use_ended(struct workers *ws, const struct ev_loop *loop)
 {
@@ -51,7 +46,6 @@ static void *begin(void *ctx, struct ev_loop *loop)
 	self = w;
 	if (!w)
 		return NULL;
-	w->rpc.move = move_to_pool;
 	if (vfs_worker_new_prompt(ws->cfg.vfs, &w->rpc.vfs) != 0)
 		w->rpc.vfs = NULL; /* it takes no calls */
 	return w;

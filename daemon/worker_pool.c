@@ -40,10 +40,11 @@
 static void assign(struct worker *w, struct rpc_request *req)
 {
 	req->worker = &w->rpc;
-	req->given = true;
 	atomic_store_explicit(&req->conn->last_worker, &w->rpc, memory_order_relaxed);
 	atomic_fetch_add_explicit(&w->waiting, 1, memory_order_relaxed);
 }
+
+static void move(struct rpc_worker *from, struct rpc_request *req);
 
 struct worker *worker_add(struct workers *ws, struct ev_loop *loop)
 {
@@ -53,6 +54,8 @@ struct worker *worker_add(struct workers *ws, struct ev_loop *loop)
 		return NULL;
 	w->pool = ws;
 	w->rpc.stacks = ws->stacks;
+	w->rpc.prompt = loop != NULL;
+	w->rpc.move = move;
 	w->loop = loop;
 	w->next = atomic_load(&ws->all);
 	while (!atomic_compare_exchange_weak(&ws->all, &w->next, w))
@@ -62,7 +65,7 @@ struct worker *worker_add(struct workers *ws, struct ev_loop *loop)
 
 void worker_run(struct worker *w, struct rpc_request *req)
 {
-	atomic_store_explicit(&w->touching, w->loop ? req->lane : 0, memory_order_relaxed);
+	atomic_store_explicit(&w->touching, req->entered, memory_order_relaxed);
 	atomic_fetch_add(&w->beat, 1);
 	rpc_run(req); /* may have ended */
 	atomic_fetch_add(&w->beat, 1);
@@ -70,14 +73,9 @@ void worker_run(struct worker *w, struct rpc_request *req)
 
 static void run(struct worker *w, struct rpc_request *req)
 {
-	const bool given = req->given;
-
-	if (given)
-		rn_histogram_record_alone(&w->waits, rn_now_ns() - req->queued_ns);
-	req->given = false;
+	rn_histogram_record_alone(&w->waits, rn_now_ns() - req->queued_ns);
 	worker_run(w, req);
-	if (given)
-		atomic_fetch_sub(&w->waiting, 1); /* in order with call_queue_waiting() */
+	atomic_fetch_sub(&w->waiting, 1); /* in order with call_queue_waiting() */
 }
 
 static struct worker *worker_of(const struct rpc_request *req)
@@ -91,14 +89,17 @@ int worker_enters(struct lanes *lanes, uint32_t export_id)
 	const struct rn_fiber *f = rn_fiber_current();
 	struct rpc_request *req = f ? f->owner : NULL;
 
+	/* An event thread began it for another file system, or for none. */
+	if (req && rpc_is_prompt(req) && (lane == 0 || lane != req->lane)) {
+		req->entered = 0;
+		req->lane = lane;
+		rpc_move(req);
+	}
 	if (lanes_blocked(lanes, lane))
 		return -ETIMEDOUT;
 	if (!req)
 		return 0;
-	/* An event thread began it for another file system, or for none. */
-	if (lane == 0 ||
-	    lane != atomic_load_explicit(&worker_of(req)->touching, memory_order_relaxed))
-		rpc_move(req);
+	req->entered = lane;
 	atomic_store_explicit(&worker_of(req)->touching, lane, memory_order_relaxed);
 	return 0;
 }
@@ -123,8 +124,8 @@ static bool hold(struct worker *w, unsigned lane)
 	return false;
 }
 
-/* Counts one request less. The watch may have changed the worker's lane. */
-static void let_go(struct worker *w)
+/* Counts one request less. The watch may have changed the worker's lane. True: it has none any more. */
+static bool let_go(struct worker *w)
 {
 	uint32_t is = atomic_load(&w->hold);
 
@@ -132,6 +133,29 @@ static void let_go(struct worker *w)
 		;
 	if (hold_count(is) == 1)
 		atomic_fetch_sub(&w->pool->bound[hold_lane(is)], 1);
+	return hold_count(is) == 1;
+}
+
+/* Gives waiting calls to a worker that has no requests any more, and may be asleep. */
+static void feed_any(struct workers *ws)
+{
+	for (unsigned i = 0; i < RPC_LANES; i++)
+		if (call_queue_waiting(&ws->calls, i) > 0 && worker_feed(ws, i))
+			return;
+}
+
+/*
+ * rpc_worker.move: a call goes on after a wait, or may not go on on its event thread. It goes to whichever worker has room
+ * for its lane, as its own may be stuck by now.
+ */
+static void move(struct rpc_worker *from, struct rpc_request *req)
+{
+	struct worker *w = rn_container_of(from, struct worker, rpc);
+	struct workers *ws = w->pool;
+
+	if (!w->loop && let_go(w))
+		feed_any(ws);
+	worker_hand_over(ws, req);
 }
 
 void workers_ended(void *ctx, struct rpc_request *req)
@@ -144,9 +168,7 @@ void workers_ended(void *ctx, struct rpc_request *req)
 /* Puts a call that there is no stack for back into the queue. */
 static void put_back(struct worker *w, struct rpc_request *req)
 {
-	if (req->given)
-		atomic_fetch_sub(&w->waiting, 1);
-	req->given = false;
+	atomic_fetch_sub(&w->waiting, 1);
 	let_go(w);
 	call_queue_push(&w->pool->calls, req);
 }
@@ -156,15 +178,34 @@ static void drain(struct worker *w)
 	struct rn_inbox_node *node = rn_inbox_take(&w->rpc.inbox);
 
 	while (node) {
-		struct rn_inbox_node *next = node->next;
 		struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
 
+		atomic_store(&w->rest, node->next);
 		if (req->waits || rpc_is_ready(&w->rpc))
 			run(w, req);
 		else
 			put_back(w, req);
+		node = atomic_exchange(&w->rest, NULL);
+	}
+}
+
+static void give_to_others(struct worker *w, struct rn_inbox_node *node)
+{
+	while (node) {
+		struct rn_inbox_node *next = node->next;
+		struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
+
+		atomic_fetch_sub(&w->waiting, 1);
+		let_go(w);
+		worker_hand_over(w->pool, req);
 		node = next;
 	}
+}
+
+void worker_rescue(struct worker *w)
+{
+	give_to_others(w, atomic_exchange(&w->rest, NULL));
+	give_to_others(w, rn_inbox_take(&w->rpc.inbox));
 }
 
 static void on_inbox(void *ctx)
@@ -172,9 +213,9 @@ static void on_inbox(void *ctx)
 	drain(ctx);
 }
 
-static struct rpc_request *pop(struct workers *ws, unsigned lane, bool begun)
+static struct rpc_request *pop(struct workers *ws, unsigned lane, enum call_kind kind)
 {
-	struct rpc_request *req = call_queue_pop(&ws->calls, lane, begun);
+	struct rpc_request *req = call_queue_pop(&ws->calls, lane, kind);
 
 	if (req)
 		atomic_fetch_add_explicit(&ws->popped[lane], 1, memory_order_relaxed);
@@ -212,10 +253,12 @@ static bool take_turns(struct worker *w)
 		/* Without a stack for another call those that have begun go on, and give theirs back. */
 		const bool ready = rpc_is_ready(&w->rpc);
 
-		atomic_store(&w->ring_full, ring_full || !ready);
+		atomic_store(&w->ring_full, ring_full);
+		atomic_store(&w->no_stack, !ready);
 		if (ring_full || !next_lane(w, &lane))
 			return false;
-		struct rpc_request *req = n < TAKE_MAX ? pop(w->pool, lane, !ready) : NULL;
+		struct rpc_request *req =
+			n < TAKE_MAX ? pop(w->pool, lane, ready ? CALL_ANY : CALL_BEGUN) : NULL;
 
 		if (!req) {
 			let_go(w);
@@ -265,6 +308,9 @@ static void *worker_main(void *arg)
 
 		rc = more ? vfs_worker_poll(w->rpc.vfs)
 			  : vfs_worker_wait(w->rpc.vfs, w->rpc.spare ? -1 : NO_STACK_MS);
+		atomic_fetch_add(
+			&w->beat,
+			2); /* it is not stuck in what a fiber did that the ring has woken */
 		if (rc == -ETIME || rc == -EINTR || rc == -EAGAIN)
 			rc = 0;
 		if (rc)
@@ -305,11 +351,12 @@ int worker_start(struct workers *ws)
 }
 
 /* True if the worker may get a call of the lane. Calls in an inbox wait for the call before them.
- * Calls of lane 0 must not, as they may turn out to use any file system. */
-static bool has_room(struct worker *w, unsigned lane)
+ * Calls of lane 0 must not, as they may turn out to use any file system. begun: the call has a stack. */
+static bool has_room(struct worker *w, unsigned lane, bool begun)
 {
 	return atomic_load(&w->waiting) < (lane ? INBOX_MAX : 1) && !atomic_load(&w->ring_full) &&
-	       atomic_load(&w->ready) && !atomic_load(&w->stuck);
+	       (begun || !atomic_load(&w->no_stack)) && atomic_load(&w->ready) &&
+	       !atomic_load(&w->stuck);
 }
 
 static bool may_hold(struct worker *w, unsigned lane)
@@ -320,7 +367,7 @@ static bool may_hold(struct worker *w, unsigned lane)
 }
 
 /* The worker with fewest waiting calls that has room for the lane's calls. */
-static struct worker *least_busy(struct workers *ws, unsigned lane)
+static struct worker *least_busy(struct workers *ws, unsigned lane, bool begun)
 {
 	const unsigned from = atomic_fetch_add_explicit(&ws->next, 1, memory_order_relaxed);
 	const unsigned count = atomic_load(&ws->count);
@@ -331,7 +378,7 @@ static struct worker *least_busy(struct workers *ws, unsigned lane)
 		struct worker *w = ws->worker[(from + i) % count];
 		unsigned n = atomic_load_explicit(&w->waiting, memory_order_relaxed);
 
-		if (n >= fewest || !has_room(w, lane) || !may_hold(w, lane))
+		if (n >= fewest || !has_room(w, lane, begun) || !may_hold(w, lane))
 			continue;
 		fewest = n;
 		best = w;
@@ -343,17 +390,17 @@ static struct worker *least_busy(struct workers *ws, unsigned lane)
 
 /* An idle worker, the connection's last one first; else the one with fewest waiting calls that has
  * room; else NULL. The request is counted in its hands. */
-static struct worker *pick(struct workers *ws, struct rpc_worker *last, unsigned lane)
+static struct worker *pick(struct workers *ws, struct rpc_worker *last, unsigned lane, bool begun)
 {
 	struct worker *w;
 
 	if (last) {
 		w = rn_container_of(last, struct worker, rpc);
-		if (atomic_load(&w->waiting) == 0 && has_room(w, lane) && hold(w, lane))
+		if (atomic_load(&w->waiting) == 0 && has_room(w, lane, begun) && hold(w, lane))
 			return w;
 	}
 	/* Another thread may be faster; if no worker has room the call waits in the queue. */
-	for (unsigned i = 0; i < PICK_TRIES && (w = least_busy(ws, lane)) != NULL; i++)
+	for (unsigned i = 0; i < PICK_TRIES && (w = least_busy(ws, lane, begun)) != NULL; i++)
 		if (hold(w, lane))
 			return w;
 	return NULL;
@@ -367,8 +414,8 @@ static void post(struct worker *w, struct rpc_request *req)
 
 bool worker_feed(struct workers *ws, unsigned lane)
 {
-	struct worker *w = pick(ws, NULL, lane);
-	struct rpc_request *req = w ? pop(ws, lane, false) : NULL;
+	struct worker *w = pick(ws, NULL, lane, false);
+	struct rpc_request *req = w ? pop(ws, lane, CALL_ANY) : NULL;
 
 	if (req)
 		post(w, req);
@@ -390,7 +437,7 @@ void worker_divert(struct workers *ws, unsigned lane)
 {
 	struct rpc_request *req;
 
-	while ((req = pop(ws, lane, false)) != NULL) {
+	while ((req = pop(ws, lane, CALL_OUTSIDE)) != NULL) {
 		req->lane = 0;
 		push(ws, req);
 	}
@@ -404,7 +451,7 @@ void worker_hand_over(struct workers *ws, struct rpc_request *req)
 
 	req->queued_ns = rn_now_ns();
 	if (call_queue_waiting(&ws->calls, req->lane) == 0)
-		w = pick(ws, last, req->lane);
+		w = pick(ws, last, req->lane, req->waits);
 	if (w)
 		post(w, req);
 	else

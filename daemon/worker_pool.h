@@ -43,8 +43,11 @@ struct worker {
 	/* Of the pool. */
 	pthread_t thread;
 	_Atomic unsigned waiting; /* requests submitted to it that it has not started yet */
+	_Atomic(struct rn_inbox_node *)
+		rest; /* those that it has taken out of its inbox together with the present one */
 	/* True if IN_FLIGHT_MAX operations are under way: it takes calls again when one ends. */
 	_Atomic bool ring_full;
+	_Atomic bool no_stack; /* for a call that has not begun */
 	_Atomic bool ready, stop;
 	/* (Lane << 16) + requests in hand, which are given to it and not answered yet. While there
 	 * are some, it takes none of another lane. */
@@ -105,7 +108,10 @@ int worker_start(struct workers *ws); /* starts one more of the pool; 0 or -errn
 bool worker_feed(struct workers *ws, unsigned lane);
 /* Gives a request to a worker of the pool that has room for its lane, or queues it. Any thread. */
 void worker_hand_over(struct workers *ws, struct rpc_request *req);
-/* Moves the lane's waiting calls to lane 0, whose workers tell the clients to come again. */
+/* For the watch: gives the calls that a stuck worker has not begun to others. */
+void worker_rescue(struct worker *w);
+/* Moves the lane's waiting calls to lane 0, whose workers tell the clients to come again; but for calls that use the file
+ * system already. */
 void worker_divert(struct workers *ws, unsigned lane);
 
 /* On an event thread: keeps the call, to run it there. False: it is for the pool. */

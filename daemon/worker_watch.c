@@ -48,8 +48,9 @@ static unsigned lane_of_stuck(const struct worker *w)
 static bool look_at(struct worker *w)
 {
 	const uint64_t beat = atomic_load(&w->beat), seen = w->seen;
+	/* Idle: it waits for work. A stuck one has been rid of it. */
 	const bool waits =
-		(beat & 1) == 0 && atomic_load(&w->waiting) == 0; /* idle: it waits for work */
+		(beat & 1) == 0 && atomic_load(&w->waiting) == 0 && !atomic_load(&w->stuck);
 
 	w->seen = beat;
 	if (waits || beat != seen) {
@@ -64,8 +65,10 @@ static bool look_at(struct worker *w)
 		return true;
 	atomic_store(&w->stuck, true);
 	atomic_store(&w->silent, w->stuck_ms >= SILENT_MS);
-	if (!w->loop)
+	if (!w->loop) {
 		change_lane(w);
+		worker_rescue(w);
+	}
 	return true;
 }
 

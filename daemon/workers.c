@@ -124,7 +124,7 @@ static void submit(void *ctx, struct rpc_request *req)
 
 	req->server = ws->cfg.server;
 	req->work = rpc_dispatch;
-	req->given = false;
+	req->entered = 0;
 	req->lane = lane_of(ws, req);
 	if (!event_worker_keep(ws, req))
 		worker_hand_over(ws, req);
@@ -134,7 +134,7 @@ static void submit(void *ctx, struct rpc_request *req)
 
 void workers_background(struct workers *ws, struct rpc_request *req, uint32_t export_id)
 {
-	req->given = false;
+	req->entered = 0;
 	req->lane = lane_of_export(ws, export_id);
 	worker_hand_over(ws, req);
 	if (atomic_load(&ws->watch.asleep))

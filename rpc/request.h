@@ -39,6 +39,7 @@ struct rpc_request {
 	struct rn_fq_item turn;	   /* while it waits for a worker; used by the sink */
 	/* queue of calls it waits in, below RPC_LANES; used by the sink */
 	unsigned lane;
+	unsigned entered; /* lane whose file system it uses now; 0: none yet; used by the sink */
 	void (*work)(struct rpc_request
 			     *req); /* called by the worker that takes it out, unless it waits */
 	struct rn_fiber *fiber;	    /* that it runs in; rpc/worker.h */
@@ -46,7 +47,6 @@ struct rpc_request {
 	uint32_t moves; /* bytes that a piece of background work moves (rpc_server.background) */
 	uint64_t
 		queued_ns; /* CLOCK_MONOTONIC when it began to wait for a worker; used by the sink */
-	bool given; /* counts among the calls that its worker has not begun; used by the sink */
 	struct rpc_conn *conn;
 	TAILQ_ENTRY(rpc_request) under_way; /* among those of conn: rpc/conns.h */
 	struct rpc_worker *worker;	    /* set by the sink */

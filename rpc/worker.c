@@ -11,28 +11,24 @@ bool rpc_is_ready(struct rpc_worker *w)
 	return w->spare;
 }
 
-/* At rest, on the thread that it leaves. */
+/* At rest: it leaves an event thread, or is woken. */
 static void move_fiber(struct rn_fiber *f)
 {
 	struct rpc_request *req = f->owner;
+	struct rpc_worker *w = req->worker;
 
 	req->waits = true;
-	req->worker->move(req->worker, req);
-}
-
-static void wake_fiber(struct rn_fiber *f)
-{
-	struct rpc_request *req = f->owner;
-
-	req->waits = true;
-	rpc_requeue(req, req->work);
+	if (w->move)
+		w->move(w, req);
+	else
+		rn_inbox_post(&w->inbox, &req->node);
 }
 
 static void adopt(struct rn_fiber *f, const struct rpc_worker *w)
 {
 	f->worker = w->vfs;
-	f->move = w->move ? move_fiber : NULL;
-	f->wake = wake_fiber;
+	f->move = w->prompt ? move_fiber : NULL;
+	f->wake = move_fiber;
 }
 
 static void do_work(struct rn_fiber *f, void *arg)
@@ -66,18 +62,7 @@ void rpc_move(struct rpc_request *req)
 	rn_fiber_move(req->fiber);
 }
 
-void rpc_requeue(struct rpc_request *req, void (*work)(struct rpc_request *req))
-{
-	struct rpc_worker *w = req->worker;
-
-	req->work = work;
-	if (w->move)
-		w->move(w, req);
-	else
-		rn_inbox_post(&w->inbox, &req->node);
-}
-
 bool rpc_is_prompt(const struct rpc_request *req)
 {
-	return req->worker->move;
+	return req->worker->prompt;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A worker as requests see it: the inbox that work for it is posted to. The daemon makes and runs
- * workers.
+ * A worker as requests see it. The daemon makes and runs workers.
  *
  * A *prompt* worker runs on an event thread, which other clients wait for: it begins calls, and
  * what would wait or needs another identity moves to a worker of the pool, once and for good.
@@ -24,10 +23,11 @@ struct rpc_worker {
 	unsigned index;
 	struct rn_stacks *stacks; /* of all workers; set by the owner */
 	struct rn_fiber *spare;	  /* for the next call: rpc_is_ready; put by the owner at the end */
-	struct rn_inbox inbox;	  /* nodes are rpc_request.node; unused if it is prompt */
+	struct rn_inbox inbox;	  /* for the owner; nodes are rpc_request.node */
 	struct vfs_worker *vfs;	  /* its ring and identity; used on the worker's thread only */
-	/* Prompt workers: gives req to a worker of the pool, which calls req->work(req). Callable
-	 * from any thread. Others: NULL. */
+	bool prompt;
+	/* Gives req, which is at rest, to a worker that may wait and calls rpc_run. Callable from any thread. NULL:
+	 * it goes to this worker's inbox. */
 	void (*move)(struct rpc_worker *from, struct rpc_request *req);
 	/* CLOCK_MONOTONIC when a call that was observed ended here; for the owner, who sets it to 0 before a call. */
 	_Atomic uint64_t ended_ns;
@@ -40,10 +40,6 @@ bool rpc_is_ready(struct rpc_worker *w);
 void rpc_run(struct rpc_request *req);
 /* In a call: makes sure that it runs on a worker of the pool. */
 void rpc_move(struct rpc_request *req);
-
-/* Runs work(req) on req->worker, after the work posted before; on a worker of the pool, if
- * req->worker is prompt. Callable from any thread. */
-void rpc_requeue(struct rpc_request *req, void (*work)(struct rpc_request *req));
 
 /* True if the request is on a prompt worker: it must not wait. */
 bool rpc_is_prompt(const struct rpc_request *req);

@@ -118,6 +118,7 @@ static void set_up(void)
 		fake_init(&w.f, 256);
 		rn_budget_init(&w.budget, BUDGET);
 		w.f.server.identify = identify;
+		w.prompt.prompt = true;
 		w.prompt.move = move;
 		w.prompt.stacks = w.f.worker.stacks;
 		for (unsigned i = 0; i < CONNS; i++)

@@ -8,15 +8,19 @@ import os
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
 import threading
 import time
 
+import delegations
 import harness
+import nfs4client as n4
 import rpcclient as r
 from control import Control, ask, ctl, status_of
 from harness import Count
+from rpcclient import opaque, u32
 from scrape import connect_tcp, parse, value
 
 METRICS = harness.free_port()
@@ -292,6 +296,82 @@ def test_event_thread(t, d, loop):
         c.close()
 
 
+def event_threads(d):
+    names = []
+    for task in os.listdir(f"/proc/{d.process.pid}/task"):
+        with open(f"/proc/{d.process.pid}/task/{task}/comm") as f:
+            names.append(f.read())
+    return sum(n.startswith("event-") for n in names)
+
+
+def stuck_in_batch(t, d, loop, c, fh):
+    """Writes that come together to a frozen file system; the number of event threads that get stuck."""
+    before = event_threads(d)
+    loop.freeze()
+    messages = [r.call_message(r.NFS, 3, r.WRITE, r.write_args(fh, 512 * i, b"y" * 512, stable=r.UNSTABLE)) for i in range(16)]
+    c.s.sendall(b"".join(struct.pack(">I", 0x80000000 | len(m)) + m for m in messages))
+    end = time.monotonic() + BLOCKED
+    while not status_of(d)["threads"]["stuck"] and time.monotonic() < end:
+        time.sleep(0.05)
+    n = event_threads(d) - before
+    loop.thaw()
+    statuses = [r.reply_body(c.recv()).u32() for _ in messages]
+    t.check("all writes are answered", set(statuses) <= {0, r.JUKEBOX}, statuses)
+    return n
+
+
+def test_batch(t, d, loop):
+    """Of calls that come together the event thread gets stuck in the first; the next one, which takes over, leaves the others to workers."""
+    with d.connect(timeout=20) as c:
+        bad = d.root(c, "bad")
+        fh = make(c, bad, b"batch")
+        for _ in range(10):  # after a slow call they go to workers for a second
+            for stable in (r.FILE_SYNC, r.UNSTABLE):
+                t.equal("a write before", c.nfs(r.WRITE, r.write_args(fh, 0, b"z" * 512, stable=stable))["status"], 0)
+            if n := stuck_in_batch(t, d, loop, c, fh):
+                break
+            time.sleep(1.5)
+    t.equal("event threads that are stuck", n, 1)
+
+
+def create(dirfh, name):
+    return n4.putfh(dirfh), (n4.CREATE, u32(2) + opaque(name) + u32(0) + opaque(b""))
+
+
+def test_shared(t):
+    """The only worker of a file system gets stuck in another one, in the second half of a COMPOUND. A call that waits there for a
+    delegation goes on when that is returned, and so do those behind it."""
+    d = Control({"server.threads": 1}, exports={"one": OPTIONS, "bad": OPTIONS})
+    loop = Loop(d.exports["bad"], d.top + "/image")
+    try:
+        with d, d.connect(timeout=20) as c:
+            owner, mixed = delegations.new_client(d, "owner"), delegations.new_client(d, "mixed", 1, n4.Client)
+            _, fh, _, deleg = delegations.delegated(t, d, owner, "kept")
+            one, roots = d.root(c, "one"), [mixed.path(d.exports[n]) for n in ("one", "bad")]
+            behind = [d.connect(timeout=20) for _ in range(4)]
+            c.send(r.call_message(r.NFS, 3, r.REMOVE, r.diropargs(one, b"kept")))
+            owner.await_callback(n4.CB_RECALL)
+            loop.freeze()
+            stuck = threading.Thread(target=mixed.compound, args=(*create(roots[0], b"first"), *create(roots[1], b"second")), daemon=True)
+            stuck.start()
+            while not os.path.exists(d.exports["one"] + "/first"):
+                time.sleep(0.01)
+            for i, b in enumerate(behind):
+                b.send(r.call_message(r.NFS, 3, r.CREATE, r.create_args(one, f"behind{i}".encode(), attrs=r.sattr(mode=0o644))))
+            t.check("calls behind the worker that is stuck", all(answered(b, BLOCKED) for b in behind))
+            t.equal("the return of the delegation", owner.delegreturn(fh, deleg), 0)
+            t.check("the call that waited for it goes on", answered(c, BLOCKED))
+            t.check("the COMPOUND does not", stuck.is_alive())
+            loop.thaw()
+            t.equal("the removal", r.reply_body(c.recv()).u32(), 0)
+            stuck.join(20)
+            t.check("the COMPOUND is answered in the end", not stuck.is_alive())
+            for x in (*behind, owner, mixed):
+                x.close()
+    finally:
+        loop.close()
+
+
 def test_stop(t, d, loop):
     """The end does not wait for ever."""
     with d.connect() as c:
@@ -321,6 +401,7 @@ def main():
             try:
                 test_slow(t, d, loop)
                 test_event_thread(t, d, loop)
+                test_batch(t, d, loop)
                 test_frozen(t, d, loop)
                 test_stop(t, d, loop)
             finally:
@@ -330,6 +411,7 @@ def main():
                 loop.close()
     finally:
         loop.close()
+    test_shared(t)
     print(f"{t.passed} passed, {t.failed} failed, {t.skipped} skipped")
     return 1 if t.failed else 0
 

@@ -273,6 +273,7 @@ static const char *start_request(struct fixture *f)
 	f->worker.vfs = f->vw;
 	rn_fiber_of_thread(&f->fiber, f->vw);
 	f->prompt_worker.vfs = f->prompt_vw;
+	f->prompt_worker.prompt = true;
 	f->prompt_worker.move = move;
 	f->worker.stacks = f->prompt_worker.stacks = rn_stacks_new(&f->budget, 16);
 	if (!f->worker.stacks)

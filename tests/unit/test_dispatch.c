@@ -559,7 +559,7 @@ static void move(struct rpc_worker *from, struct rpc_request *req)
 /* A secured call on an event thread whose reply has a bulk item of n bytes. */
 static void ask_promptly(bool wraps, uint32_t n)
 {
-	static struct rpc_worker prompt = { .move = move };
+	static struct rpc_worker prompt = { .prompt = true, .move = move };
 	const uint32_t w[] = { 77, 0, 2, FAKE_PROG, 4, FAKE_BULK, RPC_RPCSEC_GSS, 0, RPC_RPCSEC_GSS,
 			       0,  n };
 	struct rpc_request *req;
