@@ -12,7 +12,7 @@ import nfs4client as n4
 from acts import SIZE, SLOTS, Worker, created, reg, value, values
 from linear import LNK
 from record import NEVER, now
-from wire import Lost, RdmaWire, Restarted, UdpWire
+from wire import KerberosWire, Lost, RdmaWire, Restarted, UdpWire
 
 RANGE, RANGES = 64, 3  # bytes that one counter's lock covers; counters
 FILES = DIRS = SIZES = 100  # for delegations
@@ -68,7 +68,7 @@ class StateWorker(Worker):
             self.held = None
 
     def critical(self):
-        if not self.v4 and (not self.world.profile["local_locks"] or isinstance(self.c.wire, RdmaWire)):
+        if not self.v4 and (not self.world.profile["local_locks"] or isinstance(self.c.wire, (RdmaWire, KerberosWire))):
             return
         wide, k = self.rng.random() < 0.2, self.rng.randrange(RANGES)
         offset, size, counters = (0, RANGE * RANGES, range(RANGES)) if wide else (RANGE * k, RANGE, [k])

@@ -264,8 +264,13 @@ class V3(Client):
             time.sleep(0.05)
 
 
+def _uid(owner):
+    """-1 for a name, which the server gives to who comes by Kerberos."""
+    return int(owner) if owner.isdigit() else -1
+
+
 ATTRS = {3: ("change", lambda v: v.u64()), 4: ("size", lambda v: v.u64()), 11: ("error", lambda v: v.u32()), 20: ("fileid", lambda v: v.u64()),
-         35: ("nlink", lambda v: v.u32()), 36: ("uid", lambda v: int(v.opaque())), 52: ("ctime", lambda v: (v.u64(), v.u32())),
+         35: ("nlink", lambda v: v.u32()), 36: ("uid", lambda v: _uid(v.opaque())), 52: ("ctime", lambda v: (v.u64(), v.u32())),
          53: ("mtime", lambda v: (v.u64(), v.u32()))}
 GET = n4.GETATTR, n4.bitmap(*(b for b in ATTRS if b != 11))
 
@@ -396,9 +401,12 @@ class V4(Client):
         return res[1:] or res
 
     def compound(self, *ops, cred=r.ROOT):
-        while self.again((res := self.once(*ops, cred=cred))[-1]["status"]) or self.hidden(res[-1]):
-            pass
-        return res
+        """The results. What has been made is not made again if its attributes are to be asked for again."""
+        while True:
+            res = self.once(*ops, cred=cred)
+            made = any(x["op"] == n4.CREATE and x["status"] == 0 for x in res)
+            if made or not (self.again(res[-1]["status"]) or self.hidden(res[-1])):
+                return res
 
     def hidden(self, x):
         """True if the export was not there when its handle was looked at, so that nothing has been done: the call is to be sent once more."""
@@ -465,9 +473,9 @@ class V4(Client):
             owner, bits = self.owner(), access | (want if self.minor else 0)
             res = self.once(n4.putfh(fh), (n4.OPEN, u32(1) + u32(bits) + u32(deny) + u64(self.clientid) + opaque(owner) + how + claim),
                             (n4.GETFH, b""), GET, cred=cred)
-            if not self.hidden(res[-1]) and (res[-1]["status"] not in again or not self.again(res[-1]["status"])):
+            op = next((x for x in res if x["op"] == n4.OPEN), res[-1])
+            if not self.hidden(op) and (op["status"] not in again or not self.again(op["status"])):
                 break
-        op = next((x for x in res if x["op"] == n4.OPEN), res[-1])
         if op["op"] == n4.OPEN and op["status"] in (10011, 10022):
             raise Lost(word(op["status"]))
         if op["status"]:
@@ -559,7 +567,7 @@ class V4(Client):
             args = (u32(2) if kind == DIR else u32(5) + r.name("x")) + r.name(name) + u32(0) + opaque(b"")
             res = self.compound(n4.putfh(self.fh(d)), (n4.CREATE, args), (n4.GETFH, b""), GET, cred=cred)
             if res[-1]["status"]:
-                return word(res[-1]["status"]) if res[-1]["op"] == n4.CREATE else "ok", None, None, None
+                return word(res[-1]["status"]) if res[-1]["op"] in (n4.PUTFH, n4.CREATE) else "ok", None, None, None
             return "ok", res[-1]["uid"], res[-2]["fh"], self.change(res[1]["cinfo"])
         attrs = n4.bitmap(33) + opaque(u32(0o666))
         how = {"unchecked": u32(0) + attrs, "guarded": u32(1) + attrs, "exclusive": u32(3) + verifier + attrs if self.minor else u32(2) + verifier}[mode]

@@ -24,18 +24,19 @@ import acts
 import clients
 import harness
 import judge
+import kdc
 import rpcclient as r
 import server
 from acts_state import DIRS, FILES, RANGE, RANGES, SIZES, StateWorker
 from record import History, now
-from wire import RdmaWire, TlsWire, UdpWire, Wire
+from wire import KerberosWire, RdmaWire, TlsWire, UdpWire, Wire
 
 KEPT = os.environ.get("HISTORIES", "histories")
 SECONDS = 5
 PATIENCE = 60
 REGISTERS = {"write": 4, "read": 4, "cached_read": 4, "block": 1.5, "truncate": .4, "copy": .3, "commit": .6}
 NAMES = {"create": 4, "remove": 3, "rename": 3, "link": 2, "lookup": 4, "nlink": 2, "list": 1, "cached_list": 3, "cached_lookup": 3}
-ANY = ("v3", "v3", "v3r", "v3u", "v3t", "v40", "v41", "v42", "v42b", "v42r", "v41r", "v42t", "local")
+ANY = ("v3", "v3", "v3r", "v3u", "v3t", "v3k", "v40", "v41", "v42", "v42b", "v42r", "v41r", "v42t", "v42k", "local")
 BACK = tuple({"v40": "v40b", "v41": "v41b", "v42": "v42b"}.get(k, k) for k in ANY if k != "local")  # clients that can be called get delegations
 KILLS = ("kill", "freezekill", *judge.CUTS)
 # For each profile: acts and their weights; clients; those that are there in any case; what the nemesis may do.
@@ -82,8 +83,10 @@ def plan(seed, profile, **fixed):
         kinds = ["v42" if k == "local" else k for k in kinds]
     if "errors" in nemesis:
         kinds = [k.removesuffix("r") for k in kinds]
+    if {"create", "dir_delegation"} & set(p["acts"]) or kdc.missing():  # who makes a name acts as a user of its own
+        kinds = [k.removesuffix("k") for k in kinds]
     options = ("" if cuts_power else rng.choice(("", "", "", ",async"))) + (rng.choice(("", "", ",nfs_only")) if "local" not in kinds else "")
-    settings = rng.choice(({}, {}, {"server.threads": rng.choice((1, 2, 8))}, {"vfs.io_mode": "direct"}, {"server.memory_max": "64M"}))
+    settings = rng.choice(({}, {}, {"server.threads": rng.choice((1, 2, 8))}, {"vfs.io_mode": "direct"}, {"server.memory_max": "72M"}))
     faults = "; ".join(f"in server {f}".replace(" :", f" seed {seed + 1} :") for f in rng.sample(FAULTS, 3)) if rng.random() < .5 else None
     drawn = dict(seed=seed, profile=profile, fs=rng.choice(("ext4",) if "die" in nemesis else ("ext4", "xfs") if cuts_power else ("ext4", "ext4", "xfs", "btrfs", "host")), clients=kinds, nemesis=nemesis,
                  cuts=rng.choice((0, 0.01, 0.03, 0.1)), options=options, settings=settings, faults=faults, files=rng.choice((1, 2, 3)), fresh_port=False,
@@ -108,7 +111,7 @@ class Run:
         settings = {**head["settings"], **({"udp.nfs": "yes"} if "v3u" in head["clients"] else {})}
         self.server = server.Server(head["fs"], "rw,no_root_squash,insecure,sync".replace("sync", "async" if "async" in head["options"] else "sync") +
                                     head["options"].replace(",async", ""), settings, rdma, head["faults"] if rdma else None, "errors" in head["nemesis"] and not rdma,
-                                    any(k.endswith("t") for k in head["clients"]))
+                                    any(k.endswith("t") for k in head["clients"]), any(k.endswith("k") for k in head["clients"]))
         self.h.head["fs"] = head["fs"] = self.server.fs
 
     def prepare(self):
@@ -143,7 +146,7 @@ class Run:
         rng, back = random.Random(f"{self.head['seed']} wire {i}"), kind.endswith("b")
         faults = 0 if back and rng.random() < 0.7 else self.head["cuts"]
         v3, v40 = kind.startswith("v3"), kind.startswith("v40")
-        wire = {"r": RdmaWire, "t": TlsWire, "u": UdpWire}.get(kind[-1], Wire)(self.server, rng, f"127.{self.head['seed'] % 250 + 1}.7.{i + 1}", faults, v3 or v40, self.h.count)
+        wire = {"r": RdmaWire, "t": TlsWire, "k": KerberosWire, "u": UdpWire}.get(kind[-1], Wire)(self.server, rng, f"127.{self.head['seed'] % 250 + 1}.7.{i + 1}", faults, v3 or v40, self.h.count)
         wire.fresh_port = self.head["fresh_port"]
         name = f"{i}{kind}"
         return clients.V3(name, wire, where) if v3 else clients.V4(f"{name} {self.head['seed']}", wire, where, int(kind[2]), back)

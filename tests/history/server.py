@@ -14,7 +14,9 @@ import threading
 import time
 
 import fabric
+import gss
 import harness
+import kdc
 import tlsclient
 
 LEASE = 5
@@ -42,11 +44,15 @@ def command(*words):
 class Server(harness.Daemon):
     """up is set while it answers; run counts its starts; ready says when each began to answer."""
 
-    def __init__(self, fs, options, settings, rdma=False, faults=None, errors=False, tls=False):
+    def __init__(self, fs, options, settings, rdma=False, faults=None, errors=False, tls=False, kerberos=False):
         self.options, self.up, self.over = options, threading.Event(), False
         self.run, self.ready, self.fs, self.fabric, before, env = -1, [], "host", None, (), None
-        self.rdma_port = harness.free_port()
+        self.rdma_port, self.realm = harness.free_port(), kdc.Realm(clockskew=1).__enter__() if kerberos else None
         settings = {"nfs4.lease_time": LEASE, "nfs4.grace_time": LEASE, "server.memory_max": "128M", **settings}
+        if kerberos:
+            os.environ.update(self.realm.env)
+            settings.update(gss.settings(self.realm))
+            self.options = options = options + ",sec=sys:krb5:krb5i:krb5p"
         if rdma:
             self.fabric = fabric.Fabric("sv0=127.0.0.1")
             before, env = self.fabric.command("server", faults), self.fabric.environment()
@@ -158,6 +164,8 @@ class Server(harness.Daemon):
             if self.fabric:
                 self.fabric.__exit__()
             shutil.rmtree(self.top, ignore_errors=True)
+            if self.realm:
+                self.realm.__exit__()
             if self.certificates:
                 shutil.rmtree(self.certificates, ignore_errors=True)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Connections that break by seed, over TCP, TLS, UDP and the software fabric. A call is sent again, from the same port, until it is answered.
+"""Connections that break by seed, over TCP, with TLS or Kerberos, UDP and the software fabric. A call is sent again, from the same port, until it is answered.
 
 A cut comes after half a call, before the reply is read, or after the server may have sent it; some calls are sent twice. A caller
 whose server was killed while it had the call hears Restarted: nobody knows then whether the call took effect.
@@ -10,12 +10,15 @@ import struct
 import threading
 import time
 
+import gssapi
+import gssclient
 import rdmaclient
 import rpcclient as r
 import tlsclient
 
 PATIENCE = 90  # seconds without an answer that are a failure
 CONNECT_PATIENCE = 30
+TICKET = "3s"  # lifetime of Kerberos tickets, and so of contexts
 
 
 class Restarted(Exception):
@@ -170,6 +173,34 @@ class TlsWire(Wire):
             conn.s.close()
             raise
         self.conn = conn
+
+
+class KerberosWire(Wire):
+    """TCP with Kerberos, under a service by seed. A context ends with its ticket, or with its server; calls go on under a new one."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.context, self.service = None, self.rng.choice((gssclient.NONE, gssclient.INTEGRITY, gssclient.PRIVACY))
+
+    def attempt(self, message, xid, fault):
+        x = r.In(message)
+        x.take(12)
+        called = x.u32(), x.u32(), x.u32()
+        x.take(4), x.opaque(), x.take(4), x.opaque()
+        while True:
+            data = None
+            try:
+                self.context = self.context or gssclient.Session(self.conn, self.server.realm.login(self.source, TICKET))
+                seq = self.context.number()
+                data = super().attempt(self.context.call(*called, message[x.at:], self.service, xid, seq), xid, fault)
+                results = self.context.results(data, xid, seq, self.service)
+                return r.u32(xid) + r.u32(1) + bytes(16) + results.data[results.at:]
+            except (r.Refused, gssapi.Failed) as e:
+                if isinstance(e, r.Refused) and e.why != "AUTH_ERROR":
+                    return data
+                self.check_over()
+                self.count("contexts that have ended")
+                self.context = fault = None
 
 
 class UdpWire(Wire):
