@@ -3,9 +3,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/budget.h"
+#include "lib/clock.h"
 #include "lib/fiber.h"
 #include "lib/lock.h"
 #include "lib/util.h"
@@ -103,6 +106,60 @@ Test(fiber, the_least_are_there_without_memory)
 	rn_fiber_put(f[1]);
 	rn_fiber_put(f[2]);
 	rn_stacks_free(stacks);
+}
+
+/* Calls that wait: what they take, and how long it takes to end them. */
+#define MANY 10000
+
+static uint64_t resident(void)
+{
+	unsigned long long size, pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	cr_assert_not_null(f);
+	cr_assert_eq(fscanf(f, "%llu %llu", &size, &pages), 2);
+	fclose(f);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void wait_once(struct rn_fiber *f, void *arg)
+{
+	unsigned char used[4096]; /* of a stack, as a call does */
+
+	memset(used, 1, sizeof(used));
+	__asm__ volatile("" : : "r"(used) : "memory");
+	rn_fiber_wait(f, RN_WAIT_MEMORY, nothing, NULL);
+	(*(int *)arg)++;
+}
+
+Test(fiber, many_wait)
+{
+	static struct rn_fiber *f[MANY];
+	struct rn_budget budget;
+	int ended = 0;
+
+	rn_budget_init(&budget, (uint64_t)1 << 30);
+	struct rn_stacks *stacks = rn_stacks_new(&budget, 0);
+	const uint64_t before = resident(), began_ns = rn_now_ns();
+
+	for (int i = 0; i < MANY; i++) {
+		f[i] = rn_fiber_get(stacks);
+		cr_assert_not_null(f[i]);
+		cr_assert_not(rn_fiber_begin(f[i], wait_once, &ended));
+	}
+	const uint64_t waiting_ns = rn_now_ns(), memory = resident() - before;
+	const uint64_t counted = atomic_load(&budget.used);
+
+	for (int i = 0; i < MANY; i++)
+		rn_fiber_resume(f[i]);
+	cr_assert_eq(ended, MANY);
+	fprintf(stderr,
+		"# %u fibers wait after %.1f ms, in %.1f KiB each of which %.1f are counted, and "
+		"have ended after %.1f ms\n",
+		MANY, (double)(waiting_ns - began_ns) / 1e6, (double)memory / MANY / 1024,
+		(double)counted / MANY / 1024, (double)(rn_now_ns() - waiting_ns) / 1e6);
+	rn_stacks_free(stacks);
+	cr_assert_eq(atomic_load(&budget.used), 0);
 }
 
 /* Fibers that two threads hand to each other. */
