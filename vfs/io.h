@@ -83,7 +83,8 @@ struct vfs_io {
 		uint32_t window; /* READ: bytes to read from the file, from offset - data_off */
 		uint32_t tries;
 		bool direct;
-		bool synced; /* WRITE: each of its system calls syncs */
+		bool synced;   /* WRITE: on disk before it is answered */
+		bool buffered; /* WRITE: some is in the page cache */
 		struct vfs_syncing syncing;
 		struct vfs_file_change change; /* WRITE */
 	} priv;

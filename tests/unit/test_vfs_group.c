@@ -492,62 +492,6 @@ Test(vfs_group, an_idle_worker_waits_itself_for_a_fast_disk)
 	disk_close(&d);
 }
 
-struct writing {
-	struct vfs_io io;
-	int64_t result;
-	bool done;
-};
-
-static void write_in_fiber(struct vfs_ctx *ctx, void *arg)
-{
-	struct writing *w = arg;
-
-	w->io.ctx = ctx;
-	w->result = vfs_write(&w->io);
-	w->done = true;
-}
-
-/* How many operations the ring has when the write has begun: 0, the worker has made it itself. */
-static unsigned write_begins(struct disk *d, struct vfs_node *n, const char *data, uint32_t len)
-{
-	struct writing w = { .io = { .node = n,
-				     .count = len,
-				     .piece = { { (void *)(uintptr_t)data, len } },
-				     .npieces = 1,
-				     .stable = VFS_FILE_SYNC } };
-	unsigned in_ring;
-
-	fx_start(&d->f, write_in_fiber, &w);
-	in_ring = !w.done;
-	fx_run(&d->f, &w.done);
-	cr_expect_eq(w.result, len);
-	return in_ring;
-}
-
-Test(vfs_group, an_idle_worker_writes_itself_to_a_fast_disk)
-{
-	static const char data[128 << 10];
-	struct vfs_node *n;
-	struct disk d;
-	struct stat st;
-
-	disk_open(&d, "ext4", "");
-	n = fx_file(&d.f, "data", "", 0);
-	disk_settle(&d);
-	cr_expect_eq(write_begins(&d, n, data, 10), 1, "nothing was known of the disk");
-	disk_takes(&d, FAST);
-	cr_expect_eq(write_begins(&d, n, data, 10), 0);
-	cr_expect_neq(d.f.w->group.usual_ns, FAST, "the time is not measured");
-	disk_takes(&d, FAST);
-	cr_expect_eq(write_begins(&d, n, data, sizeof(data)), 1, "the worker wrote much");
-	disk_takes(&d, SLOW);
-	cr_expect_eq(write_begins(&d, n, data, 10), 1, "the worker waited for a slow disk");
-	disk_after_power_failure(&d, "data", &st);
-	cr_expect_eq(st.st_size, (off_t)sizeof(data));
-	vfs_node_put(n);
-	disk_close(&d);
-}
-
 /* A second file system on the same worker. */
 static void open_other(struct disk *d, struct fx *f, const char *dir)
 {

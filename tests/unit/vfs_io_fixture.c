@@ -13,6 +13,8 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "lib/util.h"
+#include "vfs/worker/ring.h"
 #include "vfs/worker/worker_state.h"
 
 void fx_need_root(void)
@@ -161,6 +163,30 @@ struct started {
 	void *arg;
 };
 
+struct woken {
+	struct vfs_ring_op op;
+	struct rn_fiber *fiber;
+};
+
+static void go_on(struct vfs_ring_op *op, int res)
+{
+	struct woken *w = rn_container_of(op, struct woken, op);
+	struct rn_fiber *fiber = w->fiber;
+
+	(void)res;
+	free(w);
+	rn_fiber_resume(fiber);
+}
+
+static void wake_fiber(struct rn_fiber *fiber)
+{
+	struct woken *w = calloc(1, sizeof(*w));
+
+	cr_assert_not_null(w);
+	*w = (struct woken){ .op.complete = go_on, .fiber = fiber };
+	vfs_ring_finish(fiber->worker, &w->op, 0);
+}
+
 static void in_fiber(struct rn_fiber *fiber, void *arg)
 {
 	struct started s = *(struct started *)arg;
@@ -180,6 +206,7 @@ void fx_start(struct fx *f, void (*main)(struct vfs_ctx *ctx, void *arg), void *
 	fiber = rn_fiber_get(stacks);
 	cr_assert_not_null(fiber);
 	fiber->worker = f->w;
+	fiber->wake = wake_fiber;
 	if (rn_fiber_begin(fiber, in_fiber, &(struct started){ f->ctx, main, arg }))
 		rn_fiber_put(fiber);
 }

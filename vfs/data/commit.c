@@ -31,7 +31,7 @@ static int commit_once(struct vfs_io *io, bool *began)
 	if (offset > VFS_OFFSET_MAX - len)
 		len = 0;
 	vfs_syncing_begin(&io->priv.syncing, io->node, len ? VFS_SYNCING_PART : VFS_SYNCING_ALL);
-	return vfs_ring_fsync(io->ctx, fd, offset, len);
+	return vfs_ring_fsync(io->ctx, fd, &(struct vfs_ring_sync){ .offset = offset, .len = len });
 }
 
 int vfs_commit(struct vfs_io *io)

@@ -34,7 +34,9 @@ static int64_t copy_end(struct vfs_copy *c, int64_t error)
 	vfs_file_change_end(&c->priv.change);
 	if (c->stable) {
 		if (copied)
-			rc = vfs_ring_fsync(c->ctx, c->priv.to_fd, c->offset, copied);
+			rc = vfs_ring_fsync(
+				c->ctx, c->priv.to_fd,
+				&(struct vfs_ring_sync){ .offset = c->offset, .len = copied });
 		vfs_syncing_end(&c->priv.syncing, c->node, rc);
 		if (copied && (rc < 0 || c->priv.syncing.lost))
 			return rc < 0 ? vfs_io_answer(rc) : -EIO;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * WRITE: the pieces, in order, until all is written. Each system call or ring request carries the
- * stability that was asked for, so that what is acknowledged of a short write is durable too.
+ * WRITE: the pieces, in order, until all is written. What is acknowledged of a short write is as stable as was asked for, too.
  *
  * In direct mode whole granules go past the page cache if offset and pieces lie on the granule;
  * what follows the last whole granule, and any write that does not lie on it, is buffered. The
@@ -15,15 +14,11 @@
 
 #include <errno.h>
 
-#include "lib/clock.h"
-#include "vfs/data/group.h"
+#include "vfs/data/write_sync.h"
 #include "vfs/export/mounts.h"
 #include "vfs/hold/file_change.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/uncommitted.h"
-
-/* A longer write to disk keeps a worker busy too long, however fast the disk is. */
-#define WAIT_MAX (64u << 10)
 
 static bool on_granule(const struct vfs_io *io)
 {
@@ -88,11 +83,24 @@ static unsigned write_gather(struct vfs_io *io, uint32_t max, struct rn_payload 
 	return n;
 }
 
+/* What is buffered is synced at the end, with other writes of the file. */
 static int write_flags(const struct vfs_io *io)
 {
-	if (!io->priv.synced)
+	if (!io->priv.synced || !io->priv.direct)
 		return 0;
 	return io->stable == VFS_FILE_SYNC ? RWF_SYNC : RWF_DSYNC;
+}
+
+/* 0, or -errno: what was written may not be on disk. */
+static int sync_buffered(struct vfs_io *io)
+{
+	const struct vfs_written what = { .from = io->offset,
+					  .to = io->offset + io->priv.moved,
+					  .bytes = io->priv.moved,
+					  .metadata = io->stable != VFS_DATA_SYNC };
+	int fd = vfs_writing_fd(io->ctx, io->node);
+
+	return fd < 0 ? fd : vfs_write_sync(io->ctx, io->node, fd, &what);
 }
 
 /* Another operation may have been told that what this one wrote is lost. */
@@ -111,8 +119,13 @@ static int64_t write_synced(struct vfs_io *io, int64_t of_disk, int64_t result)
 static int64_t write_end(struct vfs_io *io, int64_t error, int64_t of_disk)
 {
 	int64_t result = io->priv.moved ? (int64_t)io->priv.moved : error;
+	int rc = 0;
 
 	leave_direct(io);
+	if (io->priv.synced && io->priv.buffered)
+		rc = sync_buffered(io);
+	if (rc < 0)
+		result = of_disk = rc;
 	if (io->priv.moved)
 		vfs_node_changed(io->node);
 	vfs_file_change_end(&io->priv.change);
@@ -122,23 +135,6 @@ static int64_t write_end(struct vfs_io *io, int64_t error, int64_t of_disk)
 		vfs_uncommitted_wrote(io->node, io->priv.moved > 0);
 	vfs_io_moved(io, 0, io->priv.moved);
 	return vfs_io_answer(result);
-}
-
-/* True if a short write waits for the disk on this thread: the ring would cost two switches of
- * threads more, which is a good part of such a wait. */
-static bool waits_here(const struct vfs_io *io)
-{
-	return io->priv.synced && !io->priv.direct && io->count <= WAIT_MAX &&
-	       vfs_group_may_wait(vfs_worker_of(io->ctx), io->node);
-}
-
-static int write_measured(struct vfs_io *io, const struct vfs_ring_rw *rw)
-{
-	const uint64_t began_ns = rn_now_ns();
-	int n = vfs_ring_write(io->ctx, rw);
-
-	vfs_group_waited(vfs_worker_of(io->ctx), io->node, rn_now_ns() - began_ns);
-	return n;
 }
 
 /* Opens what is to be written through. -RN_ESOON: direct writes are in the way. */
@@ -164,9 +160,7 @@ static int write_next(struct vfs_io *io, int *of_disk)
 	struct vfs_ring_rw rw = { .fd = writing_fd(io),
 				  .offset = io->offset + io->priv.moved,
 				  .iov = io->priv.iov,
-				  .flags = write_flags(io),
 				  .as_user = io->ctx->cred.uid != 0 };
-	const bool here = waits_here(io);
 	uint32_t left = io->count - io->priv.moved;
 	int n;
 
@@ -175,11 +169,13 @@ static int write_next(struct vfs_io *io, int *of_disk)
 		return rw.fd;
 	if (io->priv.direct)
 		left -= left % VFS_DIRECT_ALIGN;
-	rw.in_place = !io->priv.direct && (!io->priv.synced || here);
+	rw.flags = write_flags(io);
+	rw.in_place = !io->priv.direct && (!io->priv.synced || io->node->mnt->local);
 	rw.niov = write_gather(io, left, &payload);
 	rw.payload = payload;
-	n = here ? write_measured(io, &rw) : vfs_ring_write(io->ctx, &rw);
+	n = vfs_ring_write(io->ctx, &rw);
 	n = n == 0 ? -EIO : n;
+	io->priv.buffered |= !io->priv.direct && n > 0;
 	*of_disk = n;
 	return n;
 }
@@ -252,7 +248,7 @@ int64_t vfs_write(struct vfs_io *io)
 
 	io->priv.moved = 0;
 	io->priv.tries = 0;
-	io->priv.direct = false;
+	io->priv.direct = io->priv.buffered = false;
 	if (rc == 0)
 		rc = vfs_io_may_write(io);
 	if (rc == 0)

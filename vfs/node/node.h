@@ -18,6 +18,7 @@
 struct statx;
 struct vfs_dir_stream;
 struct vfs_mount;
+struct vfs_sharer;
 
 /* Kinds of data descriptors. A WRITE descriptor is O_RDWR. */
 enum vfs_fd_kind {
@@ -52,6 +53,7 @@ struct vfs_uncommitted {
 	uint64_t written; /* unstable writes that were acknowledged */
 	uint64_t synced;  /* of these: covered by an fsync, or lost and told */
 	_Atomic enum vfs_data_state state;
+	struct vfs_sharer *syncs; /* vfs/data/write_sync.c: makes the fsync that is under way */
 };
 
 struct vfs_node {

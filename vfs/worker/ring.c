@@ -160,16 +160,16 @@ int vfs_ring_write(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw)
 }
 
 /* The kernel takes offset + length 0, not length 0, for the whole file. */
-static void prep_fsync(struct io_uring_sqe *sqe, int fd, uint64_t offset, uint32_t len)
+static void prep_fsync(struct io_uring_sqe *sqe, int fd, const struct vfs_ring_sync *s)
 {
-	io_uring_prep_fsync(sqe, fd, 0);
-	if (len) {
-		sqe->off = offset;
-		sqe->len = len;
+	io_uring_prep_fsync(sqe, fd, s->data_only ? IORING_FSYNC_DATASYNC : 0);
+	if (s->len) {
+		sqe->off = s->offset;
+		sqe->len = s->len;
 	}
 }
 
-int vfs_ring_fsync(struct vfs_ctx *ctx, int fd, uint64_t offset, uint32_t len)
+int vfs_ring_fsync(struct vfs_ctx *ctx, int fd, const struct vfs_ring_sync *s)
 {
 	struct io_uring_sqe *sqe;
 	struct vfs_worker *w;
@@ -182,7 +182,7 @@ int vfs_ring_fsync(struct vfs_ctx *ctx, int fd, uint64_t offset, uint32_t len)
 	sqe = ring_sqe(w, &error);
 	if (!sqe)
 		return error;
-	prep_fsync(sqe, fd, offset, len);
+	prep_fsync(sqe, fd, s);
 	return ring_await(ctx, sqe, w->root_personality);
 }
 
@@ -201,7 +201,7 @@ void vfs_ring_begin_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, 
 		vfs_ring_finish(w, op, error);
 		return;
 	}
-	prep_fsync(sqe, fd, offset, len);
+	prep_fsync(sqe, fd, &(struct vfs_ring_sync){ .offset = offset, .len = len });
 	ring_start(w, op, sqe, w->root_personality);
 }
 

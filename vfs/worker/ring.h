@@ -18,7 +18,7 @@
 int vfs_ring_read(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw);
 int vfs_ring_write(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw);
 /* len 0: the whole file. Data and metadata. 0 or -errno. */
-int vfs_ring_fsync(struct vfs_ctx *ctx, int fd, uint64_t offset, uint32_t len);
+int vfs_ring_fsync(struct vfs_ctx *ctx, int fd, const struct vfs_ring_sync *s);
 int vfs_ring_fallocate(struct vfs_ctx *ctx, const struct vfs_ring_fallocate *f);
 int vfs_ring_fadvise(struct vfs_ctx *ctx, const struct vfs_ring_fadvise *f);
 

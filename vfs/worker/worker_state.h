@@ -84,6 +84,11 @@ struct vfs_ring_rw {
 	 * buffered writes (ext4). */
 	bool in_place;
 };
+struct vfs_ring_sync {
+	uint64_t offset;
+	uint32_t len; /* 0: all of the file */
+	bool data_only;
+};
 struct vfs_ring_fallocate {
 	int fd;
 	int mode; /* FALLOC_FL_* */
