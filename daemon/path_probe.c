@@ -13,11 +13,13 @@
 #include "lib/clock.h"
 
 #define PATIENCE_SECONDS 2
+#define IDLE_SECONDS                                                                               \
+	1 /* a thread stays so long for the next question: thousands of exports are opened one after the other */
 
 struct probe {
 	LIST_ENTRY(probe) link;
-	struct path_probe *owner;
-	bool done, left; /* the user waits for it no longer */
+	bool taken, done;
+	bool left; /* the user waits for it no longer */
 	char path[];
 };
 
@@ -25,7 +27,9 @@ struct path_probe {
 	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t changed;
 	LIST_HEAD(, probe) waiting;
-	unsigned refs; /* references: the user's and each thread's */
+	unsigned untaken; /* of them: no thread has them yet */
+	unsigned idle;	  /* threads that wait for one */
+	unsigned refs;	  /* references: the user's and each thread's */
 	const struct rn_logger *log;
 };
 
@@ -66,6 +70,7 @@ void path_probe_free(struct path_probe *p)
 		return;
 	pthread_mutex_lock(&p->lock);
 	p->log = NULL;
+	pthread_cond_broadcast(&p->changed);
 	put_locked(p);
 }
 
@@ -85,19 +90,52 @@ static void touch(const char *path)
 	close(fd);
 }
 
+/* Under the lock. NULL: there is none. */
+static struct probe *take_question(struct path_probe *p)
+{
+	struct probe *probe;
+
+	LIST_FOREACH (probe, &p->waiting, link) {
+		if (probe->taken)
+			continue;
+		probe->taken = true;
+		p->untaken--;
+		return probe;
+	}
+	return NULL;
+}
+
+/* Under the lock. NULL: none comes for a while. */
+static struct probe *next_question(struct path_probe *p)
+{
+	const struct timespec until = rn_after_seconds(IDLE_SECONDS);
+	struct probe *probe;
+	int rc = 0;
+
+	p->idle++;
+	while ((probe = take_question(p)) == NULL && p->log && rc == 0)
+		rc = pthread_cond_timedwait(&p->changed, &p->lock, &until);
+	p->idle--;
+	return probe;
+}
+
 static void *probe_main(void *arg)
 {
-	struct probe *probe = arg;
-	struct path_probe *p = probe->owner;
+	struct path_probe *p = arg;
+	struct probe *probe;
 
-	touch(probe->path);
 	pthread_mutex_lock(&p->lock);
-	probe->done = true;
-	LIST_REMOVE(probe, link);
-	if (probe->left)
-		free(probe);
-	else
-		pthread_cond_broadcast(&p->changed);
+	while ((probe = next_question(p)) != NULL) {
+		pthread_mutex_unlock(&p->lock);
+		touch(probe->path);
+		pthread_mutex_lock(&p->lock);
+		probe->done = true;
+		LIST_REMOVE(probe, link);
+		if (probe->left)
+			free(probe);
+		else
+			pthread_cond_broadcast(&p->changed);
+	}
 	put_locked(p);
 	return NULL;
 }
@@ -113,24 +151,36 @@ static bool is_waiting(const struct path_probe *p, const char *path)
 	return false;
 }
 
+/* Under the lock: makes sure that a thread takes the next question. */
+static bool has_thread(struct path_probe *p)
+{
+	pthread_t thread;
+
+	if (p->idle > p->untaken)
+		return true;
+	if (pthread_create(&thread, NULL, probe_main, p) != 0)
+		return false;
+	pthread_detach(thread);
+	p->refs++;
+	return true;
+}
+
 /* Under the lock. NULL: no memory, or no thread. */
 static struct probe *start(struct path_probe *p, const char *path)
 {
 	const size_t len = strlen(path) + 1;
 	struct probe *probe = calloc(1, sizeof(*probe) + len);
-	pthread_t thread;
 
 	if (!probe)
 		return NULL;
-	probe->owner = p;
-	memcpy(probe->path, path, len);
-	if (pthread_create(&thread, NULL, probe_main, probe) != 0) {
+	if (!has_thread(p)) {
 		free(probe);
 		return NULL;
 	}
-	pthread_detach(thread);
+	memcpy(probe->path, path, len);
 	LIST_INSERT_HEAD(&p->waiting, probe, link);
-	p->refs++;
+	p->untaken++;
+	pthread_cond_broadcast(&p->changed);
 	return probe;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds out whether the file system of a path answers. Each question has its own thread, so that a
- * dead network disk, or a program behind FUSE, holds up nothing but that thread. Thread-safe.
+ * Finds out whether the file system of a path answers. Each question has a thread to itself, so that a
+ * dead network disk, or a program behind FUSE, holds up nothing but that thread; one that has its answer takes the next. Thread-safe.
  */
 #ifndef RN_DAEMON_PATH_PROBE_H
 #define RN_DAEMON_PATH_PROBE_H
