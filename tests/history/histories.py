@@ -86,7 +86,7 @@ def plan(seed, profile, **fixed):
     if {"create", "dir_delegation"} & set(p["acts"]) or kdc.missing():  # who makes a name acts as a user of its own
         kinds = [k.removesuffix("k") for k in kinds]
     options = ("" if cuts_power else rng.choice(("", "", "", ",async"))) + (rng.choice(("", "", ",nfs_only")) if "local" not in kinds else "")
-    settings = rng.choice(({}, {}, {"server.threads": rng.choice((1, 2, 8))}, {"vfs.io_mode": "direct"}, {"server.memory_max": "72M"}))
+    settings = rng.choice(({}, {}, {"server.threads": rng.choice((1, 2, 8))}, {"vfs.io_mode": "direct"}, {"server.memory_max": "80M"}))
     faults = "; ".join(f"in server {f}".replace(" :", f" seed {seed + 1} :") for f in rng.sample(FAULTS, 3)) if rng.random() < .5 else None
     drawn = dict(seed=seed, profile=profile, fs=rng.choice(("ext4",) if "die" in nemesis else ("ext4", "xfs") if cuts_power else ("ext4", "ext4", "xfs", "btrfs", "host")), clients=kinds, nemesis=nemesis,
                  cuts=rng.choice((0, 0.01, 0.03, 0.1)), options=options, settings=settings, faults=faults, files=rng.choice((1, 2, 3)), fresh_port=False,

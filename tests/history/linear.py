@@ -118,7 +118,7 @@ def _create(state, i, tag, mode, got, res):
         return _put(state, i, tag + TWIN * (tag in state)) if res == MAYBE or (res == "ok" and got in (tag, -1)) else None
     open_it = mode == "unchecked" and _kind(here) == REG
     good = (res == "ok" and got in (here, -1) and (open_it or (mode == "exclusive" and here == tag)) or
-            res == "EXIST" and not open_it or res == "ACCES" and mode == "unchecked" or
+            res == "EXIST" and not open_it and not (mode == "exclusive" and here == tag) or res == "ACCES" and mode == "unchecked" or
             res in ("ISDIR", "SYMLINK", "INVAL", "NOTDIR") and _kind(here) != REG)
     return state if good else None
 
