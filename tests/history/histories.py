@@ -29,7 +29,7 @@ import rpcclient as r
 import server
 from acts_state import DIRS, FILES, RANGE, RANGES, SIZES, StateWorker
 from record import History, now
-from wire import KerberosWire, RdmaWire, TlsWire, UdpWire, Wire
+from wire import WIRES, Wire
 
 KEPT = os.environ.get("HISTORIES", "histories")
 SECONDS = 5
@@ -88,7 +88,8 @@ def plan(seed, profile, **fixed):
     options = ("" if cuts_power else rng.choice(("", "", "", ",async"))) + (rng.choice(("", "", ",nfs_only")) if "local" not in kinds else "")
     settings = rng.choice(({}, {}, {"server.threads": rng.choice((1, 2, 8))}, {"vfs.io_mode": "direct"}, {"server.memory_max": "80M"}))
     faults = "; ".join(f"in server {f}".replace(" :", f" seed {seed + 1} :") for f in rng.sample(FAULTS, 3)) if rng.random() < .5 else None
-    drawn = dict(seed=seed, profile=profile, fs=rng.choice(("ext4",) if "die" in nemesis else ("ext4", "xfs") if cuts_power else ("ext4", "ext4", "xfs", "btrfs", "host")), clients=kinds, nemesis=nemesis,
+    systems = ("ext4",) if "die" in nemesis else ("ext4", "xfs") if cuts_power else ("ext4", "ext4", "xfs", "btrfs", "host")
+    drawn = dict(seed=seed, profile=profile, fs=rng.choice(systems), clients=kinds, nemesis=nemesis,
                  cuts=rng.choice((0, 0.01, 0.03, 0.1)), options=options, settings=settings, faults=faults, files=rng.choice((1, 2, 3)), fresh_port=False,
                  seconds=max(p.get("seconds", SECONDS), 12 if "longstop" in nemesis else 0))
     return {**drawn, **{k: v for k, v in fixed.items() if v is not None}}
@@ -96,9 +97,17 @@ def plan(seed, profile, **fixed):
 
 def behaviour(head):
     """The profile, with what follows from the history's clients and nemesis."""
-    kills, p = any(k in KILLS for k in head["nemesis"]), PROFILES[head["profile"]]
-    # Locks of NFSv3 and of local processes are not claimed back after a restart here. A local process may change a file meanwhile.
-    return {"local_locks": not kills, "cuts power": any(k in judge.CUTS for k in head["nemesis"]), "dies": any(k in ("die", "errors") for k in head["nemesis"]), "files": head["files"], "stops": "longstop" in head["nemesis"], "reclaim": kills and "local" not in head["clients"], **p}
+    nemesis = set(head["nemesis"])
+    kills = bool(nemesis & set(KILLS))
+    return {
+        "local_locks": not kills,  # those of NFSv3 and of local processes are not claimed back after a restart here
+        "cuts power": bool(nemesis & set(judge.CUTS)),
+        "dies": bool(nemesis & {"die", "errors"}),
+        "files": head["files"],
+        "stops": "longstop" in nemesis,
+        "reclaim": kills and "local" not in head["clients"],  # a local process may change a file meanwhile
+        **PROFILES[head["profile"]],
+    }
 
 
 class Run:
@@ -107,11 +116,8 @@ class Run:
     def __init__(self, head):
         self.h, self.head, self.rng = History(**head), head, random.Random(f"{head['seed']} run")
         self.profile = behaviour(head)
-        rdma = any(k.endswith("r") for k in head["clients"])
-        settings = {**head["settings"], **({"udp.nfs": "yes"} if "v3u" in head["clients"] else {})}
-        self.server = server.Server(head["fs"], "rw,no_root_squash,insecure,sync".replace("sync", "async" if "async" in head["options"] else "sync") +
-                                    head["options"].replace(",async", ""), settings, rdma, head["faults"] if rdma else None, "errors" in head["nemesis"] and not rdma,
-                                    any(k.endswith("t") for k in head["clients"]), any(k.endswith("k") for k in head["clients"]))
+        options = "rw,no_root_squash,insecure" + ("" if "async" in head["options"] else ",sync") + head["options"]
+        self.server = server.Server(head["fs"], options, head["settings"], {k[-1] for k in head["clients"]}, head["faults"], "errors" in head["nemesis"])
         self.h.head["fs"] = head["fs"] = self.server.fs
 
     def prepare(self):
@@ -146,7 +152,8 @@ class Run:
         rng, back = random.Random(f"{self.head['seed']} wire {i}"), kind.endswith("b")
         faults = 0 if back and rng.random() < 0.7 else self.head["cuts"]
         v3, v40 = kind.startswith("v3"), kind.startswith("v40")
-        wire = {"r": RdmaWire, "t": TlsWire, "k": KerberosWire, "u": UdpWire}.get(kind[-1], Wire)(self.server, rng, f"127.{self.head['seed'] % 250 + 1}.7.{i + 1}", faults, v3 or v40, self.h.count)
+        address = f"127.{self.head['seed'] % 250 + 1}.7.{i + 1}"
+        wire = WIRES.get(kind[-1], Wire)(self.server, rng, address, faults, v3 or v40, self.h.count)
         wire.fresh_port = self.head["fresh_port"]
         name = f"{i}{kind}"
         return clients.V3(name, wire, where) if v3 else clients.V4(f"{name} {self.head['seed']}", wire, where, int(kind[2]), back)

@@ -44,7 +44,9 @@ def command(*words):
 class Server(harness.Daemon):
     """up is set while it answers; run counts its starts; ready says when each began to answer."""
 
-    def __init__(self, fs, options, settings, rdma=False, faults=None, errors=False, tls=False, kerberos=False):
+    def __init__(self, fs, options, settings, wires=(), faults=None, errors=False):
+        """wires: letters of wire.WIRES that clients come by. faults: of the fabric."""
+        rdma, tls, kerberos = (w in wires for w in "rtk")
         self.options, self.up, self.over = options, threading.Event(), False
         self.run, self.ready, self.fs, self.fabric, before, env = -1, [], "host", None, (), None
         self.rdma_port, self.realm = harness.free_port(), kdc.Realm(clockskew=1).__enter__() if kerberos else None
@@ -53,6 +55,8 @@ class Server(harness.Daemon):
             os.environ.update(self.realm.env)
             settings.update(gss.settings(self.realm))
             self.options = options = options + ",sec=sys:krb5:krb5i:krb5p"
+        if "u" in wires:
+            settings["udp.nfs"] = "yes"
         if rdma:
             self.fabric = fabric.Fabric("sv0=127.0.0.1")
             before, env = self.fabric.command("server", faults), self.fabric.environment()
@@ -63,7 +67,7 @@ class Server(harness.Daemon):
             settings.update({"tls.certificate": crt, "tls.key": key})
         super().__init__({"x": options, "other": "ro"}, settings, before=before, env=env)
         self.export = self.exports["x"]
-        self.errors = Errors(self) if errors and os.path.exists(SHIM) else None
+        self.errors = Errors(self) if errors and not rdma and os.path.exists(SHIM) else None
         if fs in SIZES:
             self.mount(fs)
         os.chmod(self.export, 0o777)

@@ -300,3 +300,6 @@ class RdmaWire(Wire):
     def end(self):
         if self.peer:
             self.peer.kill()
+
+
+WIRES = {"r": RdmaWire, "t": TlsWire, "k": KerberosWire, "u": UdpWire}  # by the last letter of a kind of client; else TCP
