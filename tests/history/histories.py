@@ -67,6 +67,7 @@ CONTROLS = {
                                                                            options=",async", settings={}),
 }
 CONTROL_TRIES = 5
+FIRST = 1812  # the seeds of ./check from here on draw clients of every kind
 # What happens to the disk in ./check, whatever is drawn, and in ./check full beside that.
 CHECKED = {"registers": ["errors"], "names": ["power"], "listings": ["die"]}
 WITH_DISK = (("registers", ["power"]), ("listings", ["power"]), ("registers", ["die"]), ("names", ["die"]), ("names", ["errors"]))
@@ -300,9 +301,9 @@ def main():
             if a.what != "check" or minutes or control["nemesis"] == ["none"]:
                 totals.control(name)
     if a.what == "check":
-        for seed, profile in enumerate(PROFILES):
+        for seed, profile in enumerate(PROFILES, FIRST):
             totals.one(seed, profile, nemesis=CHECKED.get(profile))
-        for seed, (profile, nemesis) in enumerate(WITH_DISK if minutes else (), len(PROFILES)):
+        for seed, (profile, nemesis) in enumerate(WITH_DISK if minutes else (), FIRST + len(PROFILES)):
             totals.one(seed, profile, nemesis=nemesis)
         totals.one(drawn, random.Random(drawn).choice(list(PROFILES)))
     end, seed = time.monotonic() + 60 * minutes, int(a.args[1]) if a.what == "many" and len(a.args) > 1 else drawn
