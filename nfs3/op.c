@@ -435,7 +435,8 @@ enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)
 		return RPC_RUN_AUTH_TOOWEAK;
 	if (rc == -NFS3_ETOOLONG)
 		return RPC_RUN_TOO_LONG;
-	return RPC_RUN_DONE;
+	return rc == -RN_EUNNAMED || rc == -RN_EDELEG || rc == -RN_EYIELDS ? RPC_RUN_UNDONE
+									   : RPC_RUN_DONE;
 }
 
 int64_t nfs3_op_read(struct nfs3_op *op)

@@ -134,7 +134,7 @@ static inline void nfs3_count_written(const struct nfs3_op *op, uint64_t bytes)
 		rpc_usage_add(&op->req->conn->client->usage.bytes_written, bytes);
 }
 
-/* Gives everything back. Returns the handler's result: RPC_RUN_DONE, or the refusal for rc. */
+/* Gives everything back. Returns the handler's result: RPC_RUN_DONE, or _UNDONE if the call has waited in vain, or the refusal for rc. */
 enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc);
 
 /* READ of what op->io says, into a payload buffer: waits while there is no memory for one. Bytes, or -errno. io->payload is the caller's to put;

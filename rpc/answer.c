@@ -98,6 +98,10 @@ void rpc_answer_run(struct rpc_request *req, enum rpc_run how)
 	struct drc *drc = req->server->drc;
 
 	switch (how) {
+	case RPC_RUN_UNDONE:
+		drc_abandon(drc, req);
+		rpc_answer(req, false);
+		return;
 	case RPC_RUN_DONE:
 		if (req->out.overflow) {
 			system_error(req);

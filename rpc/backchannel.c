@@ -82,7 +82,7 @@ static struct rpc_backchannel *install(struct rpc_conn *conn)
 		return other;
 	}
 	/* Either rpc_backchannel_close() finds the new one, or this load sees its mark. */
-	if (atomic_load(&conn->back_closed))
+	if (atomic_load(&conn->closing))
 		shut(fresh);
 	return fresh;
 }
@@ -353,7 +353,7 @@ void rpc_backchannel_close(struct rpc_conn *conn)
 {
 	struct rpc_backchannel *b;
 
-	atomic_store(&conn->back_closed, true);
+	atomic_store(&conn->closing, true);
 	b = atomic_load(&conn->back);
 	if (b)
 		shut(b);

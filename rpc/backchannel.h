@@ -99,7 +99,7 @@ bool rpc_backchannel_refused(struct rpc_conn *conn, uint32_t xid);
 bool rpc_backchannel_awaits(struct rpc_conn *conn, uint32_t xid);
 /* Gives up the calls whose time is up; called about once a second. now: CLOCK_MONOTONIC, ns. */
 void rpc_backchannel_expire(struct rpc_conn *conn, uint64_t now);
-/* The connection is closed: calls under way end with -ENOTCONN, and none are made any more. The
+/* The connection is closed, or the client sends no more: waits of its calls end soon (rpc_try_later), calls under way end with -ENOTCONN, and none are made any more. The
  * caller holds a reference of the connection, and no lock that done() may take. Idempotent. */
 void rpc_backchannel_close(struct rpc_conn *conn);
 

@@ -109,7 +109,8 @@ struct rpc_conn {
 	_Atomic(struct rpc_worker *) last_worker; /* the daemon's hint for dispatching */
 	/* Its reverse direction, a reference; NULL: not used so far. For rpc/backchannel.c. */
 	_Atomic(struct rpc_backchannel *) back;
-	_Atomic bool back_closed;
+	_Atomic bool
+		closing; /* the client sends no more, or it is closed; set by rpc_backchannel_close() */
 	/* The last known standing, in the low RPC_STANDING_BITS, and until when it holds; the
 	 * daemon's. */
 	_Atomic uint64_t standing;

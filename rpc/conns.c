@@ -118,7 +118,7 @@ static void copy(struct rpc_conn_view *v, struct rpc_conn *conn)
 		.local = conn->local,
 		.netid = conn->ops->netid,
 		.dialed = conn->dialed,
-		.closing = atomic_load(&conn->back_closed),
+		.closing = atomic_load(&conn->closing),
 		.back = atomic_load(&conn->back) != NULL,
 		.protection = rpc_conn_protection(conn),
 		.secs = atomic_load_explicit(&conn->secs, memory_order_relaxed),

@@ -16,7 +16,8 @@
 #include "rpc/wait.h"
 
 enum rpc_run {
-	RPC_RUN_DONE,	 /* the result is in req->out */
+	RPC_RUN_DONE, /* the result is in req->out */
+	RPC_RUN_UNDONE, /* the same, and nothing was done: a retransmission runs, as what was in the way may have gone */
 	RPC_RUN_GARBAGE, /* arguments are wrong in a way that only the handler sees */
 	RPC_RUN_SYSTEM_ERR,
 	RPC_RUN_TOO_LONG, /* the reply does not fit what the client offered; nothing was done */

@@ -201,7 +201,8 @@ bool rpc_try_later(struct rpc_request *req, enum rn_wait_for what, uint64_t pati
 	const uint64_t now = rn_now_ns();
 	struct waiter x = { .req = req };
 
-	req->waited |= !w;
+	/* The call would wait for nobody, and keep others of its host from waiting. */
+	req->waited |= !w || atomic_load(&req->conn->closing);
 	if (req->waited)
 		return false;
 	if (req->wait_until_ns == 0)

@@ -40,7 +40,7 @@ void rpc_wake(struct rpc_waits *w, const void *of);
 /*
  * In a call that has done nothing yet, and was told that what it needs comes later: waits until it may be there, a
  * quarter of a second at a time. True: it looks again. False: it has waited for patience_ns (0: as long as clients bear),
- * or may not wait, and is answered.
+ * or may not wait, or its client has gone, and it is answered.
  */
 bool rpc_try_later(struct rpc_request *req, enum rn_wait_for what, uint64_t patience_ns);
 /* Has those look again that wait for one of these: a set of bits 1 << enum rn_wait_for. w may be NULL. */

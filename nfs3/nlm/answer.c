@@ -133,7 +133,7 @@ enum rpc_run nlm_answer(struct nfs3_op *op, const struct nlm_result *r, int rc)
 	struct rpc_request *req = op->req;
 	const enum rpc_run how = nfs3_op_end(op, rc);
 
-	if (how == RPC_RUN_DONE)
+	if (how == RPC_RUN_DONE || how == RPC_RUN_UNDONE)
 		nlm_reply(req, r);
 	return how;
 }

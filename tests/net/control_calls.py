@@ -50,6 +50,33 @@ def test_delegation(t, d):
     v3.close()
 
 
+def test_gone(t, d):
+    """The wait of a call ends when its client has closed the connection, long before the twelve seconds, and the call has changed nothing."""
+    holder = de.new_client(d, "keeper")
+    _, fh, stateid, deleg = de.delegated(t, d, holder, "kept")
+    v3 = d.connect()
+    other = d.connect()
+    fh3 = other.nfs(r.LOOKUP, r.diropargs(d.root(other, "one"), "kept"))["fh"]
+    mode = other.nfs(r.GETATTR, r.getattr_args(fh3))["attr"]["mode"]
+    xid, args = r.next_xid(), r.setattr_args(fh3, r.sattr(mode=0o600))
+    v3.send(r.call_message(r.NFS, 3, r.SETATTR, args, xid=xid))
+    holder.await_callback(n4.CB_RECALL, 1)
+    t.equal("one call waits", len(waiting(d)), 1)
+    v3.close()
+    end = time.monotonic() + 3
+    while (left := [c for c in rows(d) if "waits_for" in c]) and time.monotonic() < end:
+        time.sleep(0.05)
+    t.equal("it waits no longer", left, [])
+    t.equal("nothing was changed", other.nfs(r.GETATTR, r.getattr_args(fh3))["attr"]["mode"], mode)
+    retransmission = de.Other(lambda: other.nfs(r.SETATTR, args, xid=xid))
+    t.equal("its retransmission waits anew", len(waiting(d)), 1)
+    holder.close_file(fh, stateid)
+    holder.delegreturn(fh, deleg)
+    t.equal("and runs", retransmission.end(), n4.OK)
+    holder.close()
+    other.close()
+
+
 def test_mistakes(t, d):
     wrong = ctl("--socket", d.path, "calls", "all")
     t.equal("an argument", (wrong.returncode, wrong.stderr), (2, "ringnfsctl: calls takes no 'all'\n"))
@@ -59,6 +86,7 @@ def main():
     t = Count()
     with Control(de.SETTINGS, exports={"one": de.OPTIONS}) as d:
         test_delegation(t, d)
+        test_gone(t, d)
         test_mistakes(t, d)
         harness.finish(t, d)
     harness.result(t)

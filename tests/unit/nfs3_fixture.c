@@ -350,7 +350,7 @@ void fix_close_back(struct fixture *f)
 {
 	rpc_backchannel_close(&f->conn);
 	rpc_backchannel_put(atomic_exchange(&f->conn.back, NULL));
-	atomic_store(&f->conn.back_closed, false);
+	atomic_store(&f->conn.closing, false);
 }
 
 void fix_stop(struct fixture *f)

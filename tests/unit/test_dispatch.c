@@ -483,6 +483,17 @@ Test(dispatch, a_duplicate_runs_itself_when_the_first_was_abandoned)
 	cr_assert_eq(again.replies, 1);
 }
 
+/* Its retransmission may find that nothing is in the way any more. */
+Test(dispatch, what_has_done_nothing_runs_again)
+{
+	for (unsigned runs = 1; runs <= 2; runs++) {
+		conn.replies = 0;
+		run_how(RPC_RUN_UNDONE);
+		REPLY(77, 1, 0, 0, 0, 0, 1);
+		cr_expect_eq(f.count, runs);
+	}
+}
+
 Test(dispatch, without_a_cache_everything_runs)
 {
 	drc_free(f.server.drc);

@@ -8,6 +8,7 @@
 #include "lib/error.h"
 #include "lib/util.h"
 #include "nfs/attempt.h"
+#include "rpc/backchannel.h"
 #include "rpc/client.h"
 #include "tests/unit/rpc_fake.h"
 
@@ -173,6 +174,22 @@ Test(waits, patience_ends)
 	while (!c.over)
 		fake_await_inbox(&f);
 	cr_expect(c.looks && c.req->waited);
+	cr_expect_not(rpc_try_later(c.req, RN_WAIT_STATE, 0));
+	drop(&c);
+}
+
+/* A call whose client has gone looks once more, soon, and does not wait again. */
+Test(waits, a_client_that_has_gone_ends_them)
+{
+	struct call c = { .what = RN_WAIT_STATE };
+	const uint64_t began = rn_now_ns();
+
+	begin(&c, 1);
+	rpc_backchannel_close(&c.conn.base);
+	while (!c.over)
+		fake_await_inbox(&f);
+	cr_expect(c.looks);
+	cr_expect_leq(rn_now_ns() - began, 2000 * MS);
 	cr_expect_not(rpc_try_later(c.req, RN_WAIT_STATE, 0));
 	drop(&c);
 }
