@@ -5,6 +5,7 @@
 #include "lib/fiber.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/queue.h>
@@ -96,6 +97,42 @@ struct rn_stacks {
 };
 
 static _Thread_local struct rn_fiber *current;
+
+#ifdef CHECK_WAITS
+static _Thread_local int locks_held;
+
+/* The linker has calls of the function come here (RN_COUNT_LOCKS in configure.ac); programs without fibers leave that out. */
+#define COUNTED(function, type, locks)                                                             \
+	int __real_##function(type *lock) __attribute__((weak));                                   \
+	int __wrap_##function(type *lock);                                                         \
+	int __wrap_##function(type *lock)                                                          \
+	{                                                                                          \
+		const int rc = __real_##function(lock);                                            \
+                                                                                                   \
+		locks_held += rc == 0 ? (locks) : 0;                                               \
+		return rc;                                                                         \
+	}
+COUNTED(pthread_mutex_lock, pthread_mutex_t, 1)
+COUNTED(pthread_mutex_trylock, pthread_mutex_t, 1)
+COUNTED(pthread_mutex_unlock, pthread_mutex_t, -1)
+COUNTED(pthread_rwlock_rdlock, pthread_rwlock_t, 1)
+COUNTED(pthread_rwlock_wrlock, pthread_rwlock_t, 1)
+COUNTED(pthread_rwlock_unlock, pthread_rwlock_t, -1)
+
+/* Whoever wants the lock would wait as long as the fiber, and another thread may go on with it. */
+static void check_wait(enum rn_wait_for what)
+{
+	if (locks_held == 0)
+		return;
+	fprintf(stderr, "a fiber waits for %s with %d locks\n", rn_wait_text(what), locks_held);
+	abort();
+}
+#else
+static void check_wait(enum rn_wait_for what)
+{
+	(void)what;
+}
+#endif
 
 /* A compiler that sees into it could keep the variable's address over a wait. */
 __attribute__((noinline)) struct rn_fiber *rn_fiber_current(void)
@@ -239,6 +276,7 @@ void rn_fiber_wait(struct rn_fiber *f, enum rn_wait_for what, void (*after)(void
 {
 	struct rn_stack *k = f->stack;
 
+	check_wait(what);
 	note_wait(f, what);
 	k->after = after;
 	k->after_arg = arg;

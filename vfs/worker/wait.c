@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "config.h"
+
 #include "vfs/worker/wait.h"
 
 #include "lib/util.h"
@@ -9,15 +11,29 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
+/* What the thread acted as was the fiber's until the wait only. Builds that check waits find whoever relies on it. */
+static void lose_identity(const struct rn_fiber *f)
+{
+#ifdef CHECK_WAITS
+	struct vfs_worker *w = f->worker;
+
+	if (w && !f->move)
+		vfs_identity_become(&w->identity, &vfs_nobody);
+#else
+	(void)f;
+#endif
+}
+
 void vfs_wait(struct vfs_wait *x)
 {
 	/* A fiber that stands for its thread does what the thread would do meanwhile. */
 	while (!x->ended && !x->fiber->stack)
 		vfs_worker_wait(x->fiber->worker, -1);
-	if (x->ended)
-		return;
-	x->waits = true;
-	rn_fiber_wait(x->fiber, RN_WAIT_RING, nothing, NULL);
+	if (!x->ended) {
+		x->waits = true;
+		rn_fiber_wait(x->fiber, RN_WAIT_RING, nothing, NULL);
+	}
+	lose_identity(x->fiber);
 }
 
 void vfs_wait_ended(struct vfs_wait *x)
