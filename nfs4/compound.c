@@ -128,14 +128,14 @@ static int check_op(struct nfs4_compound *c)
 	return nfs4_grow_reply(c, op->reply_max);
 }
 
-/* Holders answer a recall within a round trip or two, or have to write data first. The client sleeps 0.1 s
+/* Holders answer a recall within a round trip or two, or have to write data first; a name service of the site answers as soon. The client sleeps 0.1 s
  * and more after NFS4ERR_DELAY, so a short wait is worth while; nfsd's is as long. */
-#define DELEG_PATIENCE_NS (30 * RN_NS_PER_MS)
+#define PATIENCE_NS (30 * RN_NS_PER_MS)
 
 /* A COMPOUND that has waited so long once does not wait again. */
 bool nfs4_await(struct nfs4_compound *c, int rc)
 {
-	return nfs_await(c->req, rc, DELEG_PATIENCE_NS);
+	return nfs_await(c->req, rc, PATIENCE_NS);
 }
 
 /* Reads the next operation's number, puts it and a place for its status, and runs it. */

@@ -102,7 +102,7 @@ struct nfs4_compound {
 	uint32_t seen_index; /* index of the operation that may use them; 0: none */
 
 	/* Number of user and group names that the operation has put as numbers, because the name
-	 * service has not answered yet. */
+	 * service has not answered while it waited. */
 	uint32_t names_awaited;
 
 	struct vfs_io io; /* for operations on data */
@@ -159,7 +159,7 @@ bool nfs4_reply_is_too_big(const struct nfs4_compound *c);
  */
 bool nfs4_forget_call(struct nfs4_compound *c);
 
-/* nfs_await() for a step of the operation, for as long as a COMPOUND may wait for delegations. */
+/* nfs_await() for a step of the operation, for as long as a COMPOUND may wait for delegations and names. */
 bool nfs4_await(struct nfs4_compound *c, int rc);
 
 /*

@@ -55,7 +55,9 @@ static void id_to_name(struct nfs4_compound *c, uint32_t id,
 	int rc = -ENOENT;
 
 	if (map && (idmap->names_always || c->req->call.cred.flavor != RPC_AUTH_SYS))
-		rc = map(idmap->ctx, peer_of(c), id, out->s, sizeof(out->s));
+		do
+			rc = map(idmap->ctx, peer_of(c), id, out->s, sizeof(out->s));
+		while (nfs4_await(c, rc));
 	if (rc == -RN_EUNNAMED)
 		c->names_awaited++;
 	if (rc == 0)
@@ -85,7 +87,9 @@ static int name_to_id(struct nfs4_compound *c, const char *name, uint32_t len,
 		return NFS4ERR_INVAL;
 	if (get_decimal(name, len, id))
 		return NFS4_OK;
-	rc = map ? map(c->server->cfg.idmap.ctx, peer_of(c), name, len, id) : -ENOENT;
+	do
+		rc = map ? map(c->server->cfg.idmap.ctx, peer_of(c), name, len, id) : -ENOENT;
+	while (nfs4_await(c, rc));
 	if (rc == 0 && *id != NO_ID)
 		return NFS4_OK;
 	return rc == -RN_EUNNAMED ? NFS4ERR_DELAY : NFS4ERR_BADOWNER;

@@ -19,7 +19,10 @@ static struct rpc_request *req;
 
 static void start(void)
 {
+	static struct rpc_server rpc; /* where calls do not wait */
+
 	req = calloc(1, sizeof(*req));
+	req->server = &rpc;
 	req->call.cred.flavor = RPC_AUTH_SYS;
 	xdr_out_init(&x, message, sizeof(message));
 }

@@ -8,6 +8,8 @@
 #include "lib/error.h"
 #include "lib/util.h"
 #include "nfs/attempt.h"
+#include "nfs4/attr/owner.h"
+#include "nfs4/server.h"
 #include "rpc/backchannel.h"
 #include "rpc/client.h"
 #include "tests/unit/rpc_fake.h"
@@ -21,11 +23,13 @@ struct call {
 	struct rpc_request *req;
 	struct fake_conn conn;
 	struct rpc_client client;
-	const void *of;	       /* by rpc_wait; NULL: by rpc_try_later */
-	enum rn_wait_for what; /* for that */
-	int in_the_way;	       /* by nfs_await, if not 0 */
-	uint64_t time_ns;      /* limit of the wait, or patience */
-	int rc;
+	const void *of;		    /* by rpc_wait; NULL: by rpc_try_later */
+	enum rn_wait_for what;	    /* for that */
+	int in_the_way;		    /* by nfs_await, if not 0 */
+	struct nfs4_server *owners; /* by nfs4_user_name, if not NULL */
+	uint64_t time_ns;	    /* limit of the wait, or patience */
+	int rc;			    /* for an owner: names that are not known */
+	struct nfs4_owner_name name;
 	bool looks, over;
 };
 
@@ -49,6 +53,11 @@ static void work(struct rpc_request *req)
 		pthread_mutex_lock(&f.lock);
 		c->rc = rpc_wait(req, c->what, c->of, c->time_ns ? rn_now_ns() + c->time_ns : 0,
 				 &f.lock);
+	} else if (c->owners) {
+		struct nfs4_compound compound = { .server = c->owners, .req = req };
+
+		nfs4_user_name(&compound, 42, &c->name);
+		c->rc = (int)compound.names_awaited;
 	} else if (c->in_the_way) {
 		c->looks = nfs_await(req, c->in_the_way, c->time_ns);
 	} else {
@@ -176,6 +185,41 @@ Test(waits, patience_ends)
 	cr_expect(c.looks && c.req->waited);
 	cr_expect_not(rpc_try_later(c.req, RN_WAIT_STATE, 0));
 	drop(&c);
+}
+
+static bool known;
+
+static int name_of(void *ctx, const struct sockaddr *peer, uint32_t id, char *name, size_t size)
+{
+	(void)ctx;
+	(void)peer;
+	return known ? (snprintf(name, size, "user%u", id), 0) : -RN_EUNNAMED;
+}
+
+/* An attribute waits for its owner's name, for 30 ms, and is the number then. */
+Test(waits, owners_names_are_waited_for)
+{
+	static struct nfs4_server server;
+	struct call c = { .owners = &server }, late = c;
+	const uint64_t began = rn_now_ns();
+
+	server.cfg.idmap = (struct nfs4_idmap){ .uid_to_name = name_of, .names_always = true };
+	begin(&c, 1);
+	cr_assert(!c.over);
+	cr_expect_eq(atomic_load(&c.req->fiber->waits_for), RN_WAIT_NAME);
+	known = true;
+	rpc_wake_all(f.server.waits, 1u << RN_WAIT_NAME);
+	while (!c.over)
+		fake_await_inbox(&f);
+	cr_expect(c.rc == 0 && c.name.len == 6 && memcmp(c.name.s, "user42", 6) == 0);
+	drop(&c);
+	known = false;
+	begin(&late, 1);
+	while (!late.over)
+		fake_await_inbox(&f);
+	cr_expect(late.rc == 1 && late.name.len == 2 && memcmp(late.name.s, "42", 2) == 0);
+	cr_expect_geq(rn_now_ns() - began, 30 * MS);
+	drop(&late);
 }
 
 /* A call whose client has gone looks once more, soon, and does not wait again. */
