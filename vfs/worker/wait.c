@@ -11,10 +11,11 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-/* What the thread acted as was the fiber's until the wait only. Builds that check waits find whoever relies on it. */
+/* The thread's identity was the fiber's until the wait only. Builds with TSan find whoever relies on it; with others unit tests run, whose
+ * threads go on with it. */
 static void lose_identity(const struct rn_fiber *f)
 {
-#ifdef CHECK_WAITS
+#if defined(CHECK_WAITS) && defined(__SANITIZE_THREAD__)
 	struct vfs_worker *w = f->worker;
 
 	if (w && !f->move)
