@@ -35,6 +35,7 @@
 #define IN_FLIGHT_MAX 32u
 #define PICK_TRIES 3u
 #define NO_STACK_MS 10 /* until a worker without a stack for a call looks for one again */
+#define STUCK_MORE 4u  /* workers that calls of a blocked lane may have beyond the lane's own */
 #define TAKE_MAX 8u    /* calls that a worker begins before it polls its ring again */
 
 static void assign(struct worker *w, struct rpc_request *req)
@@ -433,14 +434,29 @@ static void push(struct workers *ws, struct rpc_request *req)
 	worker_feed(ws, lane);
 }
 
+static void push_to(struct workers *ws, struct rpc_request *req, unsigned lane)
+{
+	req->lane = lane;
+	push(ws, req);
+}
+
+/* True if a further call may get stuck in a blocked lane. One that has is counted in the lane from one of the next looks on. */
+static bool may_probe(struct workers *ws, unsigned lane)
+{
+	return call_queue_waiting(&ws->calls, 0) == 0 &&
+	       atomic_load(&ws->bound[lane]) < ws->cfg.count + STUCK_MORE;
+}
+
 void worker_divert(struct workers *ws, unsigned lane)
 {
+	const bool probe = may_probe(ws, lane);
 	struct rpc_request *req;
 
-	while ((req = pop(ws, lane, CALL_OUTSIDE)) != NULL) {
-		req->lane = 0;
-		push(ws, req);
-	}
+	while ((req = pop(ws, lane, CALL_OUTSIDE)) != NULL)
+		push_to(ws, req, 0);
+	req = probe ? pop(ws, lane, CALL_BEGUN) : NULL;
+	if (req)
+		push_to(ws, req, 0);
 }
 
 void worker_hand_over(struct workers *ws, struct rpc_request *req)

@@ -110,8 +110,9 @@ bool worker_feed(struct workers *ws, unsigned lane);
 void worker_hand_over(struct workers *ws, struct rpc_request *req);
 /* For the watch: gives the calls that a stuck worker has not begun to others. */
 void worker_rescue(struct worker *w);
-/* Moves the lane's waiting calls to lane 0, whose workers tell the clients to come again; but for calls that use the file
- * system already. */
+/* For the watch, at each look: moves the waiting calls of a blocked lane to lane 0, whose workers tell the clients to come
+ * again. Of calls that use the file system already it moves one, which may get stuck or have nothing to do there any more,
+ * while few are stuck. */
 void worker_divert(struct workers *ws, unsigned lane);
 
 /* On an event thread: keeps the call, to run it there. False: it is for the pool. */

@@ -20,7 +20,7 @@ import nfs4client as n4
 import rpcclient as r
 from control import Control, ask, ctl, status_of
 from harness import Count
-from rpcclient import opaque, u32
+from rpcclient import opaque, u32, u64
 from scrape import connect_tcp, parse, value
 
 METRICS = harness.free_port()
@@ -334,8 +334,25 @@ def test_batch(t, d, loop):
     t.equal("event threads that are stuck", n, 1)
 
 
-def create(dirfh, name):
-    return n4.putfh(dirfh), (n4.CREATE, u32(2) + opaque(name) + u32(0) + opaque(b""))
+def test_opens(t, d, loop):
+    """OPENs that have found the file system on the event thread, and block in it on workers: few of them do."""
+    clients = [delegations.new_client(d, f"opener {i}", 1, n4.Client) for i in range(16)]
+    root = clients[0].path(d.exports["bad"])
+    loop.freeze()
+    openers = [threading.Thread(target=c.open, args=(root, f"opened {i}", True), daemon=True) for i, c in enumerate(clients)]
+    for o in openers:
+        o.start()
+    time.sleep(BLOCKED)
+    stuck = status_of(d)["threads"]["stuck"]
+    t.check("some of the workers are stuck", 1 <= stuck <= 10, stuck)
+    with d.connect(timeout=20) as c:
+        t.equal("a call of the other export", c.nfs(r.CREATE, r.create_args(d.root(c, "one"), b"beside", attrs=r.sattr(mode=0o644)))["status"], 0)
+    loop.thaw()
+    for o in openers:
+        o.join(20)
+    t.check("all are answered in the end", not any(o.is_alive() for o in openers))
+    for c in clients:
+        c.close()
 
 
 def test_shared(t):
@@ -352,12 +369,13 @@ def test_shared(t):
             c.send(r.call_message(r.NFS, 3, r.REMOVE, r.diropargs(one, b"kept")))
             owner.await_callback(n4.CB_RECALL)
             loop.freeze()
-            stuck = threading.Thread(target=mixed.compound, args=(*create(roots[0], b"first"), *create(roots[1], b"second")), daemon=True)
+            ops = (n4.putfh(roots[0]), (n4.READDIR, u64(0) + bytes(8) + u32(4096) + u32(4096) + u32(0)),
+                   n4.putfh(roots[1]), (n4.CREATE, u32(2) + opaque(b"second") + u32(0) + opaque(b"")))
+            stuck = threading.Thread(target=mixed.compound, args=ops, daemon=True)
             stuck.start()
-            while not os.path.exists(d.exports["one"] + "/first"):
-                time.sleep(0.01)
-            for i, b in enumerate(behind):
-                b.send(r.call_message(r.NFS, 3, r.CREATE, r.create_args(one, f"behind{i}".encode(), attrs=r.sattr(mode=0o644))))
+            time.sleep(0.05)  # less than after which the worker gets no more calls
+            for b in behind:
+                b.send(r.call_message(r.NFS, 3, r.READDIR, r.readdir_args(one)))
             t.check("calls behind the worker that is stuck", all(answered(b, BLOCKED) for b in behind))
             t.equal("the return of the delegation", owner.delegreturn(fh, deleg), 0)
             t.check("the call that waited for it goes on", answered(c, BLOCKED))
@@ -366,6 +384,7 @@ def test_shared(t):
             t.equal("the removal", r.reply_body(c.recv()).u32(), 0)
             stuck.join(20)
             t.check("the COMPOUND is answered in the end", not stuck.is_alive())
+            test_opens(t, d, loop)
             for x in (*behind, owner, mixed):
                 x.close()
     finally:
