@@ -36,14 +36,18 @@ static struct vfs_sharer **maker_of(const struct vfs_sharer *s)
 /* True if it makes the fsync itself. */
 static bool join(struct vfs_sharer *s, bool waits)
 {
-	pthread_mutex_lock(&s->node->uncommitted.lock);
-	s->makes = !*maker_of(s);
-	if (s->makes)
+	/* Once it waits and the lock is free, it may be woken, and be gone. */
+	pthread_mutex_t *lock = &s->node->uncommitted.lock;
+	bool makes;
+
+	pthread_mutex_lock(lock);
+	makes = s->makes = !*maker_of(s);
+	if (makes)
 		*maker_of(s) = s;
 	else if (waits)
 		STAILQ_INSERT_TAIL(&(*maker_of(s))->next, s, link);
-	pthread_mutex_unlock(&s->node->uncommitted.lock);
-	return s->makes;
+	pthread_mutex_unlock(lock);
+	return makes;
 }
 
 static void wake(struct vfs_sharer *s)
