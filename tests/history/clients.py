@@ -409,8 +409,8 @@ class V4(Client):
                 return res
 
     def hidden(self, x):
-        """True if the export was not there when its handle was looked at, so that nothing has been done: the call is to be sent once more."""
-        if (x["op"], x["status"]) != (n4.PUTFH, STALE) or not self.wire.server.is_hidden():
+        """True if the export was not there for the operation, so that it has done nothing: the call is to be sent once more."""
+        if x["status"] != STALE or not self.wire.server.is_hidden():
             return False
         self.wire.check_over()
         time.sleep(0.02)
