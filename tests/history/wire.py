@@ -187,20 +187,19 @@ class KerberosWire(Wire):
         x.take(12)
         called = x.u32(), x.u32(), x.u32()
         x.take(4), x.opaque(), x.take(4), x.opaque()
-        while True:
-            data = None
-            try:
-                self.context = self.context or gssclient.Session(self.conn, self.server.realm.login(self.source, TICKET))
-                seq = self.context.number()
-                data = super().attempt(self.context.call(*called, message[x.at:], self.service, xid, seq), xid, fault)
-                results = self.context.results(data, xid, seq, self.service)
-                return r.u32(xid) + r.u32(1) + bytes(16) + results.data[results.at:]
-            except (r.Refused, gssapi.Failed) as e:
-                if isinstance(e, r.Refused) and e.why != "AUTH_ERROR":
-                    return data
-                self.check_over()
-                self.count("contexts that have ended")
-                self.context = fault = None
+        data = None
+        try:
+            self.context = self.context or gssclient.Session(self.conn, self.server.realm.login(self.source, TICKET))
+            seq = self.context.number()
+            data = super().attempt(self.context.call(*called, message[x.at:], self.service, xid, seq), xid, fault)
+            results = self.context.results(data, xid, seq, self.service)
+            return r.u32(xid) + r.u32(1) + bytes(16) + results.data[results.at:]
+        except (r.Refused, gssapi.Failed) as e:
+            if isinstance(e, r.Refused) and e.why != "AUTH_ERROR":
+                return data
+            self.count("contexts that have ended")
+            self.context = None
+            raise r.Closed() from None  # what else comes over this connection is of the old context
 
 
 class UdpWire(Wire):
