@@ -128,8 +128,8 @@ static int check_op(struct nfs4_compound *c)
 	return nfs4_grow_reply(c, op->reply_max);
 }
 
-/* Holders answer a recall within a round trip or two, or have to write data first; a name service of the site answers as soon. The client sleeps 0.1 s
- * and more after NFS4ERR_DELAY, so a short wait is worth while; nfsd's is as long. */
+/* Holders answer a recall within a round trip or two, or have to write data first; a name service of the site answers as soon.
+ * The client sleeps 0.1 s and more after NFS4ERR_DELAY, so a short wait is worth while; nfsd's is as long. */
 #define PATIENCE_NS (30 * RN_NS_PER_MS)
 
 /* A COMPOUND that has waited so long once does not wait again. */
@@ -242,18 +242,18 @@ static int no_room(struct nfs4_compound *c)
 }
 
 /*
- * True if the result should wait for the name service. A result with very many names might never
- * find all of them known: it gets numbers, which are correct as well. Only operations that change
+ * True if the client should come again for names. A result with very many of them might never
+ * find all known: it gets numbers, which are correct as well. Only operations that change
  * nothing put names.
  */
-#define NAMES_AWAITED_MAX 64u
+#define NAMES_UNKNOWN_MAX 64u
 
-static bool awaits_names(struct nfs4_compound *c)
+static bool lacks_names(struct nfs4_compound *c)
 {
-	const uint32_t n = c->names_awaited;
+	const uint32_t n = c->names_unknown;
 
-	c->names_awaited = 0;
-	return n > 0 && n <= NAMES_AWAITED_MAX;
+	c->names_unknown = 0;
+	return n > 0 && n <= NAMES_UNKNOWN_MAX;
 }
 
 /* Ends the operation under way. Returns the status for the loop to continue with. */
@@ -269,7 +269,7 @@ static int end_op(struct nfs4_compound *c, int status)
 		c->keep_body = false;
 		status = nfs4_reply_too_big(c, with - xdr_out_total(c->out));
 	}
-	if (awaits_names(c)) {
+	if (lacks_names(c)) {
 		c->keep_body = false;
 		status = NFS4ERR_DELAY;
 	}

@@ -103,7 +103,7 @@ struct nfs4_compound {
 
 	/* Number of user and group names that the operation has put as numbers, because the name
 	 * service has not answered while it waited. */
-	uint32_t names_awaited;
+	uint32_t names_unknown;
 
 	struct vfs_io io; /* for operations on data */
 };

@@ -59,7 +59,7 @@ static void id_to_name(struct nfs4_compound *c, uint32_t id,
 			rc = map(idmap->ctx, peer_of(c), id, out->s, sizeof(out->s));
 		while (nfs4_await(c, rc));
 	if (rc == -RN_EUNNAMED)
-		c->names_awaited++;
+		c->names_unknown++;
 	if (rc == 0)
 		out->len = (uint32_t)strnlen(out->s, NFS4_OWNER_MAX);
 	else

@@ -57,7 +57,7 @@ static void work(struct rpc_request *req)
 		struct nfs4_compound compound = { .server = c->owners, .req = req };
 
 		nfs4_user_name(&compound, 42, &c->name);
-		c->rc = (int)compound.names_awaited;
+		c->rc = (int)compound.names_unknown;
 	} else if (c->in_the_way) {
 		c->looks = nfs_await(req, c->in_the_way, c->time_ns);
 	} else {
