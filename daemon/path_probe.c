@@ -160,6 +160,7 @@ static bool has_thread(struct path_probe *p)
 		return true;
 	if (pthread_create(&thread, NULL, probe_main, p) != 0)
 		return false;
+	pthread_setname_np(thread, "paths");
 	pthread_detach(thread);
 	p->refs++;
 	return true;

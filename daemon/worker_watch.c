@@ -130,6 +130,15 @@ static void log_changes(struct workers *ws, uint32_t silent)
 	ws->watch.silent = silent;
 }
 
+/* True if what the lane's calls wait for are stacks, of which another worker would have none either. */
+static bool lacks_stacks(const struct workers *ws)
+{
+	for (const struct worker *w = atomic_load(&ws->all); w; w = w->next)
+		if (!w->loop && atomic_load(&w->no_stack) && !atomic_load(&w->stuck))
+			return true;
+	return false;
+}
+
 /* Gives the lane's waiting calls to a worker with room, or starts another worker. Lane 0, for calls
  * that name no file, may have all workers. */
 static void grow(struct workers *ws, unsigned lane)
@@ -137,7 +146,7 @@ static void grow(struct workers *ws, unsigned lane)
 	const unsigned most = lane ? ws->cfg.count : ws->most;
 	int rc;
 
-	if (worker_feed(ws, lane) || atomic_load(&ws->bound[lane]) >= most)
+	if (worker_feed(ws, lane) || atomic_load(&ws->bound[lane]) >= most || lacks_stacks(ws))
 		return;
 	rc = worker_start(ws);
 	if (!rc)

@@ -12,8 +12,8 @@ PATIENCE = float(os.environ.get("FAULTS_PATIENCE", 60))  # seconds for what was 
 
 
 def thread_names(pid):
-    """The daemon's own threads, but for those of the kernel's io_uring, which come and go, and helpers of listings, which start with
-    the first long one."""
+    """The daemon's own threads, but for those of the kernel's io_uring, which come and go, helpers of listings, which start with
+    the first long one, and the one that asks about exports' paths, which stays for a second."""
     names = []
     for task in os.listdir(f"/proc/{pid}/task"):
         try:
@@ -21,7 +21,7 @@ def thread_names(pid):
                 names.append(f.read().strip())
         except (FileNotFoundError, ProcessLookupError):
             pass
-    return sorted(n for n in names if not n.startswith(("iou-", "ahead")))
+    return sorted(n for n in names if not n.startswith(("iou-", "ahead", "paths")))
 
 
 def differs(before, now):
