@@ -12,6 +12,7 @@
 #include "lib/pipe.h"
 #include "tests/unit/vfs_io_fixture.h"
 #include "vfs/node/node.h"
+#include "vfs/worker/acting.h"
 
 TestSuite(vfs_read_pages, .timeout = 120);
 
@@ -248,6 +249,21 @@ Test(vfs_read_pages, who_may_not_read_gets_nothing)
 	cr_expect_eq(read_pages(node, 0, MIB, &eof), MIB);
 	cr_assert_eq(chmod(fx_path(&f, "file"), 0), 0);
 	cr_expect_eq(read_pages(node, 0, MIB, &eof), MIB, "the owner");
+	fx_user(&f, 0);
+	end();
+}
+
+/* What a worker acted as before, or acts as for the caller, may not ask what of a file is in the cache. */
+Test(vfs_read_pages, the_threads_identity_does_not_matter)
+{
+	bool eof;
+
+	start(VFS_IO_BUFFERED, SIZE);
+	cr_assert_eq(fchmodat(AT_FDCWD, fx_path(&f, "file"), 0644, 0), 0);
+	cr_expect_eq(read_pages(node, 0, MIB, &eof), MIB); /* opens the file, as root */
+	fx_user(&f, 1000);
+	cr_assert_eq(vfs_act_as_caller(&f.ctx), 0);
+	cr_expect_eq(read_pages(node, 0, MIB, &eof), MIB);
 	fx_user(&f, 0);
 	end();
 }
