@@ -298,6 +298,7 @@ def taken(t):
         other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         other.bind(("::", d.port))
         with d, Datagrams(d.port, tries=2, wait=0.2) as c:
+            d.wait_log("cannot receive on UDP port")  # until then it may have the port over IPv4
             try:
                 c.call(r.MOUNT, 3, 0)
                 t.check("a port that is taken over IPv6", False, "UDP is served over IPv4")
