@@ -21,8 +21,9 @@ int nfs_attempt(int (*attempt)(void *arg), void *arg);
  * given way or begun to, -RN_EYIELDS if all in the way will soon have, rc if it does not. */
 int nfs_conflict(struct vfs_conflict *c, int rc);
 
-/* In a call that holds no lock: if rc says that something is in the way for now (-RN_EUNNAMED, -RN_EDELEG, -RN_EYIELDS), waits until it
- * may be gone, as rpc_try_later does. True: the caller makes its step again. */
+/* In a call that holds no lock: waits, as rpc_try_later does, until the name or the delegation or lock of another client may be out of the
+ * way for which a step has failed with rc (-RN_EUNNAMED, -RN_EDELEG, -RN_EYIELDS). True: the caller makes its step again. False: it has
+ * waited long enough, or rc is something else. */
 bool nfs_await(struct rpc_request *req, int rc, uint64_t patience_ns);
 
 #endif

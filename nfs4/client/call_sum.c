@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tells a retry from another call with the same slot and sequence number (RFC 8881 section 2.10.6.1.3.1). */
+/* Sums up a call, so that a retry is told from another call with the same slot and sequence number (RFC 8881 section 2.10.6.1.3.1). */
 #include "lib/util.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"

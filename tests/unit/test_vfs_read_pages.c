@@ -253,7 +253,7 @@ Test(vfs_read_pages, who_may_not_read_gets_nothing)
 	end();
 }
 
-/* What a worker acted as before, or acts as for the caller, may not ask what of a file is in the cache. */
+/* A worker that acts as a user still finds the pages: cachestat(2) would refuse that user. */
 Test(vfs_read_pages, the_threads_identity_does_not_matter)
 {
 	bool eof;

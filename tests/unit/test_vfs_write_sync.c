@@ -217,7 +217,7 @@ Test(vfs_write_sync, an_error_is_told_to_those_that_shared_it)
 	answer_is = 0;
 	answer();
 	fx_run(&d.f, &w[2].done);
-	/* It ran while that loss was seen, so it cannot be sure of its data. */
+	/* The third write ran while that loss was seen, so its data may be among what was lost. */
 	cr_expect_eq(w[2].result, -EIO);
 	hold = false;
 	start(&d, n, &w[0], 0);

@@ -83,7 +83,7 @@ static unsigned write_gather(struct vfs_io *io, uint32_t max, struct rn_payload 
 	return n;
 }
 
-/* What is buffered is synced at the end, with other writes of the file. */
+/* Flags of a direct write. A buffered one has none, as sync_buffered() makes it durable when all is written. */
 static int write_flags(const struct vfs_io *io)
 {
 	if (!io->priv.synced || !io->priv.direct)

@@ -98,7 +98,7 @@ static int sync_measured(struct vfs_sharer *s, int fd, const struct vfs_written 
 	return rc;
 }
 
-/* Those who wait now share the fsync that begins. */
+/* Takes the writes that wait by now into the fsync that s makes, and finds the range that covers all of them. */
 static void begin(struct vfs_sharer *s, struct sharers *with, struct vfs_written *all)
 {
 	const struct vfs_sharer *o;
