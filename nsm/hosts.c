@@ -453,6 +453,7 @@ unsigned nsm_host_rebooted(struct nsm *n, const struct nsm_peer *who, uint32_t s
 {
 	struct nsm_host *h, *next;
 	unsigned found = 0;
+	bool due = false;
 
 	pthread_mutex_lock(&n->lock);
 	for (h = LIST_FIRST(nsm_bucket(n, &who->addr)); h; h = next) {
@@ -464,8 +465,12 @@ unsigned nsm_host_rebooted(struct nsm *n, const struct nsm_peer *who, uint32_t s
 		if (h->state == state) /* the same notice once more */
 			continue;
 		restarted(n, h, state);
+		due = true;
 	}
 	pthread_mutex_unlock(&n->lock);
+	/* The notice may have come over a connection, which another thread than the messenger reads. */
+	if (due)
+		nsm_wake(n);
 	return found;
 }
 

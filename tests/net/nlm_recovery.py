@@ -22,7 +22,7 @@ from rpcclient import In, opaque, u32, u64
 
 INSIDE = "--inside"
 HOST_NAME = "server.example"
-SERVER, ONE, TWO, OUTSIDE = "127.0.0.1", "127.0.0.2", "127.0.0.3", "10.99.0.1"
+SERVER, ONE, TWO, THREE, OUTSIDE = "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "10.99.0.1"
 PMAP, NLM, NSM = 100000, 100021, 100024
 NLM_LOCK, NLM_CANCEL, NLM_UNLOCK, NLM_GRANTED, NLM_NM_LOCK, NLM_FREE_ALL = 2, 3, 4, 5, 22, 23
 GRANTED, DENIED, BLOCKED, GRACE_PERIOD = 0, 1, 3, 4
@@ -247,6 +247,23 @@ def test_reboot(t, d, one, two, fh):
     t.equal("nor is a lock without a record freed", two.lock(fh, 400), DENIED)
 
 
+def test_reboot_by_tcp(t, d, fh):
+    """A notice over a connection frees the locks at once, too. The messenger looks by itself once a second, so one notice right behind
+    another waits nearly that long unless the messenger is woken."""
+    client, waits = Client(d, THREE, b"three.example"), []
+    for state in range(3, 17, 2):
+        client.state = state
+        t.equal("a lock of this life", client.lock(fh, 900), GRANTED)
+        conn = r.Conn(d.port, SERVER, source=(THREE, 900 + state))
+        conn.call(NSM, 1, SM_NOTIFY, opaque(client.name) + u32(state + 2))
+        told = time.monotonic()
+        t.check("is gone with the next", wait_for(lambda: client.lock(fh, 900, svid=8, proc=NLM_NM_LOCK) == GRANTED, 5))
+        waits.append(time.monotonic() - told)
+        conn.close()
+        client.unlock(fh, 900, svid=8)
+    t.check("at once", sorted(waits)[len(waits) // 2] < 0.4, waits)
+
+
 def test_local(t):
     """What is for this machine alone."""
     state = u32(3)
@@ -319,6 +336,7 @@ def inside():
             test_local(t)
             test_forged(t, d, one, two, fh)
             test_reboot(t, d, one, two, fh)
+            test_reboot_by_tcp(t, d, fh)
             test_damaged(t, d)
             harness.finish(t, d)
         test_off(t)
