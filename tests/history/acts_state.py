@@ -16,7 +16,6 @@ from wire import KerberosWire, Lost, RdmaWire, Restarted, UdpWire
 
 RANGE, RANGES = 64, 3  # bytes that one counter's lock covers; counters
 FILES = DIRS = SIZES = 100  # for delegations
-FREED = 2 * 10**9  # nanoseconds after the answer to SM_NOTIFY until the locks are gone
 
 
 class StateWorker(Worker):
@@ -132,7 +131,7 @@ class StateWorker(Worker):
             self.c.state += 2
             self.c.wire.forget()
             self.c.notify()
-            fact["rel"] = now() + FREED
+            fact["told"] = now()
             return
         elif status := self.c.unlock("lock", fact["kind"], fact["offset"], fact["size"]):
             self.h.trouble("NLM's UNLOCK fails", who=self.who, status=status)

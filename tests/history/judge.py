@@ -13,6 +13,7 @@ from record import NEVER
 
 
 CUTS = ("power", "die")  # what the nemesis does that takes from the disk what was not flushed
+FREED = 2 * 10**9  # nanoseconds that a server has, while it runs, to free the locks of a client that it was told has rebooted
 REACH = 10**9  # nanoseconds before the last quiet moment in which the cause of a failure is looked for
 
 
@@ -173,6 +174,16 @@ class Judge:
 
     # --- state ---
 
+    def released(self, f, stops):
+        """When a lock is surely gone. "told" is the answer to SM_NOTIFY: its locks are freed behind that, unless the server is stopped."""
+        if "told" not in f:
+            return f["rel"]
+        end = f["told"] + FREED
+        for stop in stops:
+            if stop["ret"] > f["told"] and stop["inv"] < end:
+                end += stop["ret"] - max(stop["inv"], f["told"])
+        return end
+
     def locks(self):
         locks = sorted(self.h.of("lock"), key=lambda f: f["start"])
 
@@ -182,8 +193,9 @@ class Judge:
             for b in itertools.takewhile(lambda b: b["start"] < a["end"], locks[i + 1:]):
                 if meet(a, b) and b["end"] > b["start"]:
                     self.wrong("a lock is held by two", a=a, b=b, inv=b["inv"])
+        stops = sorted((f for f in self.h.of("nemesis") if f["what"] in ("stop", "longstop")), key=lambda f: f["inv"])
         for d in self.h.of("denied"):
-            if not any(meet(d, f) and f["inv"] < d["ret"] and f["rel"] > d["inv"] for f in locks):
+            if not any(meet(d, f) and f["inv"] < d["ret"] and self.released(f, stops) > d["inv"] for f in locks):
                 self.wrong("a lock is denied though nobody holds it", denied=d, inv=d["inv"])
 
     def shares(self):

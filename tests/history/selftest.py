@@ -198,6 +198,12 @@ def listing(inv, *names):
     return "listing", dict(who="1", inv=inv, ret=inv + 5, names=names)
 
 
+def longstop(seconds):
+    return "nemesis", dict(what="longstop", inv=10, ret=seconds * 10**9)
+
+
+REBOOTED = ("lock", dict(lock("0v3", 1, 5, NEVER)[1], told=7))
+DENIED_LATE = ("denied", dict(who="1local", kind=2, offset=0, size=8, inv=6 * 10**9, ret=6 * 10**9 + 1))
 CHANGE = ("change", dict(obj="f0", inv=2, ret=3))
 DELEGATION = ("delegation", dict(who="0v41b", kind=2, f="dg0", start=10, end=20, restarted=False))
 END, COUNTED = ("end", dict(big=("a",), counters=())), ("end", dict(big=(), counters=(2,)))
@@ -224,6 +230,8 @@ RULES = (
     ("a lock is held by two", [lock("0v3", 1, 5, 7), lock("0v3", 9, 12), lock("1v3", 6, 8)], [lock("0v3", 1, 5, 7), lock("0v3", 9, 12), lock("1v3", 6, 10)]),
     ("a lock is denied though nobody holds it", [lock("0v3", 1, 5, 7), ("denied", dict(who="1v3", kind=2, offset=0, size=8, inv=6, ret=9))],
      [lock("0v3", 1, 5, 7), ("denied", dict(who="1v3", kind=2, offset=0, size=8, inv=8, ret=9))]),
+    # The server frees its locks within two seconds, in which it is stopped for five, or for one.
+    ("a lock is denied though nobody holds it", [REBOOTED, longstop(5), DENIED_LATE], [REBOOTED, longstop(1), DENIED_LATE]),
     ("change goes back", [attr(0, 5), attr(2, 6), attr(4, 6)], [attr(0, 5), attr(2, 6), attr(4, 5)]),
     ("change is the same before and after a change", [attr(0, 5), CHANGE, attr(4, 6)], [attr(0, 5), CHANGE, attr(4, 5)]),
     # A power cut takes a change that was not flushed.
