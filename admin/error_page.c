@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/reply.h"
+#include "admin/admin_reply.h"
 
 #define PAGE_MAX 2048 /* bytes; evhttp's pages have some hundred */
 #define HEAD "HTTP/1."

@@ -8,7 +8,7 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-#include "admin/reply.h"
+#include "admin/admin_reply.h"
 
 struct admin_later {
 	LIST_ENTRY(admin_later) link; /* of all: the thread's */

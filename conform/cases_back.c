@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "conform/back.h"
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "lib/util.h"
 
 #define SLOTS 16u

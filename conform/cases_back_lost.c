@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Callbacks without an answer: given up, answered too late, and those whose connection is lost. */
 #include "conform/back.h"
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "lib/util.h"
 
 #define SLOTS 8u

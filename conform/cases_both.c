@@ -3,7 +3,7 @@
  * Chunks of several kinds in one call: Write list with Reply chunk, Long Call with either or both,
  * Read list with what the reply may need (RFC 8166 sections 3.5.2, 3.5.3 and 4.3).
  */
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "conform/long_reply.h"
 #include "conform/nfs3.h"
 #include "lib/util.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "conform/nfs3.h"
 #include "lib/util.h"
 

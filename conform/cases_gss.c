@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "conform/gss_check.h"
 #include "conform/long_reply.h"
 #include "lib/util.h"

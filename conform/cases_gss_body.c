@@ -3,7 +3,7 @@
  * Kerberos with integrity and privacy (RFC 8166 section 8.2.2.3): nothing is reduced; calls and replies go inline, or whole by
  * Long Calls and Long Replies. t->arg: the service, and what makes the case differ.
  */
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "conform/gss_check.h"
 #include "conform/long_reply.h"
 #include "lib/util.h"

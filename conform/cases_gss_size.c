@@ -3,7 +3,7 @@
  * Sizes under Kerberos: the verifier and what wraps the results count, too, where a reply is fitted into the inline threshold or a
  * Reply chunk (RFC 8166 sections 3.3.2 and 8.2.2). t->arg is the service.
  */
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "conform/gss_check.h"
 #include "lib/util.h"
 

@@ -3,7 +3,7 @@
  * The window of sequence numbers (RFC 2203 section 5.3.3.1) and the credits of the connection (RFC 8166 section 3.3.1): both let
  * calls pass each other, and a call that is discarded has no reply that could carry a grant.
  */
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "conform/gss_check.h"
 #include "lib/util.h"
 

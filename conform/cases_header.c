@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conform/call.h"
+#include "conform/conform_call.h"
 #include "conform/nfs3.h"
 #include "lib/util.h"
 

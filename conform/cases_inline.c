@@ -2,7 +2,7 @@
 /* Inline thresholds: RFC 8166 section 3.3.2, RFC 8797 section 4.2. t->arg is the size announced. */
 #include <string.h>
 
-#include "conform/call.h"
+#include "conform/conform_call.h"
 #include "conform/nfs3.h"
 #include "lib/util.h"
 

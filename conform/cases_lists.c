@@ -3,8 +3,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "conform/call.h"
-#include "conform/check.h"
+#include "conform/conform_call.h"
+#include "conform/conform_check.h"
 #include "conform/nfs3.h"
 #include "lib/util.h"
 

@@ -2,7 +2,7 @@
 /* The private message of connection establishment: RFC 8797. */
 #include <string.h>
 
-#include "conform/call.h"
+#include "conform/conform_call.h"
 #include "conform/nfs3.h"
 #include "lib/util.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "lib/util.h"
 
 #define MANY 1000u

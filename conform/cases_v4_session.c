@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "conform/nfs3.h"
 #include "conform/nfs4.h"
 #include "lib/util.h"

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "conform/nfs3.h"
 #include "conform/nfs4.h"
 #include "lib/util.h"

@@ -4,7 +4,7 @@
  * every shape. Each row of the table is one case: the range to read, the chunks offered and the
  * bytes expected.
  */
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "conform/nfs3.h"
 #include "lib/util.h"
 

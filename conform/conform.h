@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "conform/conn.h"
+#include "conform/conform_conn.h"
 
 #define CF_FH_MAX 128u
 struct cf_fh {

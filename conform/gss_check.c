@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "lib/util.h"
 
 #define WIDE 513u

@@ -3,7 +3,7 @@
 #ifndef RN_CONFORM_GSS_CHECK_H
 #define RN_CONFORM_GSS_CHECK_H
 
-#include "conform/gss.h"
+#include "conform/conform_gss.h"
 #include "conform/nfs3.h"
 
 #define CF_GSS_NAME "gss"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conform/check.h"
+#include "conform/conform_check.h"
 #include "conform/nfs3.h"
 
 #define ENTRIES 8u

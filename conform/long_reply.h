@@ -6,7 +6,7 @@
 #ifndef RN_CONFORM_LONG_REPLY_H
 #define RN_CONFORM_LONG_REPLY_H
 
-#include "conform/call.h"
+#include "conform/conform_call.h"
 
 enum cf_long { CF_LONG_READDIR, CF_LONG_READDIRPLUS, CF_LONG_READ, CF_LONG_READLINK };
 

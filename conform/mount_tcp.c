@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "conform/call.h"
+#include "conform/conform_call.h"
 #include "conform/nfs3.h"
 #include "conform/run.h"
 

@@ -3,7 +3,7 @@
 #ifndef RN_CONFORM_NFS2_H
 #define RN_CONFORM_NFS2_H
 
-#include "conform/call.h"
+#include "conform/conform_call.h"
 
 #define CF2_FH 32u
 #define CF2_FATTR 68u

@@ -7,7 +7,7 @@
 #ifndef RN_CONFORM_NFS3_H
 #define RN_CONFORM_NFS3_H
 
-#include "conform/call.h"
+#include "conform/conform_call.h"
 
 enum {
 	CF3_NULL,

@@ -8,7 +8,7 @@
 #ifndef RN_CONFORM_NFS4_H
 #define RN_CONFORM_NFS4_H
 
-#include "conform/call.h"
+#include "conform/conform_call.h"
 
 enum {
 	CF4_CLOSE = 4,

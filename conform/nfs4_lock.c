@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "conform/check.h"
+#include "conform/conform_check.h"
 
 #define SHARE_BOTH 3u
 #define WANT_NO_DELEG 0x400u

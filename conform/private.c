@@ -2,7 +2,7 @@
 /* The private message of connection establishment: RFC 8797 sections 4 and 5. */
 #include <string.h>
 
-#include "conform/conn.h"
+#include "conform/conform_conn.h"
 
 static const uint8_t format_id[4] = { 0xf6, 0xab, 0x0e, 0x18 };
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "conform/back.h"
-#include "conform/gss.h"
+#include "conform/conform_gss.h"
 #include "conform/nfs3.h"
 #include "conform/nfs4.h"
 

@@ -7,7 +7,7 @@
 
 #include "conform/conform.h"
 #include "conform/run.h"
-#include "conform/wire.h"
+#include "conform/conform_wire.h"
 #include "lib/util.h"
 
 struct cf_memory {

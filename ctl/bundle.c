@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "ctl/ctl.h"
-#include "ctl/options.h"
+#include "ctl/ctl_options.h"
 #include "lib/util.h"
 
 #define FILE_MOST (1u << 20) /* bytes of a file of /proc or /sys that are taken */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ctl/confirm.h"
-#include "ctl/options.h"
+#include "ctl/ctl_options.h"
 #include "ctl/states.h"
 #include "lib/util.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/exports.h"
-#include "ctl/table.h"
+#include "ctl/ctl_exports.h"
+#include "ctl/ctl_table.h"
 
 static char sign(const json_t *change)
 {

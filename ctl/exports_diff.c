@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/exports.h"
+#include "ctl/ctl_exports.h"
 #include "ctl/uri.h"
 
 #define FILE_MOST (512u << 10) /* bytes of a body that the server takes */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "ctl/confirm.h"
-#include "ctl/exports.h"
-#include "ctl/options.h"
+#include "ctl/ctl_exports.h"
+#include "ctl/ctl_options.h"
 #include "ctl/uri.h"
 
 struct edit {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/exports.h"
-#include "ctl/options.h"
+#include "ctl/ctl_exports.h"
+#include "ctl/ctl_options.h"
 #include "ctl/rows.h"
 #include "ctl/uri.h"
 #include "lib/util.h"

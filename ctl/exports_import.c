@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/exports.h"
+#include "ctl/ctl_exports.h"
 #include "ctl/ganesha_exports.h"
-#include "ctl/options.h"
+#include "ctl/ctl_options.h"
 
 #define FILE_MOST (4u << 20)
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ctl/exports.h"
+#include "ctl/ctl_exports.h"
 #include "ctl/rows.h"
 #include "lib/util.h"
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "ctl/exports.h"
+#include "ctl/ctl_exports.h"
 
 int exports_reload(const struct ctl *ctl, int argc, char **argv)
 {

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "ctl/table.h"
+#include "ctl/ctl_table.h"
 
 struct rows_shape {
 	const struct table_column *columns;

@@ -2,7 +2,7 @@
 /* ringnfsctl opens, locks and delegations */
 #include <stdio.h>
 
-#include "ctl/options.h"
+#include "ctl/ctl_options.h"
 #include "ctl/states.h"
 #include "lib/util.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "ctl/ctl.h"
-#include "ctl/options.h"
+#include "ctl/ctl_options.h"
 #include "ctl/pages.h"
 #include "lib/clock.h"
 #include "lib/util.h"

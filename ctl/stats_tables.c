@@ -9,7 +9,7 @@
 
 #include "ctl/pages.h"
 #include "ctl/print.h"
-#include "ctl/table.h"
+#include "ctl/ctl_table.h"
 #include "lib/util.h"
 
 #define TIMES 5u /* columns with times of an operation */

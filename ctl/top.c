@@ -9,7 +9,7 @@
 
 #include "ctl/ctl.h"
 #include "ctl/http.h"
-#include "ctl/options.h"
+#include "ctl/ctl_options.h"
 #include "ctl/top_screen.h"
 #include "lib/clock.h"
 #include "lib/util.h"

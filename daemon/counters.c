@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "nfs2/proto.h"
+#include "nfs2/nfs2_proto.h"
 #include "nfs3/nfs3_server.h"
 
 #define RESULT_AT 24u /* place of the results in an accepted reply without a verifier */

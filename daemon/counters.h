@@ -13,7 +13,7 @@
 
 #include "lib/histogram.h"
 #include "nfs4/nfs4_server.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "rpc/program.h"
 
 #define COUNTERS_PROCS 32

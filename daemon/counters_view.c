@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "nfs2/proto.h"
+#include "nfs2/nfs2_proto.h"
 #include "nfs4/op_table.h"
 
 struct view {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Workers that have an event loop: calls that run on the event thread that received them. A call begins there if its file
- * system is local and answers. What would wait, or needs another identity, moves to the pool (rpc/worker.h, vfs/worker.h).
+ * system is local and answers. What would wait, or needs another identity, moves to the pool (rpc/worker.h, vfs/vfs_worker.h).
  * The loop keeps calls while the transports look at their descriptors, and makes them before they do so again; so their
  * order is that in which clients' connections have their turns (transport/turns.h).
  *
@@ -16,7 +16,7 @@
 #include "lib/clock.h"
 #include "lib/util.h"
 #include "transport/event_loop.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 #define CALL_MAX (64u << 10)   /* bytes of a call; longer ones keep others waiting */
 #define SLOW_NS 5000000u       /* a call that took longer may have waited for its file system */

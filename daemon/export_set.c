@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "conf/exports_match.h"
-#include "daemon/drain.h"
+#include "daemon/daemon_drain.h"
 #include "daemon/export_set_private.h"
 #include "daemon/mount_watch.h"
 #include "daemon/path_probe.h"

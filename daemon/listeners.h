@@ -4,7 +4,7 @@
 #define RN_DAEMON_LISTENERS_H
 
 #include "conf/settings.h"
-#include "daemon/register.h"
+#include "daemon/daemon_register.h"
 #include "lib/log.h"
 
 struct tcp_server;

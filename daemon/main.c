@@ -17,14 +17,14 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "daemon/check.h"
-#include "daemon/instance.h"
+#include "daemon/daemon_check.h"
+#include "daemon/daemon_instance.h"
 #include "daemon/deadline.h"
 #include "daemon/limits.h"
 #include "daemon/log_sink.h"
 #include "daemon/memory_need.h"
-#include "daemon/options.h"
-#include "daemon/server.h"
+#include "daemon/daemon_options.h"
+#include "daemon/daemon_server.h"
 #include "lib/log_ids.h"
 
 #define RELOAD_SECONDS 85 /* seconds; below the 90 that systemd gives ExecReload= */

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "daemon/idmap.h"
-#include "daemon/tls_users.h"
+#include "daemon/daemon_tls_users.h"
 #include "lib/error.h"
 #include "nfs3/nfs3_server.h"
 #include "rpc/principal.h"

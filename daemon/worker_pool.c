@@ -28,7 +28,7 @@
 #include "lib/clock.h"
 #include "lib/fiber.h"
 #include "lib/util.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 #define INBOX_MAX 2u /* the one being run, and the next */
 /* most operations in a worker's ring while other calls wait for their turn */

@@ -11,7 +11,7 @@
 #include "daemon/worker_watch.h"
 #include "lib/fiber.h"
 #include "lib/util.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 #define STACKS_LEAST                                                                               \
 	128u /* stacks for calls that there are without memory: more than threads that run calls */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The exchange with a client to whom this server makes a context (gss/initiate.c): security that has no context yet makes of its first call
- * the INIT of RFC 2203 section 5.2, and of the answer the context. From then on it is that of gss/cb_auth.c.
+ * the INIT of RFC 2203 section 5.2, and of the answer the context. From then on it is that of gss/gss_cb_auth.c.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gss/cb_auth.h"
+#include "gss/gss_cb_auth.h"
 #include "lib/clock.h"
 #include "lib/util.h"
 #include "rpc/principal.h"

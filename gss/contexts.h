@@ -7,7 +7,7 @@
  * those of the host with most go first, the least used one of them. Senders of datagrams are one host. A context removed from the
  * table lives on with its references.
  *
- * Few contexts have copies (gss/copies.h) beside their first at a time: another that needs them takes those away of the
+ * Few contexts have copies (gss/gss_copies.h) beside their first at a time: another that needs them takes those away of the
  * one that has had them longest.
  */
 #ifndef RN_GSS_CONTEXTS_H
@@ -19,9 +19,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "gss/copies.h"
+#include "gss/gss_copies.h"
 #include "gss/window.h"
-#include "gss/wire.h"
+#include "gss/gss_wire.h"
 #include "lib/host.h"
 
 #define GSS_HALF_MAX 128u

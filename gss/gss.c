@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "gss/gss_private.h"
-#include "gss/cb_auth.h"
+#include "gss/gss_cb_auth.h"
 
 #include <errno.h>
 #include <limits.h>

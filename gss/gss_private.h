@@ -9,7 +9,7 @@
 #include "gss/contexts.h"
 #include "gss/gss.h"
 #include "gss/mech.h"
-#include "gss/memory.h"
+#include "gss/gss_memory.h"
 #include "lib/log_hosts.h"
 
 struct gss {
@@ -34,13 +34,13 @@ struct gss_call {
 	uint32_t service; /* enum gss_service of the results */
 };
 
-/* gss/call.c */
+/* gss/gss_call.c */
 enum rpc_secure_verdict gss_accept_call(void *ctx, struct rpc_request *req,
 					enum rpc_auth_stat *stat);
 void gss_release_call(struct rpc_request *req);
 /* For rpc_security.called_as. */
 const struct rpc_principal *gss_called_as(struct rpc_request *req);
-/* gss/reply.c */
+/* gss/gss_reply.c */
 bool gss_protect_reply(struct rpc_request *req);
 /* gss/establish.c: INIT and CONTINUE_INIT, whose token is next in req->in. */
 enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gss/cb_auth.h"
+#include "gss/gss_cb_auth.h"
 #include "lib/clock.h"
 #include "lib/log_text.h"
 #include "lib/util.h"

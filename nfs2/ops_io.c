@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* READ and WRITE (RFC 1094 sections 2.2.7, 2.2.9). Bulk data go as NFSv3's do: nfs3/op_read.c, nfs3/ops_write.c. */
+/* READ and WRITE (RFC 1094 sections 2.2.7, 2.2.9). Bulk data go as NFSv3's do: nfs3/op_read.c, nfs3/nfs3_ops_write.c. */
 #include <errno.h>
 
 #include "lib/util.h"
 #include "nfs/bulk.h"
-#include "nfs2/args.h"
-#include "nfs2/procs.h"
+#include "nfs2/nfs2_args.h"
+#include "nfs2/nfs2_procs.h"
 #include "nfs2/result.h"
 
 /* Result bytes of READ besides the data: status, attributes, length of the data. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* REMOVE, RENAME, LINK and RMDIR (RFC 1094 sections 2.2.11 to 2.2.13, 2.2.16). */
-#include "nfs2/args.h"
-#include "nfs2/procs.h"
+#include "nfs2/nfs2_args.h"
+#include "nfs2/nfs2_procs.h"
 #include "nfs2/result.h"
 
 static void encode_status(struct nfs3_op *op, int rc)

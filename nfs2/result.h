@@ -3,7 +3,7 @@
 #ifndef RN_NFS2_RESULT_H
 #define RN_NFS2_RESULT_H
 
-#include "nfs2/proto.h"
+#include "nfs2/nfs2_proto.h"
 #include "nfs3/op.h"
 
 /* The status that tells of rc, 0 or negative, in the RFC's list; IO for what it has no word for. */

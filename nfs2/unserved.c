@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nfs2/nfs2_server.h"
-#include "nfs3/server.h"
+#include "nfs3/nfs3_state.h"
 #include "vfs/packed.h"
 
 static bool log_one(void *arg, struct vfs_export *exp)

@@ -3,8 +3,8 @@
 #ifndef RN_NFS3_MOUNT_RESOLVE_H
 #define RN_NFS3_MOUNT_RESOLVE_H
 
-#include "nfs3/proto.h"
-#include "nfs3/server.h"
+#include "nfs3/nfs3_proto.h"
+#include "nfs3/nfs3_state.h"
 #include "rpc/request.h"
 
 struct mnt_path {

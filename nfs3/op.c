@@ -8,7 +8,7 @@
 #include "lib/util.h"
 #include "nfs/attempt.h"
 #include "nfs/caller.h"
-#include "nfs3/procs.h"
+#include "nfs3/nfs3_procs.h"
 
 uint32_t nfs3_op_max_io(const struct nfs3_op *op)
 {

@@ -13,9 +13,9 @@
 #define RN_NFS3_OP_H
 
 #include "nfs/nested.h"
-#include "nfs3/args.h"
-#include "nfs3/server.h"
-#include "nfs3/status.h"
+#include "nfs3/nfs3_args.h"
+#include "nfs3/nfs3_state.h"
+#include "nfs3/nfs3_status.h"
 #include "nfs3/xdr_attr.h"
 #include "rpc/client.h"
 #include "rpc/program.h"

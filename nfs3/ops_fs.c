@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* FSSTAT, FSINFO and PATHCONF (RFC 1813 sections 3.3.18 to 3.3.20). */
 #include "nfs3/op.h"
-#include "nfs3/procs.h"
+#include "nfs3/nfs3_procs.h"
 
 #define IO_MULTIPLE 4096u
 #define NS_PER_SECOND 1000000000u

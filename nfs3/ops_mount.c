@@ -11,7 +11,7 @@
 #include "lib/util.h"
 #include "nfs/caller.h"
 #include "nfs3/mount_resolve.h"
-#include "nfs3/procs.h"
+#include "nfs3/nfs3_procs.h"
 #include "rpc/address.h"
 #include "vfs/packed.h"
 

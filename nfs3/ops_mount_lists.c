@@ -8,7 +8,7 @@
 
 #include "lib/util.h"
 #include "nfs3/mount_resolve.h"
-#include "nfs3/procs.h"
+#include "nfs3/nfs3_procs.h"
 
 #define LIST_REPLY_MAX (1u << 20)
 

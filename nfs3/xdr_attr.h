@@ -5,7 +5,7 @@
 #ifndef RN_NFS3_XDR_ATTR_H
 #define RN_NFS3_XDR_ATTR_H
 
-#include "nfs3/proto.h"
+#include "nfs3/nfs3_proto.h"
 #include "rpc/xdr_out.h"
 #include "vfs/types.h"
 

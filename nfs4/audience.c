@@ -9,7 +9,7 @@
 #include "nfs/caller.h"
 #include "nfs4/compound.h"
 #include "nfs4/hash.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "rpc/principal.h"
 
 #define CREDENTIAL_WORDS 7u

@@ -6,7 +6,7 @@
 #include "lib/util.h"
 #include "nfs/attempt.h"
 #include "nfs4/counts.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "rpc/call_view.h"
 
 bool nfs4_compound_decode(struct xdr_in *in, void *args)

@@ -20,12 +20,12 @@
 #define RN_NFS4_COMPOUND_H
 
 #include "nfs4/audience.h"
-#include "nfs4/hooks.h"
+#include "nfs4/nfs4_hooks.h"
 #include "nfs4/op_table.h"
 #include "nfs4/place.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "nfs4/stateid.h"
-#include "nfs4/status.h"
+#include "nfs4/nfs4_status.h"
 #include "rpc/program.h"
 #include "rpc/worker.h"
 #include "vfs/io.h"

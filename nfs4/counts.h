@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 
 struct nfs4_counts {
 	_Atomic uint64_t calls;	 /* COMPOUNDs of minor version 0; others begin with a SEQUENCE */

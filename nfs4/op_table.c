@@ -2,7 +2,7 @@
 #include "nfs4/op_table.h"
 
 #include "lib/util.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 
 #define POINTER(NAME, name) [OP_##NAME] = &nfs4_op_##name,
 static const struct nfs4_op *const ops[NFS4_OPS] = { NFS4_OP_LIST(POINTER) };

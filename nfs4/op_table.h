@@ -164,7 +164,7 @@ struct nfs4_op {
 	bool (*saved_is_foreign)(const void *args);
 };
 
-/* Each number in nfs4/proto.h with its row. */
+/* Each number in nfs4/nfs4_proto.h with its row. */
 /* clang-format off */
 #define NFS4_OP_LIST(ROW) \
 	ROW(ACCESS, access) \

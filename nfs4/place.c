@@ -9,7 +9,7 @@
 #include "nfs/caller.h"
 #include "nfs/nested.h"
 #include "nfs4/compound.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "nfs4/told.h"
 
 void nfs4_place_clear(struct nfs4_place *p)

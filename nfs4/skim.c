@@ -3,7 +3,7 @@
 
 #include "nfs4/nfs4_server.h"
 #include "nfs4/op_table.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "rpc/peek.h"
 
 #define SKIM_OPS_MAX 64u    /* operations; longer COMPOUNDs are not examined */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "rpc/xdr_in.h"
 #include "rpc/xdr_out.h"
 

@@ -2,7 +2,7 @@
 /* Replaces file system errors that the RFCs do not list for an operation. */
 #include "lib/util.h"
 #include "nfs4/op_table.h"
-#include "nfs4/status.h"
+#include "nfs4/nfs4_status.h"
 
 static const struct {
 	int status;

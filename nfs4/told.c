@@ -2,7 +2,7 @@
 #include "nfs4/told.h"
 
 #include "nfs4/compound.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 bool nfs4_told_begin(struct nfs4_compound *c, enum rn_level level, struct nfs4_told *t)
 {

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "nsm/records.h"
+#include "nsm/nsm_records.h"
 #include "rpc/address.h"
 #include "rpc/xdr_in.h"
 

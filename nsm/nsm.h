@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "lib/log.h"
-#include "nsm/call.h"
+#include "nsm/nsm_call.h"
 #include "rpc/address.h"
 
 #define NSM_PROGRAM 100024u
@@ -95,7 +95,7 @@ struct nsm_peer {
  * references. flags: as above. A record that cannot be written is logged, and holds up nobody. 0, -ENOMEM, or
  * - -RN_ESOON: the record is being written, or the host asked whether it is there: call again when cfg.recorded was called;
  * - -EINPROGRESS: it is asked, call again in some seconds;
- * - -ENOLCK: there is no room (nsm/hosts.c), or the host does not answer;
+ * - -ENOLCK: there is no room (nsm/nsm_hosts.c), or the host does not answer;
  * - -ENOENT: NSM_ON_RECORD, and the host is not on record;
  * - -EPERM: NSM_RECLAIM, and the host is not on record from the run before.
  */

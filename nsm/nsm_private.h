@@ -9,10 +9,10 @@
 
 #include "lib/log_limit.h"
 #include "lib/shares.h"
-#include "nsm/call.h"
+#include "nsm/nsm_call.h"
 #include "nsm/monitor.h"
 #include "nsm/nsm.h"
-#include "nsm/records.h"
+#include "nsm/nsm_records.h"
 
 #define NSM_BUCKETS 1024u
 #define NSM_NAMES_MAX 64u      /* hosts of one address */

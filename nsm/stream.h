@@ -3,7 +3,7 @@
 #ifndef RN_NSM_STREAM_H
 #define RN_NSM_STREAM_H
 
-#include "nsm/call.h"
+#include "nsm/nsm_call.h"
 
 #define NSM_REPLY_MAX 2048u /* bytes; longer replies end the connection */
 

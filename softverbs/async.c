@@ -3,7 +3,7 @@
 
 #include "softverbs/async.h"
 #include "softverbs/cq.h"
-#include "softverbs/device.h"
+#include "softverbs/sv_device.h"
 #include "softverbs/fabric.h"
 #include "softverbs/qp.h"
 #include "softverbs/srq.h"

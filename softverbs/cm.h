@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "softverbs/device.h"
+#include "softverbs/sv_device.h"
 #include "softverbs/event_queue.h"
 #include "softverbs/fabric.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "softverbs/cq.h"
-#include "softverbs/device.h"
+#include "softverbs/sv_device.h"
 #include "softverbs/fabric.h"
 #include "softverbs/qp.h"
 #include "softverbs/srq.h"

@@ -4,7 +4,7 @@
 
 #include "softverbs/async.h"
 #include "softverbs/cq.h"
-#include "softverbs/device.h"
+#include "softverbs/sv_device.h"
 #include "softverbs/fabric.h"
 #include "softverbs/fault.h"
 #include "softverbs/qp.h"

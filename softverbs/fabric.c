@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "softverbs/cm_hooks.h"
-#include "softverbs/device.h"
+#include "softverbs/sv_device.h"
 #include "softverbs/fabric.h"
 #include "softverbs/fault.h"
 #include "softverbs/link.h"

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "softverbs/device.h"
+#include "softverbs/sv_device.h"
 #include "softverbs/fabric.h"
 #include "softverbs/fault.h"
 

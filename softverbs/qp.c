@@ -8,7 +8,7 @@
 #include "softverbs/cm_hooks.h"
 #include "softverbs/cq.h"
 #include "softverbs/fabric.h"
-#include "softverbs/memory.h"
+#include "softverbs/sv_memory.h"
 #include "softverbs/qp.h"
 #include "softverbs/qp_ex.h"
 #include "softverbs/srq.h"

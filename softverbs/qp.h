@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "softverbs/device.h"
+#include "softverbs/sv_device.h"
 #include "softverbs/link.h"
 
 struct sv_cq;

@@ -10,7 +10,7 @@
 #include "softverbs/async.h"
 #include "softverbs/cq.h"
 #include "softverbs/fabric.h"
-#include "softverbs/memory.h"
+#include "softverbs/sv_memory.h"
 #include "softverbs/srq.h"
 
 static int enqueue(struct sv_rq *rq, const struct ibv_recv_wr *wr, uint32_t in_use)

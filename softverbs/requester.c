@@ -6,7 +6,7 @@
 
 #include "softverbs/fabric.h"
 #include "softverbs/fault.h"
-#include "softverbs/memory.h"
+#include "softverbs/sv_memory.h"
 #include "softverbs/qp.h"
 
 #define GONE_USEC 20000u /* delay before requests to an absent peer fail */

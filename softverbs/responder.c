@@ -10,7 +10,7 @@
 #include "softverbs/cq.h"
 #include "softverbs/fabric.h"
 #include "softverbs/fault.h"
-#include "softverbs/memory.h"
+#include "softverbs/sv_memory.h"
 #include "softverbs/qp.h"
 
 /* min_rnr_timer's codes in units of 10 microseconds. */

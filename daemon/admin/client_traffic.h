@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "nfs4/nfs4_view.h"
-#include "daemon/tls_users.h"
+#include "daemon/daemon_tls_users.h"
 #include "rpc/conns.h"
 
 /* Where a client's connections are looked up, and the users of their certificates. */

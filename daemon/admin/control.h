@@ -17,9 +17,9 @@
 #include "daemon/held.h"
 #include "daemon/limits.h"
 #include "daemon/logs.h"
-#include "daemon/register.h"
+#include "daemon/daemon_register.h"
 #include "daemon/tasks.h"
-#include "daemon/trace.h"
+#include "daemon/daemon_trace.h"
 #include "rpc/client.h"
 #include "vfs/export.h"
 

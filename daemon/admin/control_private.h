@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/admin/control.h"
-#include "daemon/admin/path_search.h"
+#include "daemon/admin/admin_path_search.h"
 #include "daemon/admin/metrics_page.h"
 #include "daemon/admin/readers.h"
 

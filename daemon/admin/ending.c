@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "admin/query.h"
+#include "admin/admin_query.h"
 #include "daemon/admin/state_page.h"
 #include "lib/clock.h"
 #include "lib/error.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/admin/exports_diff.h"
+#include "daemon/admin/admin_exports_diff.h"
 #include "daemon/admin/exports_json.h"
 #include "daemon/admin/text.h"
 #include "daemon/export_place.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "admin/query.h"
+#include "admin/admin_query.h"
 #include "daemon/admin/control_private.h"
 
 #define WORD_MAX 16u /* bytes of a level or module, its NUL included */

@@ -4,7 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "admin/query.h"
+#include "admin/admin_query.h"
 #include "daemon/admin/client_text.h"
 #include "daemon/admin/control_private.h"
 #include "daemon/admin/endpoint.h"

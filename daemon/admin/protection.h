@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "daemon/tls_users.h"
+#include "daemon/daemon_tls_users.h"
 #include "rpc/conns.h"
 
 /* Nothing for a plain connection. users: the map of certificates, or NULL. */

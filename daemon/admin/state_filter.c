@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/query.h"
+#include "admin/admin_query.h"
 #include "daemon/admin/endpoint.h"
 
 static bool add_export(void *arg, struct vfs_export *exp)

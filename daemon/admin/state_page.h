@@ -4,9 +4,9 @@
 #define RN_DAEMON_ADMIN_STATE_PAGE_H
 
 #include "daemon/admin/control_private.h"
-#include "daemon/admin/path_search.h"
+#include "daemon/admin/admin_path_search.h"
 #include "daemon/admin/state_filter.h"
-#include "nfs3/nlm/view.h"
+#include "nfs3/nlm/nlm_view.h"
 #include "nfs4/nfs4_view.h"
 
 struct state_page {

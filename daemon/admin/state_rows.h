@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "daemon/admin/state_filter.h"
-#include "nfs3/nlm/view.h"
+#include "nfs3/nlm/nlm_view.h"
 #include "nfs4/nfs4_view.h"
 
 /* Rows of those that the filter means; NULL: it is not meant, or there is no memory. */

@@ -12,7 +12,7 @@
 #include "lib/util.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/op_table.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "nfs4/nfs4_traced.h"
 
 #define TEXT_MAX 48

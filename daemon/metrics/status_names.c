@@ -3,8 +3,8 @@
 
 #include "daemon/counters_view.h"
 #include "lib/util.h"
-#include "nfs3/proto.h"
-#include "nfs4/proto.h"
+#include "nfs3/nfs3_proto.h"
+#include "nfs4/nfs4_proto.h"
 
 #define LOW(name) [NFS4ERR_##name] = #name
 #define HIGH(name) [NFS4ERR_##name - 10000] = #name

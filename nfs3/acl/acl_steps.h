@@ -7,7 +7,7 @@
 #ifndef RN_NFS3_ACL_STEPS_H
 #define RN_NFS3_ACL_STEPS_H
 
-#include "nfs3/acl/acl_wire.h"
+#include "nfs3/acl/nfs3_acl_wire.h"
 #include "nfs3/op.h"
 
 /* ACLs of a result of GETACL. Points into itself. */

@@ -8,7 +8,7 @@
  * answer is a call of the server (_RES), to the address that the message came from.
  *
  * A lock that has to wait is answered BLOCKED. The client is called when it has the lock
- * (nfs3/nlm/grant.h), and asks again by itself (Linux every 30 seconds).
+ * (nfs3/nlm/nlm_grant.h), and asks again by itself (Linux every 30 seconds).
  */
 #ifndef RN_NFS3_NLM_NLM_H
 #define RN_NFS3_NLM_NLM_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Steps that the lock manager's procedures share (nfs3/nlm/ops_lock.c). */
+/* Steps that the lock manager's procedures share (nfs3/nlm/nlm_ops_lock.c). */
 #ifndef RN_NFS3_NLM_OPS_H
 #define RN_NFS3_NLM_OPS_H
 

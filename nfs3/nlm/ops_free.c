@@ -6,8 +6,8 @@
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm/owners.h"
-#include "nfs3/procs.h"
-#include "nfs3/server.h"
+#include "nfs3/nfs3_procs.h"
+#include "nfs3/nfs3_state.h"
 #include "nsm/nsm.h"
 
 struct freeing {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Procedures for a client's lock manager, which this server is not, and the answer to GRANTED_MSG. */
 #include "nfs3/nfs3_server.h"
-#include "nfs3/nlm/answer.h"
-#include "nfs3/nlm/grant.h"
+#include "nfs3/nlm/nlm_answer.h"
+#include "nfs3/nlm/nlm_grant.h"
 #include "nfs3/nlm/ops.h"
-#include "nfs3/procs.h"
-#include "nfs3/server.h"
+#include "nfs3/nfs3_procs.h"
+#include "nfs3/nfs3_state.h"
 
 /* This server waits for nobody's lock. */
 static enum rpc_run proc_granted(struct rpc_request *req, void *args)

@@ -9,10 +9,10 @@
 #include "nfs/attempt.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"
-#include "nfs3/nlm/answer.h"
+#include "nfs3/nlm/nlm_answer.h"
 #include "nfs3/nlm/ops.h"
-#include "nfs3/procs.h"
-#include "nfs3/server.h"
+#include "nfs3/nfs3_procs.h"
+#include "nfs3/nfs3_state.h"
 #include "nsm/nsm.h"
 
 static enum rpc_run answer(struct nfs3_op *op, const struct nlm_share_args *a, enum nlm4_stat stat,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs3/nlm/grant.h"
+#include "nfs3/nlm/nlm_grant.h"
 #include "nsm/nsm.h"
 
 static struct nlm_owner *of_holder(struct vfs_holder *h)

@@ -15,7 +15,7 @@
 #include <sys/queue.h>
 
 #include "nfs3/nlm/nlm.h"
-#include "nfs3/nlm/room.h"
+#include "nfs3/nlm/nlm_room.h"
 #include "vfs/lock.h"
 #include "vfs/share.h"
 
@@ -60,7 +60,7 @@ struct nlm_owner {
 	 * record. Under busy. */
 	struct nsm_host *host;
 	uint32_t state;
-	struct nlm_grant_list granted; /* nfs3/nlm/grant.h; under busy */
+	struct nlm_grant_list granted; /* nfs3/nlm/nlm_grant.h; under busy */
 	uint64_t serial;	       /* unique and ascending; modulo NLM_BUCKETS the bucket */
 	uint32_t charged; /* ranges already counted in nlm_owners.room; under its lock */
 	uint16_t oh_len, caller_len, fh_len;

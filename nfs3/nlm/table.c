@@ -3,7 +3,7 @@
 #include "lib/util.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm/nlm.h"
-#include "nfs3/procs.h"
+#include "nfs3/nfs3_procs.h"
 
 /* old: empty, or _old for the versions with offsets of 32 bits. */
 #define COMMON_PROCS(old)                                                                          \

@@ -10,7 +10,7 @@
 #include "lib/error.h"
 #include "lib/util.h"
 #include "nfs3/mount_resolve.h"
-#include "nfs3/procs.h"
+#include "nfs3/nfs3_procs.h"
 #include "nfs3/quota/quota_wire.h"
 #include "rpc/message.h"
 #include "nfs/caller.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Encodes POSIX ACLs as ACEs. */
-#include "nfs4/attr/acl.h"
+#include "nfs4/attr/nfs4_acl.h"
 
 /* Permissions that this server always gives to all, and to owners; they cannot be denied. */
 #define ALWAYS (ACE4_READ_ATTRIBUTES | ACE4_READ_ACL | ACE4_SYNCHRONIZE)

@@ -6,7 +6,7 @@
 
 #include "lib/util.h"
 #include "lib/clock.h"
-#include "nfs4/attr/acl.h"
+#include "nfs4/attr/nfs4_acl.h"
 
 /* ACE permissions that POSIX permissions control. */
 #define DATA                                                                                       \

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs4/attr/acl.h"
-#include "nfs4/attr/owner.h"
-#include "nfs4/attr/utf8.h"
+#include "nfs4/attr/nfs4_acl.h"
+#include "nfs4/attr/owner_name.h"
+#include "nfs4/attr/nfs4_utf8.h"
 
 #define ACE_FIXED 16u /* type, flag, mask and the length of the name */
 

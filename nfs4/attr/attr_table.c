@@ -9,7 +9,7 @@
 
 #include "lib/util.h"
 #include "nfs4/attr/get.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 #define FH_MAX (4u + NFS4_FHSIZE)
 #define MASK (4u + 4u * NFS4_ATTR_WORDS)

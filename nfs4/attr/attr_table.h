@@ -3,7 +3,7 @@
 #ifndef RN_NFS4_ATTR_ATTR_TABLE_H
 #define RN_NFS4_ATTR_ATTR_TABLE_H
 
-#include "nfs4/attr/attr.h"
+#include "nfs4/attr/nfs4_attr.h"
 
 struct nfs4_attr_source;
 struct nfs4_server;

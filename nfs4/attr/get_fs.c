@@ -2,7 +2,7 @@
 /* Values of attributes that all objects of a file system share. */
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/get.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 #define NS_PER_SECOND 1000000000u
 

@@ -6,7 +6,7 @@
 #include "lib/util.h"
 #include "nfs4/attr/get.h"
 #include "nfs4/pseudo/pseudo.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 struct sink {
 	struct xdr_out *x; /* NULL: only size is wanted */

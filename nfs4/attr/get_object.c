@@ -2,7 +2,7 @@
 /* Values of the attributes of one object. */
 #include <sys/stat.h>
 
-#include "nfs4/attr/acl.h"
+#include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/attr/get.h"
 
 static uint32_t type_of(uint32_t mode)

@@ -3,7 +3,7 @@
 #ifndef RN_NFS4_ATTR_NOTICE_H
 #define RN_NFS4_ATTR_NOTICE_H
 
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "rpc/xdr_out.h"
 #include "vfs/types.h"
 

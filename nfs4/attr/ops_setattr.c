@@ -3,9 +3,9 @@
  * is changed, so the result lists all of the attributes, or none. */
 #include <errno.h>
 
-#include "nfs4/attr/attr.h"
+#include "nfs4/attr/nfs4_attr.h"
 #include "nfs4/compound.h"
-#include "nfs4/state/io.h"
+#include "nfs4/state/nfs4_io.h"
 
 struct setattr_args {
 	struct nfs4_stateid sid;

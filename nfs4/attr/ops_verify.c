@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "lib/util.h"
-#include "nfs4/attr/acl.h"
+#include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/source.h"
 #include "nfs4/compound.h"

@@ -6,13 +6,13 @@
 #include <sys/stat.h>
 
 #include "lib/util.h"
-#include "nfs4/attr/acl.h"
+#include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/deleg/held_attrs.h"
 #include "nfs4/pseudo/cross.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "vfs/space.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 #include "vfs/xattr.h"
 
 /* Removes the lowest attribute from *word and returns its number. */

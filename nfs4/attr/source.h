@@ -3,7 +3,7 @@
 #ifndef RN_NFS4_ATTR_SOURCE_H
 #define RN_NFS4_ATTR_SOURCE_H
 
-#include "nfs4/attr/owner.h"
+#include "nfs4/attr/owner_name.h"
 #include "vfs/acl.h"
 #include "vfs/label.h"
 #include "vfs/quota.h"

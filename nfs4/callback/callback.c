@@ -17,11 +17,11 @@
 #include "nfs4/callback/cb_reply.h"
 #include "nfs4/callback/cb_slots.h"
 #include "nfs4/client/cb_path.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
-#include "nfs4/proto.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_proto.h"
+#include "nfs4/nfs4_private.h"
 
 /* Time for an answer, as a fraction of a lease, as nfsd has it. */
 #define LEASE_PART 10u

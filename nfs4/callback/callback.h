@@ -15,7 +15,7 @@
 
 #include <sys/queue.h>
 
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "rpc/backchannel.h"
 #include "rpc/xdr_out.h"
 

@@ -15,8 +15,8 @@
 #include "nfs4/callback/callback.h"
 #include "nfs4/callback/cb_reply.h"
 #include "nfs4/client/cb_conn.h"
-#include "nfs4/proto.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_proto.h"
+#include "nfs4/nfs4_private.h"
 
 /* The credential is of the flavour that the client registered with, and names root, as nfsd has it. That of RPCSEC_GSS is for the call's security to
  * put. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 
 /* The one word of the bitmap. */
 #define ASKED (1u << FATTR4_CHANGE | 1u << FATTR4_SIZE)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 #define NO_COOKIE 0u
 

@@ -3,8 +3,8 @@
 
 #include "lib/util.h"
 #include "nfs4/client/cb_path.h"
-#include "nfs4/client/client.h"
-#include "nfs4/proto.h"
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/nfs4_proto.h"
 
 static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
 {

@@ -6,7 +6,7 @@
 
 struct nfs4_cb_hooks;
 
-/* For nfs4/program.c. */
+/* For nfs4/nfs4_program.c. */
 extern const struct nfs4_cb_hooks nfs4_cb_hooks;
 
 #endif

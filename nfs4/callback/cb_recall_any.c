@@ -2,7 +2,7 @@
 #include "nfs4/callback/cb_recall_any.h"
 
 #include "lib/util.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 
 static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
 {

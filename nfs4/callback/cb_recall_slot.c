@@ -6,7 +6,7 @@
 #include "lib/util.h"
 #include "nfs4/callback/callback.h"
 #include "nfs4/client/session.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 
 struct slot_recall {
 	struct nfs4_cb cb;

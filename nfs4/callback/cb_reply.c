@@ -6,7 +6,7 @@
 
 #include "lib/error.h"
 #include "nfs4/client/session.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 
 /* Meaning of a failed CB_SEQUENCE, which leaves the slot as it was (RFC 8881 section 20.9.3). */
 static void sequence_failed(const struct nfs4_cb *cb, uint32_t status, struct nfs4_cb_answer *a)

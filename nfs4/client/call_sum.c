@@ -3,7 +3,7 @@
 #include "lib/util.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "rpc/principal.h"
 #include "rpc/sum.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "nfs4/compound.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "rpc/program.h"
 #include "rpc/security.h"
 #include "rpc/xdr_out.h"

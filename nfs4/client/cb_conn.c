@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4/client/address.h"
+#include "nfs4/client/client_address.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "rpc/address.h"
 #include "rpc/backchannel.h"
 #include "rpc/principal.h"

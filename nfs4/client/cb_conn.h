@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "nfs4/client/cb_path.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "rpc/dial.h"
 
 struct nfs4_compound;

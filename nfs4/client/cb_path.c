@@ -5,9 +5,9 @@
 
 #include "lib/util.h"
 #include "nfs4/client/cb_conn.h"
-#include "nfs4/client/host.h"
+#include "nfs4/client/client_host.h"
 #include "nfs4/client/session.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "rpc/request.h"
 
 static size_t auth_cost(const struct nfs4_cb_security *s)

@@ -53,7 +53,7 @@ struct nfs4_cb_path {
 	uint32_t nwaiting;
 };
 
-/* Calls of this folder to nfs4/callback/, set by nfs4/program.c. */
+/* Calls of this folder to nfs4/callback/, set by nfs4/nfs4_program.c. */
 struct nfs4_cb_hooks {
 	/* Tries the path of s. Does not wait; the caller holds a reference and no lock. */
 	void (*probe)(struct nfs4_session *s);

@@ -4,7 +4,7 @@
 
 #include "lib/util.h"
 #include "nfs4/compound.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 /* Smallest limits with which a COMPOUND can run and be answered: RPC headers with AUTH_SYS,
  * SEQUENCE and one small operation. */

@@ -5,7 +5,7 @@
  * nfs4_lease_fire().
  */
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/host.h"
+#include "nfs4/client/client_host.h"
 #include "nfs4/client/registry.h"
 
 uint64_t nfs4_clients_now(const struct nfs4_server *srv)

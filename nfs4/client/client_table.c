@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "nfs4/client/host.h"
+#include "nfs4/client/client_host.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/hash.h"
 

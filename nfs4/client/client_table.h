@@ -11,8 +11,8 @@
 
 #include <sodium.h>
 
-#include "nfs4/client/client.h"
-#include "nfs4/server.h"
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/nfs4_private.h"
 
 #define OWNER_BUCKETS 8192u
 #define ID_PARTS 64u

@@ -7,9 +7,9 @@
 
 #include "lib/log_ids.h"
 #include "lib/log_text.h"
-#include "nfs4/client/address.h"
+#include "nfs4/client/client_address.h"
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/lease.h"
+#include "nfs4/client/client_lease.h"
 #include "nfs4/client/origin.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"

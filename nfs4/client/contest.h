@@ -3,7 +3,7 @@
 #ifndef RN_NFS4_CLIENT_CONTEST_H
 #define RN_NFS4_CLIENT_CONTEST_H
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 
 /*
  * Decides whether the caller may take the owner string of the confirmed client cl and end its

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A client's holdings, its opens, locks and delegations, as this folder sees them: a table of calls that
- * nfs4/state/ implements and nfs4/program.c sets on the server. struct nfs4_holdings lies behind
+ * nfs4/state/ implements and nfs4/nfs4_program.c sets on the server. struct nfs4_holdings lies behind
  * struct nfs4_client, in the same allocation.
  */
 #ifndef RN_NFS4_CLIENT_HOLDINGS_HOOKS_H

@@ -7,7 +7,7 @@
 #include "lib/budget.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/host.h"
+#include "nfs4/client/client_host.h"
 #include "nfs4/client/session.h"
 
 bool nfs4_session_short_of_memory(const struct nfs4_session *s)

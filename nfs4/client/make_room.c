@@ -7,7 +7,7 @@
 #include "nfs4/client/make_room.h"
 
 #include "nfs4/client/forget.h"
-#include "nfs4/client/lease.h"
+#include "nfs4/client/client_lease.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"
 

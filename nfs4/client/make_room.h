@@ -5,7 +5,7 @@
 #define RN_NFS4_CLIENT_MAKE_ROOM_H
 
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/host.h"
+#include "nfs4/client/client_host.h"
 
 #define NFS4_EVICT_MOST 16u /* clients evicted in one call at most */
 

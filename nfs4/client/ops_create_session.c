@@ -11,7 +11,7 @@
 #include "nfs4/client/channel.h"
 #include "nfs4/client/forget.h"
 #include "nfs4/client/origin.h"
-#include "nfs4/client/register.h"
+#include "nfs4/client/client_register.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"

@@ -7,9 +7,9 @@
 #include "nfs4/client/contest.h"
 #include "nfs4/client/forget.h"
 #include "nfs4/client/origin.h"
-#include "nfs4/client/register.h"
+#include "nfs4/client/client_register.h"
 #include "nfs4/compound.h"
-#include "nfs4/recovery/drain.h"
+#include "nfs4/recovery/nfs4_drain.h"
 
 enum state_protect_how4 { SP4_NONE = 0, SP4_MACH_CRED = 1, SP4_SSV = 2 };
 

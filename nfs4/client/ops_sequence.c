@@ -6,7 +6,7 @@
 #include "nfs4/client/origin.h"
 #include "nfs4/client/sequence.h"
 #include "nfs4/compound.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 /* Requests on slot 0 between two looks at the memory. */
 #define LOOK_EVERY 16u

@@ -5,7 +5,7 @@
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 enum channel_dir {
 	CDFC4_FORE = 1,

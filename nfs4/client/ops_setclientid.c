@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4/client/address.h"
+#include "nfs4/client/client_address.h"
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/contest.h"
 #include "nfs4/client/forget.h"
 #include "nfs4/client/origin.h"
-#include "nfs4/client/register.h"
+#include "nfs4/client/client_register.h"
 #include "nfs4/compound.h"
-#include "nfs4/recovery/drain.h"
+#include "nfs4/recovery/nfs4_drain.h"
 #include "nfs4/recovery/grace.h"
 
 /* Leaves out empty if the text is too long or has a NUL. */

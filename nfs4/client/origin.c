@@ -11,7 +11,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "nfs4/client/address.h"
+#include "nfs4/client/client_address.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"

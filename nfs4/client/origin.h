@@ -3,7 +3,7 @@
 #ifndef RN_NFS4_CLIENT_ORIGIN_H
 #define RN_NFS4_CLIENT_ORIGIN_H
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 
 struct nfs4_principal nfs4_principal_of(const struct nfs4_compound *c);
 bool nfs4_principal_is(const struct nfs4_principal *a, const struct nfs4_principal *b);

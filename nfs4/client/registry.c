@@ -6,8 +6,8 @@
 
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/forget.h"
-#include "nfs4/client/host.h"
-#include "nfs4/client/lease.h"
+#include "nfs4/client/client_host.h"
+#include "nfs4/client/client_lease.h"
 
 static void init_part(struct id_part *p)
 {

@@ -15,7 +15,7 @@
 #include "lib/error.h"
 #include "nfs4/client/sequence.h"
 #include "nfs4/compound.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 /* On the stack of the retry. */
 struct nfs4_retry {

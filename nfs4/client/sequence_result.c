@@ -4,7 +4,7 @@
 #include "nfs4/client/sequence.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 /* Flags of the callback path: of the session, and of the client if no session has another. */
 static uint32_t path_flags(uint32_t cb_flags, struct nfs4_client *cl)

@@ -8,7 +8,7 @@
 #include "lib/secret.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/host.h"
+#include "nfs4/client/client_host.h"
 #include "rpc/request.h"
 
 static uint32_t load32(const uint8_t *p)

@@ -6,7 +6,7 @@
 
 #include "lib/util.h"
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/host.h"
+#include "nfs4/client/client_host.h"
 #include "nfs4/client/session.h"
 
 /* Size of piece i: 8 slots from 0, 8 from 8, 16 from 16, 32 from 32, ... */

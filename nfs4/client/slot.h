@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "nfs4/audience.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 
 #define NFS4_SLOTS_MAX 1024u /* per session */
 #define NFS4_SLOTS_FIRST 64u /* granted at the start, if memory is not short */

@@ -2,7 +2,7 @@
 /* Work of the client table once a second: expired leases, and clients that have been unconfirmed,
  * expired or courtesy clients for long enough. */
 #include "nfs4/client/forget.h"
-#include "nfs4/client/lease.h"
+#include "nfs4/client/client_lease.h"
 #include "nfs4/client/make_room.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"

@@ -5,10 +5,10 @@
 
 #include "lib/error.h"
 #include "lib/util.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
-#include "nfs4/data/copy.h"
-#include "nfs4/server.h"
+#include "nfs4/data/nfs4_copy.h"
+#include "nfs4/nfs4_private.h"
 #include "rpc/worker.h"
 
 void nfs4_copy_unlist(struct nfs4_copy *copy)

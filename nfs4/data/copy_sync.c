@@ -5,8 +5,8 @@
  * have been lost since the copy began, CB_OFFLOAD says UNSTABLE4 with the verifier of the beginning. So
  * the client's own COMMIT tells what is wrong.
  */
-#include "nfs4/data/copy.h"
-#include "nfs4/server.h"
+#include "nfs4/data/nfs4_copy.h"
+#include "nfs4/nfs4_private.h"
 
 void nfs4_copy_sync(struct rpc_request *req)
 {

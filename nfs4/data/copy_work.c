@@ -13,10 +13,10 @@
 
 #include "lib/clock.h"
 #include "lib/util.h"
-#include "nfs4/client/client.h"
-#include "nfs4/data/copy.h"
-#include "nfs4/data/status.h"
-#include "nfs4/server.h"
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/data/nfs4_copy.h"
+#include "nfs4/data/data_status.h"
+#include "nfs4/nfs4_private.h"
 #include "rpc/client.h"
 #include "rpc/principal.h"
 

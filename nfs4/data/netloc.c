@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nfs4/client/address.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/client_address.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/compound.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "rpc/address.h"
 
 enum netloc_type4 { NL4_NAME = 1, NL4_URL = 2, NL4_NETADDR = 3 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * COPY (RFC 7862 section 15.2), within this server and from others. Within, a copy of at most
- * VFS_COPY_MAX bytes is synchronous. A longer one is asynchronous (nfs4/data/copies.h) if the client
+ * VFS_COPY_MAX bytes is synchronous. A longer one is asynchronous (nfs4/data/nfs4_copies.h) if the client
  * allows that (ca_synchronous) and can be called back, and if both files are open for it: a copy ends
  * with the opens that it relies on. Otherwise it ends after VFS_COPY_MAX bytes, and the client asks
  * for the rest.
@@ -10,12 +10,12 @@
  * which is not in the operation's table, Linux's client would send no COPY to that mount any more.
  */
 #include "lib/util.h"
-#include "nfs4/client/address.h"
+#include "nfs4/client/client_address.h"
 #include "nfs4/client/cb_path.h"
-#include "nfs4/data/copy.h"
+#include "nfs4/data/nfs4_copy.h"
 #include "nfs4/data/netloc.h"
-#include "nfs4/data/status.h"
-#include "nfs4/server.h"
+#include "nfs4/data/data_status.h"
+#include "nfs4/nfs4_private.h"
 
 struct copy_args {
 	struct nfs4_two_files files;

@@ -5,10 +5,10 @@
  * copies by itself.
  */
 #include "nfs4/data/netloc.h"
-#include "nfs4/data/status.h"
-#include "nfs4/server.h"
+#include "nfs4/data/data_status.h"
+#include "nfs4/nfs4_private.h"
 #include "nfs4/state/copy_source.h"
-#include "nfs4/state/io.h"
+#include "nfs4/state/nfs4_io.h"
 #include "nfs4/state/state.h"
 
 struct copy_notify_args {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* OFFLOAD_CANCEL and OFFLOAD_STATUS (RFC 7862 sections 15.8 and 15.9) of asynchronous copies. OFFLOAD_CANCEL also ends what a COPY_NOTIFY allows. */
-#include "nfs4/data/copy.h"
+#include "nfs4/data/nfs4_copy.h"
 #include "nfs4/state/copy_source.h"
 
 struct offload_args {

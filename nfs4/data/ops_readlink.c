@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "lib/util.h"
-#include "nfs4/data/status.h"
+#include "nfs4/data/data_status.h"
 
 #define READLINK_HEAD 4u /* bytes of the length word */
 

@@ -3,8 +3,8 @@
  * reply. */
 #include <sys/stat.h>
 
-#include "nfs4/data/status.h"
-#include "nfs4/state/io.h"
+#include "nfs4/data/data_status.h"
+#include "nfs4/state/nfs4_io.h"
 #include "vfs/space.h"
 
 struct space_args {

@@ -9,9 +9,9 @@
 
 #include "lib/error.h"
 #include "lib/util.h"
-#include "nfs4/data/status.h"
+#include "nfs4/data/data_status.h"
 #include "nfs4/names/cinfo.h"
-#include "nfs4/names/name.h"
+#include "nfs4/names/nfs4_name.h"
 #include "vfs/xattr.h"
 
 #define COOKIE_SIZE 8u

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "nfs4/nfs4_end.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 #define RECALLS_MAX 5000u /* at a call */
 #define PIECES 1000u	  /* of the walk, between two looks at what is drained */

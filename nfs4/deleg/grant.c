@@ -7,11 +7,11 @@
 #include "lib/error.h"
 #include "nfs/caller.h"
 #include "nfs4/client/cb_path.h"
-#include "nfs4/client/client.h"
-#include "nfs4/recovery/drain.h"
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/recovery/nfs4_drain.h"
 #include "nfs4/recovery/grace.h"
-#include "nfs4/server.h"
-#include "nfs4/state/deleg.h"
+#include "nfs4/nfs4_private.h"
+#include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/deleg_pressure.h"
 
 #define MAY (-1) /* no reason against it */

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "nfs4/deleg/query.h"
-#include "nfs4/server.h"
+#include "nfs4/deleg/deleg_query.h"
+#include "nfs4/nfs4_private.h"
 
 /* Under a lock of vfs/. */
 static void found(void *arg, struct vfs_deleg *v)

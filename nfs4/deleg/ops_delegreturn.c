@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* DELEGRETURN (RFC 8881 section 18.6) and DELEGPURGE (section 18.5). */
 #include "nfs4/compound.h"
-#include "nfs4/state/check.h"
-#include "nfs4/state/deleg.h"
+#include "nfs4/state/stateid_check.h"
+#include "nfs4/state/nfs4_deleg.h"
 
 struct delegpurge_args {
 	uint64_t clientid;

@@ -19,7 +19,7 @@
 
 #include "lib/error.h"
 #include "nfs4/deleg/grant.h"
-#include "nfs4/state/check.h"
+#include "nfs4/state/stateid_check.h"
 
 enum { GDD4_OK = 0, GDD4_UNAVAIL = 1 };
 

@@ -3,10 +3,10 @@
  * registers no wants. */
 #include <sys/stat.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/deleg/grant.h"
 #include "nfs4/recovery/grace.h"
-#include "nfs4/recovery/records.h"
+#include "nfs4/recovery/client_records.h"
 
 enum { CLAIM_PREVIOUS = 1, CLAIM_FH = 4, CLAIM_DELEG_PREV_FH = 6 };
 

@@ -4,7 +4,7 @@
 #define RN_NFS4_FIND_H
 
 #include "nfs4/compound.h"
-#include "nfs4/names/name.h"
+#include "nfs4/names/nfs4_name.h"
 
 /* Sets out to the object that name leads to, across boundaries of exports. out may be the current
  * filehandle, and may become weak. */

@@ -8,7 +8,7 @@
 
 #include "nfs4/compound.h"
 #include "nfs4/pseudo/pseudo.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "nfs/caller.h"
 
 /* Asks about the arguments that begin at ahead, without moving c->in. */

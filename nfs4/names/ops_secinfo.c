@@ -2,7 +2,7 @@
 /* SECINFO, SECINFO_NO_NAME (RFC 8881 sections 18.29, 18.45), and OPENATTR; named attributes are not
  * supported. */
 #include "nfs4/names/find.h"
-#include "nfs4/names/name.h"
+#include "nfs4/names/nfs4_name.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs/caller.h"
 

@@ -8,10 +8,10 @@
 #include <errno.h>
 
 #include "nfs/caller.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/open/opening.h"
-#include "nfs4/server.h"
-#include "nfs4/state/check.h"
+#include "nfs4/nfs4_private.h"
+#include "nfs4/state/stateid_check.h"
 #include "nfs4/state/owner.h"
 
 static uint16_t combination(uint8_t access, uint8_t deny)

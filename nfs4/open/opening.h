@@ -4,11 +4,11 @@
 #ifndef RN_NFS4_OPEN_OPENING_H
 #define RN_NFS4_OPEN_OPENING_H
 
-#include "nfs4/attr/attr.h"
+#include "nfs4/attr/nfs4_attr.h"
 #include "nfs4/deleg/grant.h"
-#include "nfs4/names/name.h"
+#include "nfs4/names/nfs4_name.h"
 #include "nfs4/state/state.h"
-#include "nfs4/state/wire.h"
+#include "nfs4/state/lock_wire.h"
 
 enum nfs4_create_how { NFS4_UNCHECKED, NFS4_GUARDED, NFS4_EXCLUSIVE, NFS4_EXCLUSIVE_1 };
 enum nfs4_claim {

@@ -7,7 +7,7 @@
 
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/pseudo/pseudo_now.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 struct crossing {
 	struct nfs4_compound *c;

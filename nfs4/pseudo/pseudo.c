@@ -14,7 +14,7 @@
 #include "lib/clock.h"
 #include "lib/error.h"
 #include "nfs4/pseudo/pseudo_now.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 /* A handle: version (other than any of vfs/fs/handle.h), length of the id, zeros, and the id. */
 #define FH_VERSION 2u

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "lib/log.h"
-#include "nfs4/proto.h"
-#include "nfs4/recovery/records.h"
+#include "nfs4/nfs4_proto.h"
+#include "nfs4/recovery/client_records.h"
 
 #define NFS4_DB_NAME "nfs4-clients.db"
 #define NFS4_DB_VERSION 2

@@ -21,8 +21,8 @@
 #ifndef RN_NFS4_GRACE_H
 #define RN_NFS4_GRACE_H
 
-#include "nfs4/recovery/records.h"
-#include "nfs4/server.h"
+#include "nfs4/recovery/client_records.h"
+#include "nfs4/nfs4_private.h"
 
 bool nfs4_in_grace(struct nfs4_server *srv);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * State that survives a restart of the server: records of the clients with state
- * (nfs4/recovery/records.h), and the grace period in which they reclaim it (nfs4/recovery/grace.h).
+ * (nfs4/recovery/client_records.h), and the grace period in which they reclaim it (nfs4/recovery/grace.h).
  * RFC 7530 section 9.6, RFC 8881 section 8.4.
  */
 #ifndef RN_NFS4_RECOVERY_H
 #define RN_NFS4_RECOVERY_H
 
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 /*
  * Sets srv->recovery from srv->cfg: reads the records, and begins the grace period if there are

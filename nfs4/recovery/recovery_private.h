@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 
 #include "nfs4/recovery/db_private.h"
-#include "nfs4/recovery/records.h"
-#include "nfs4/server.h"
+#include "nfs4/recovery/client_records.h"
+#include "nfs4/nfs4_private.h"
 
 enum nfs4_job_kind {
 	NFS4_JOB_PUT,

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "nfs4/stateid.h"
 #include "vfs/vfs.h"
 

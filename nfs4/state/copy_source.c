@@ -10,10 +10,10 @@
 #include "lib/clock.h"
 #include "lib/shares.h"
 #include "lib/util.h"
-#include "nfs4/client/client.h"
-#include "nfs4/client/host.h"
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/client/client_host.h"
 #include "nfs4/client/registry.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "nfs4/state/state.h"
 #include "rpc/address.h"
 

@@ -7,9 +7,9 @@
 #include "lib/budget.h"
 #include "lib/clock.h"
 #include "lib/util.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 /* Bytes charged for a delegation with a filehandle of common length. */
 #define COST (sizeof(struct nfs4_deleg) + NFS4_FILE_COST + 32u)

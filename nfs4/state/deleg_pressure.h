@@ -12,7 +12,7 @@
 #include <pthread.h>
 
 #include "lib/log_limit.h"
-#include "nfs4/state/deleg.h"
+#include "nfs4/state/nfs4_deleg.h"
 
 /* Bounds besides the memory that a client may have. */
 #define NFS4_DELEGS_OF_CLIENT 16384u

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <time.h>
 
-#include "nfs4/client/client.h"
-#include "nfs4/state/deleg.h"
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/recall.h"
-#include "nfs4/state/revoke.h"
+#include "nfs4/state/state_revoke.h"
 #include "nfs4/state/stateid_table.h"
 
 /* Attempts to get an open that an operation has, and the pause between two of them. */

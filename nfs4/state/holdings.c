@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/nfs4_server.h"
-#include "nfs4/server.h"
-#include "nfs4/state/deleg.h"
+#include "nfs4/nfs4_private.h"
+#include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/deleg_pressure.h"
 #include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/recall.h"
-#include "nfs4/state/revoke.h"
+#include "nfs4/state/state_revoke.h"
 #include "nfs4/state/stateid_table.h"
 
 _Static_assert(_Alignof(struct nfs4_holdings) <= _Alignof(struct nfs4_client), "behind a client");

@@ -17,7 +17,7 @@
 
 #include "nfs4/callback/cb_recall_any.h"
 #include "nfs4/client/holdings_hooks.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "nfs4/state/deleg_policy.h"
 
 struct nfs4_deleg;
@@ -112,7 +112,7 @@ static inline enum nfs4_revoked_by nfs4_revoked_by(int status)
 	}
 }
 
-/* For nfs4/program.c. */
+/* For nfs4/nfs4_program.c. */
 extern const struct nfs4_holdings_hooks nfs4_holdings_hooks;
 
 #endif

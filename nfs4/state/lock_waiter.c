@@ -6,9 +6,9 @@
 
 #include "nfs4/callback/cb_notify_lock.h"
 #include "nfs4/client/cb_path.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "nfs4/state/owner.h"
 
 struct nfs4_lock_waiter {

@@ -2,8 +2,8 @@
 /* CLOSE, OPEN_DOWNGRADE and OPEN_CONFIRM. */
 #include <string.h>
 
-#include "nfs4/client/client.h"
-#include "nfs4/state/check.h"
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/state/stateid_check.h"
 #include "nfs4/state/owner.h"
 
 #define WANT_MASK 0xff00u /* bits of share_access: wanted delegations */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* FREE_STATEID and TEST_STATEID. */
-#include "nfs4/client/client.h"
-#include "nfs4/server.h"
-#include "nfs4/state/check.h"
-#include "nfs4/state/deleg.h"
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/nfs4_private.h"
+#include "nfs4/state/stateid_check.h"
+#include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/owner.h"
 
 struct free_stateid_args {

@@ -2,11 +2,11 @@
 /* LOCKT, LOCKU and RELEASE_LOCKOWNER. */
 #include <errno.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/recovery/grace.h"
-#include "nfs4/state/check.h"
+#include "nfs4/state/stateid_check.h"
 #include "nfs4/state/owner.h"
-#include "nfs4/state/wire.h"
+#include "nfs4/state/lock_wire.h"
 
 struct lockt_args {
 	uint32_t type;

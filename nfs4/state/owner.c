@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 
 void nfs4_owner_ref(struct nfs4_owner *o)
 {

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "lib/error.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"
 #include "nfs4/hash.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "nfs4/state/owner.h"
 
 bool nfs4_seq_advances(int status)

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 #define BUCKETS_MIN 8u
 

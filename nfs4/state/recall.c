@@ -9,13 +9,13 @@
 #include "lib/log_limit.h"
 #include "lib/util.h"
 #include "nfs4/client/cb_path.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
-#include "nfs4/recovery/records.h"
-#include "nfs4/server.h"
-#include "nfs4/state/check.h"
+#include "nfs4/recovery/client_records.h"
+#include "nfs4/nfs4_private.h"
+#include "nfs4/state/stateid_check.h"
 #include "nfs4/state/deleg_pressure.h"
-#include "nfs4/state/news.h"
+#include "nfs4/state/nfs4_news.h"
 
 /* Seconds before a client that did not take a CB_RECALL is told again. */
 #define AGAIN_S 1u

@@ -11,7 +11,7 @@
 #ifndef RN_NFS4_STATE_RECALL_H
 #define RN_NFS4_STATE_RECALL_H
 
-#include "nfs4/state/deleg.h"
+#include "nfs4/state/nfs4_deleg.h"
 
 struct nfs4_recall_list;
 struct nfs4_server;

@@ -2,7 +2,7 @@
 /*
  * Owners, and the opens, locks and delegations that stateids name; private to nfs4/. All of a
  * client's are in its tables (nfs4/state/holdings.h) under the client's lock, which is not held
- * across calls into vfs/. Opens and locks belong to an owner, delegations (nfs4/state/deleg.h) to
+ * across calls into vfs/. Opens and locks belong to an owner, delegations (nfs4/state/nfs4_deleg.h) to
  * the client.
  *
  * Changes of shares and locks hold the busy lock of the open. One busy lock covers the open and all
@@ -22,9 +22,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "lib/lock.h"
+#include "lib/fiber_lock.h"
 #include "lib/util.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/compound.h"
 #include "nfs4/state/holdings.h"
 #include "nfs4/stateid.h"
@@ -206,7 +206,7 @@ void nfs4_lock_drop(struct nfs4_lock *lock);
 #define NFS4_FILE_COST 232u
 #define NFS4_RANGE_COST 144u
 
-/* Charges memory to the budget (nfs4/state/memory.c), so that no client has more than is left for
+/* Charges memory to the budget (nfs4/state/state_memory.c), so that no client has more than is left for
  * all others. Under the client's lock. False: no memory now. */
 bool nfs4_state_charge(struct nfs4_client *cl, size_t bytes);
 void nfs4_state_discharge(struct nfs4_client *cl, size_t bytes);

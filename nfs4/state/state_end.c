@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The end of opens and locks: removal from the tables, and from vfs/. */
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/state.h"
 

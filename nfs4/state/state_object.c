@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
-#include "nfs4/state/deleg.h"
-#include "nfs4/state/news.h"
+#include "nfs4/state/nfs4_deleg.h"
+#include "nfs4/state/nfs4_news.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/state.h"
 

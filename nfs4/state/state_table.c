@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/hash.h"
-#include "nfs4/state/deleg.h"
+#include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/state.h"
 #include "nfs4/state/stateid_table.h"
 #include "nfs4/state/totals.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 
 #define CHUNK 256u /* entries */
 #define GEN_BITS 12

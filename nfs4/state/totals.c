@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 struct nfs4_totals {
 	_Atomic uint64_t of[NFS4_TOTALS];

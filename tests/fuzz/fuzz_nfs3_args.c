@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs3/args.h"
+#include "nfs3/nfs3_args.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm/nlm.h"
-#include "nfs3/procs.h"
+#include "nfs3/nfs3_procs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -24,7 +24,7 @@
 #include "nfs4/client/registry.h"
 #include "nfs4/recovery/recovery_private.h"
 #include "nfs4/recovery/wheel.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "tests/fuzz/real_dirs.h"
 #include "tests/unit/nfs4_opens.h"
 

@@ -10,7 +10,7 @@
 #include "nfs3/acl/nfsacl.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm/nlm.h"
-#include "nfs3/proto.h"
+#include "nfs3/nfs3_proto.h"
 #include "nfs3/quota/rquota.h"
 #include "tests/unit/nfs3_samples.h"
 

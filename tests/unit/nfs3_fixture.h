@@ -13,12 +13,12 @@
 
 #include "lib/arena.h"
 #include "nfs3/nfs3_server.h"
-#include "nfs3/proto.h"
+#include "nfs3/nfs3_proto.h"
 #include "nfs4/nfs4_server.h"
 #include "rpc/program.h"
 #include "rpc/worker.h"
 #include "vfs/io.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 #define FIX_CALL_SIZE (1200u << 10)
 #define FIX_REPLY_SIZE (2200u << 10)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs4/attr/acl.h"
+#include "nfs4/attr/nfs4_acl.h"
 
 #define SET_ONLY(n)                                                                                \
 	((n) == FATTR4_TIME_ACCESS_SET || (n) == FATTR4_TIME_MODIFY_SET ||                         \

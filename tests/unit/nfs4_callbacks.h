@@ -3,7 +3,7 @@
 #ifndef RN_TESTS_NFS4_CALLBACKS_H
 #define RN_TESTS_NFS4_CALLBACKS_H
 
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "rpc/backchannel.h"
 #include "rpc/message.h"
 #include "tests/unit/nfs4_fixture.h"

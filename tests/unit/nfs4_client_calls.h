@@ -7,7 +7,7 @@
 #include "nfs4/client/channel.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "tests/unit/nfs4_fixture.h"
 
 struct eid_args {

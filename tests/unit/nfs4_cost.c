@@ -21,7 +21,7 @@
 
 #include "daemon/counters.h"
 #include "lib/clock.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "tests/unit/nfs4_opens.h"
 
 #define NAMES 10000

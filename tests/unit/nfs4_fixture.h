@@ -11,7 +11,7 @@
 #ifndef RN_TESTS_NFS4_FIXTURE_H
 #define RN_TESTS_NFS4_FIXTURE_H
 
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "nfs4/stateid.h"
 #include "tests/unit/nfs3_fixture.h"
 

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery_private.h"
 #include "nfs4/recovery/wheel.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_machine.h"

@@ -6,7 +6,7 @@
 #ifndef RN_TESTS_NFS4_MODEL_H
 #define RN_TESTS_NFS4_MODEL_H
 
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "tests/unit/nfs4_opens.h"
 
 #define CLIENTS 4

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/state/owner.h"

@@ -4,7 +4,7 @@
 #include "tests/unit/nfs4_valid_errors.h"
 
 #include "lib/util.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 
 struct valid {
 	uint32_t opnum;

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "nfs4/pseudo/pseudo.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 static int by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
 		 struct vfs_access *access)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "admin/admin.h"
-#include "admin/turns.h"
+#include "admin/admin_turns.h"
 
 #define GROUP 54322
 #define FIRST_USER 54321

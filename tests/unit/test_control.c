@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "admin/peer.h"
-#include "admin/query.h"
+#include "admin/admin_query.h"
 #include "admin/route.h"
 #include "ctl/http.h"
-#include "ctl/options.h"
+#include "ctl/ctl_options.h"
 #include "ctl/print.h"
-#include "ctl/table.h"
+#include "ctl/ctl_table.h"
 #include "ctl/uri.h"
 
 static const struct admin_handler handlers[] = {

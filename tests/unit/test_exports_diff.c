@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/admin/exports_diff.h"
+#include "daemon/admin/admin_exports_diff.h"
 
 static struct exp_table *parse(const char *text)
 {

@@ -5,9 +5,9 @@
 
 #include "daemon/first_handle.h"
 #include "lib/util.h"
-#include "nfs2/proto.h"
+#include "nfs2/nfs2_proto.h"
 #include "nfs3/acl/nfsacl.h"
-#include "nfs3/proto.h"
+#include "nfs3/nfs3_proto.h"
 #include "rpc/message.h"
 #include "vfs/fs/handle.h"
 #include "vfs/fs/packed_handle.h"

@@ -8,9 +8,9 @@
 
 #include "gss/acceptor.h"
 #include "gss/contexts.h"
-#include "gss/memory.h"
+#include "gss/gss_memory.h"
 #include "gss/window.h"
-#include "gss/wire.h"
+#include "gss/gss_wire.h"
 #include "lib/clock.h"
 #include "rpc/xdr_out.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The copies of one context (gss/copies.h), with a library that counts them and does nothing else. */
+/* The copies of one context (gss/gss_copies.h), with a library that counts them and does nothing else. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "gss/copies.h"
+#include "gss/gss_copies.h"
 #include "gss/mech.h"
 
 struct gss_mech_ctx {

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "nfs2/nfs2_server.h"
-#include "nfs2/proto.h"
-#include "nfs3/server.h"
+#include "nfs2/nfs2_proto.h"
+#include "nfs3/nfs3_state.h"
 #include "rpc/client.h"
 #include "tests/unit/nfs3_suite.h"
 #include "vfs/packed.h"

@@ -2,7 +2,7 @@
 /* READ, WRITE, COMMIT. */
 #include <stdlib.h>
 
-#include "nfs3/server.h"
+#include "nfs3/nfs3_state.h"
 #include "tests/unit/nfs3_suite.h"
 #include "vfs/share.h"
 

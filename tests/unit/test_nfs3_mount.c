@@ -5,7 +5,7 @@
 #include <sys/fsuid.h>
 
 #include "nfs3/mount_list.h"
-#include "nfs3/server.h"
+#include "nfs3/nfs3_state.h"
 #include "tests/unit/nfs3_suite.h"
 #include "vfs/packed.h"
 

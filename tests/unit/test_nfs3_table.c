@@ -9,9 +9,9 @@
 #include "lib/util.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm/nlm.h"
-#include "nfs3/procs.h"
-#include "nfs3/server.h"
-#include "nfs3/proto.h"
+#include "nfs3/nfs3_procs.h"
+#include "nfs3/nfs3_state.h"
+#include "nfs3/nfs3_proto.h"
 #include "tests/unit/nfs3_samples.h"
 
 /* The smallest reply that a client offers room for has to hold the result of what changes

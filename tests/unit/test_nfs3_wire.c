@@ -7,9 +7,9 @@
 
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm/nlm.h"
-#include "nfs3/procs.h"
-#include "nfs3/proto.h"
-#include "nfs3/status.h"
+#include "nfs3/nfs3_procs.h"
+#include "nfs3/nfs3_proto.h"
+#include "nfs3/nfs3_status.h"
 #include "tests/unit/nfs3_samples.h"
 
 static void put_fh(void *ctx, struct xdr_out *c, enum sample_object object)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/xattr.h>
 
-#include "nfs4/attr/acl.h"
+#include "nfs4/attr/nfs4_acl.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_attrs.h"
 #include "tests/unit/nfs4_minors.h"

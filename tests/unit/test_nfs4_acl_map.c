@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4/attr/acl.h"
-#include "nfs4/server.h"
+#include "nfs4/attr/nfs4_acl.h"
+#include "nfs4/nfs4_private.h"
 
 #define READ VFS_ACL_READ
 #define WRITE VFS_ACL_WRITE

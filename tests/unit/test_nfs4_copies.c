@@ -3,8 +3,8 @@
  * tests run the pieces, so all of them come at a known moment. */
 #include <errno.h>
 
-#include "nfs4/data/copies.h"
-#include "nfs4/server.h"
+#include "nfs4/data/nfs4_copies.h"
+#include "nfs4/nfs4_private.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_opens.h"

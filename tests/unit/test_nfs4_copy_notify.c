@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* COPY_NOTIFY: whom it lets read which file, and each of its errors. The fixture names 127.0.0.1. */
 #include "tests/unit/nfs3_suite.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "nfs4/state/copy_source.h"
 #include "tests/unit/nfs4_opens.h"
 

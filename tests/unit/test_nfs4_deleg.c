@@ -2,9 +2,9 @@
 /* Delegations: recalled again and again, revoked when the time is up, taken with the client's state and with exports. */
 #include <errno.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
-#include "nfs4/state/deleg.h"
+#include "nfs4/state/nfs4_deleg.h"
 #include "tests/unit/kernel_can.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"

@@ -2,7 +2,7 @@
 /* Too many delegations: who is asked for them, and what happens to a client that does not return them. */
 #include <stdio.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/state/deleg_pressure.h"
 #include "tests/unit/kernel_can.h"
 #include "tests/unit/nfs3_suite.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/budget.h"
-#include "nfs4/client/host.h"
+#include "nfs4/client/client_host.h"
 
 #define ALL 8000u
 #define EIGHTH (ALL / 8u)

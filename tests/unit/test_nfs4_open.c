@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/open/opening.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs4/attr/acl.h"
+#include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/attr/attr_table.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 
 #define MOST 600u /* entries that the arena holds at least */
 

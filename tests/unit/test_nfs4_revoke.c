@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "lib/error.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_end.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"

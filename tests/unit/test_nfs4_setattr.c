@@ -6,7 +6,7 @@
 #include <sys/xattr.h>
 
 #include "lib/error.h"
-#include "nfs4/server.h"
+#include "nfs4/nfs4_private.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_attrs.h"
 #include "tests/unit/nfs4_minors.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "nfs4/nfs4_server.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "nfs4/skim.h"
 #include "rpc/message.h"
 

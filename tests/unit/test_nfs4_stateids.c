@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Each operation that takes a stateid, with each kind of stateid that is invalid for it. */
 #include "lib/util.h"
-#include "nfs4/client/client.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
-#include "nfs4/server.h"
-#include "nfs4/state/deleg.h"
+#include "nfs4/nfs4_private.h"
+#include "nfs4/state/nfs4_deleg.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_opens.h"

@@ -6,7 +6,7 @@
  */
 #include "lib/util.h"
 #include "nfs4/skim.h"
-#include "nfs4/status.h"
+#include "nfs4/nfs4_status.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_samples.h"
 #include "tests/unit/nfs4_text.h"

@@ -5,7 +5,7 @@
 
 #include "nfs3/nlm/nlm.h"
 #include "nfs3/nlm/owners.h"
-#include "nfs3/server.h"
+#include "nfs3/nfs3_state.h"
 #include "rpc/client.h"
 #include "rpc/worker.h"
 #include "tests/unit/nfs3_suite.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "nfs3/nlm/nlm.h"
-#include "nfs3/server.h"
+#include "nfs3/nfs3_state.h"
 #include "tests/unit/nfs3_suite.h"
 #include "vfs/share.h"
 

@@ -6,7 +6,7 @@
 
 #include "daemon/idmap.h"
 #include "daemon/principals.h"
-#include "daemon/tls_users.h"
+#include "daemon/daemon_tls_users.h"
 #include "lib/error.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"

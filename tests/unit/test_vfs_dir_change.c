@@ -17,7 +17,7 @@
 #include "vfs/export/mounts.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/node/cache.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 #include "vfs_fixture.h"
 
 static void open_promised(struct fixture *f)

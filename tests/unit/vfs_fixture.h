@@ -10,7 +10,7 @@
 #include <criterion/criterion.h>
 
 #include "vfs/vfs.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 struct fixture {
 	char base[128]; /* the directory that holds the export and files outside of it */

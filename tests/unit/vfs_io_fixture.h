@@ -6,7 +6,7 @@
 
 #include "lib/payload.h"
 #include "vfs/io.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 #define FX_PATH 64
 

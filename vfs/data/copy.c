@@ -17,7 +17,7 @@
 #include "vfs/hold/file_change.h"
 #include "vfs/node/uncommitted.h"
 #include "vfs/worker/acting.h"
-#include "vfs/worker/wait.h"
+#include "vfs/worker/vfs_wait.h"
 
 #define BUFFER_STEP (1u << 20) /* bytes of one system call where a buffer is needed */
 

@@ -15,7 +15,7 @@
 #include "vfs/data/operation.h"
 #include "vfs/meta/permission.h"
 #include "vfs/space.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 /* Most holes that are looked for in one range. A range of so many small ones is told as data. */
 #define LOOKS_MAX 32u

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "vfs/data/advise.h"
+#include "vfs/data/vfs_advise.h"
 #include "vfs/export/mounts.h"
 #include "vfs/meta/permission.h"
 

@@ -11,7 +11,7 @@
 #include "lib/util.h"
 #include "vfs/data/operation.h"
 #include "vfs/space.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 #define EXTENTS 64u /* of one call */
 #define CALLS 128u

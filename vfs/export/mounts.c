@@ -24,7 +24,7 @@
 #include "vfs/fs/dir_watch.h"
 #include "vfs/fs/inode_handle.h"
 #include "vfs/fs/local.h"
-#include "vfs/fs/log.h"
+#include "vfs/fs/fs_log.h"
 #include "vfs/fs/mount_key.h"
 #include "vfs/fs/proc_path.h"
 #include "vfs/mount_table.h"

@@ -30,7 +30,7 @@ struct vfs_mount {
 	bool handles_by_inode;		 /* handles follow from the inode: vfs/fs/inode_handle.h */
 	uint8_t key[VFS_HANDLE_KEY_LEN]; /* vfs/fs/mount_key.h */
 	bool local;			 /* vfs_fs_is_local */
-	bool one_log, keeps_linked;	 /* vfs/fs/log.h */
+	bool one_log, keeps_linked;	 /* vfs/fs/fs_log.h */
 	struct vfs_dir_watch *watch;	 /* NULL: changes by others are not known */
 	/* NULL: the kernel's ctimes are fine enough (vfs/fs/change.h), of files and of directories */
 	struct vfs_changes *changes, *dir_changes;

@@ -12,7 +12,7 @@
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/file_table.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 unsigned vfs_file_slot(const struct vfs_fh *fh)
 {

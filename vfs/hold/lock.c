@@ -16,7 +16,7 @@
 #include "vfs/hold/file_table.h"
 #include "vfs/hold/lock_mirror.h"
 #include "vfs/hold/lock_wait.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 /* The most that one call adds: its own range, and what is behind it of one that it splits. */
 #define SPARES 2u

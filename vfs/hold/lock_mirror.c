@@ -14,7 +14,7 @@
 #include "vfs/hold/file.h"
 #include "vfs/hold/file_fd.h"
 #include "vfs/hold/lock_mirror.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 #include "vfs/worker/acting.h"
 
 #define TRIES 3 /* a local lock that comes and goes between two calls */

@@ -18,7 +18,7 @@
 #include "vfs/node/cache.h"
 #include "vfs/node/hooks.h"
 #include "vfs/node/uncommitted.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 static void fill_conflict(struct vfs_conflict *c, const struct vfs_share *s)
 {

@@ -8,7 +8,7 @@
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
 #include "vfs/meta/attr.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 #define SLOTS 8192u
 /* A slot: changes that have begun so far, and how many of them are under way. */

@@ -14,7 +14,7 @@
 
 #include "vfs/export/mounts.h"
 #include "vfs/node/node.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 #define LINKS_UNKNOWN 32000u /* what nearly every file system has at least */
 #define SECOND 1000000000u

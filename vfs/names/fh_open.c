@@ -16,7 +16,7 @@
 #include "vfs/hold/unlinked.h"
 #include "vfs/node/cache.h"
 #include "vfs/worker/acting.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 static int parse(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_handle *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A lookup by a worker that must not wait (vfs/worker.h). */
+/* A lookup by a worker that must not wait (vfs/vfs_worker.h). */
 #ifndef RN_VFS_LOOKUP_PROMPT_H
 #define RN_VFS_LOOKUP_PROMPT_H
 

@@ -8,7 +8,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/mount_table.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 #include "vfs/worker/acting.h"
 
 static int compare_covered(const void *a, const void *b)

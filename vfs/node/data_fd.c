@@ -8,7 +8,7 @@
 #include "vfs/file_state.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/acting.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 
 static int open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a prompt worker does (vfs/worker.h), where other workers use their ring or change their
+/* What a prompt worker does (vfs/vfs_worker.h), where other workers use their ring or change their
  * identity. */
 #ifndef RN_VFS_PROMPT_H
 #define RN_VFS_PROMPT_H

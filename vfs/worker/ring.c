@@ -10,7 +10,7 @@
 #include "vfs/worker/prompt.h"
 #include "vfs/worker/ring_setup.h"
 #include "vfs/worker/syscall.h"
-#include "vfs/worker/wait.h"
+#include "vfs/worker/vfs_wait.h"
 
 /* The kernel's memory for a request ran out, or completions must be reaped first. */
 static bool ring_busy(int rc)

@@ -14,7 +14,7 @@
 
 #include "lib/payload.h"
 #include "vfs/io.h"
-#include "vfs/worker.h"
+#include "vfs/vfs_worker.h"
 #include "vfs/worker/identity.h"
 
 STAILQ_HEAD(vfs_ring_op_list, vfs_ring_op);

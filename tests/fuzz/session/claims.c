@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "tests/fuzz/session/counts.h"
 #include "tests/fuzz/session/sealed.h"
 #include "tests/fuzz/session/tree.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/fuzz/session/held.h"
 
-#include "nfs4/proto.h"
+#include "nfs4/nfs4_proto.h"
 #include "tests/fuzz/session/counts.h"
 
 #define CHANGE (1u << FATTR4_CHANGE)

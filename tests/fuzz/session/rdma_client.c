@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "conform/wire.h"
+#include "conform/conform_wire.h"
 #include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/finding.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "nfs3/nfs3_server.h"
-#include "nfs3/proto.h"
+#include "nfs3/nfs3_proto.h"
 #include "rpc/xdr_out.h"
 #include "tests/fuzz/session/compound.h"
 #include "tests/fuzz/session/message.h"

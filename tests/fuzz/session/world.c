@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "conf/settings.h"
-#include "daemon/server.h"
+#include "daemon/daemon_server.h"
 #include "lib/util.h"
 #include "tests/fuzz/gss/realm.h"
 #include "tests/fuzz/session/ask.h"

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ringnfsctl status */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/ctl.h"
+#include "ctl/print.h"
+#include "ctl/ctl_table.h"
+#include "lib/util.h"
+
+/* A number of an object within the answer; 0 if there is none, as of an older server. */
+static uint64_t number(const json_t *from, const char *object, const char *name)
+{
+	return (uint64_t)json_integer_value(json_object_get(json_object_get(from, object), name));
+}
+
+static const char *text(const json_t *from, const char *name)
+{
+	const char *s = json_string_value(json_object_get(from, name));
+
+	return s ? s : "?";
+}
+
+static void print_server(const json_t *st)
+{
+	const uint64_t up = (uint64_t)json_integer_value(json_object_get(st, "uptime"));
+	const json_int_t pid = json_integer_value(json_object_get(st, "pid"));
+	char age[PRINT_MAX];
+
+	printf("server       ringnfsd %s, process %" PRIu64 "\n", text(st, "version"),
+	       (uint64_t)pid);
+	printf("running for  %s, since %s\n", print_age(up, age), text(st, "started"));
+}
+
+static void print_listeners(const json_t *st)
+{
+	const char *title = "listening";
+	const json_t *l;
+	size_t i;
+
+	json_array_foreach(json_object_get(st, "listeners"), i, l)
+	{
+		const char *address = text(l, "address");
+		const bool v6 = strchr(address, ':') != NULL;
+
+		printf("%-12s %s%s%s:%" PRIu64 " %s %s\n", title, v6 ? "[" : "", address,
+		       v6 ? "]" : "", (uint64_t)json_integer_value(json_object_get(l, "port")),
+		       text(l, "transport"), text(l, "service"));
+		title = "";
+	}
+	if (!i)
+		printf("%-12s nowhere\n", title);
+}
+
+static void print_grace(const json_t *st)
+{
+	char left[PRINT_MAX];
+
+	if (!json_is_true(json_object_get(json_object_get(st, "grace"), "active"))) {
+		printf("grace        over\n");
+		return;
+	}
+	printf("grace        %s left; %" PRIu64 " of %" PRIu64
+	       " clients have not reclaimed their locks\n",
+	       print_age(number(st, "grace", "seconds_left"), left), number(st, "grace", "waiting"),
+	       number(st, "grace", "expected"));
+}
+
+static void print_records(const json_t *st)
+{
+	if (json_is_true(json_object_get(json_object_get(st, "records"), "failing")))
+		printf("records      of clients cannot be written: after a restart they "
+		       "would "
+		       "not get their locks back; the log says why\n");
+}
+
+static void print_exports(const json_t *st)
+{
+	static const char *const kinds[][2] = {
+		{ "in_error", "in error" },	      { "failed", "not to be opened" },
+		{ "unmounted", "unmounted" },	      { "removed", "removed" },
+		{ "waiting", "waiting for a mount" },
+	};
+	bool any = false;
+
+	printf("exports      %" PRIu64 " served", number(st, "exports", "served"));
+	for (size_t i = 0; i < rn_array_size(kinds); i++) {
+		const uint64_t n = number(st, "exports", kinds[i][0]);
+
+		if (n)
+			printf("%s%" PRIu64 " %s", any ? ", " : "; NOT served: ", n, kinds[i][1]);
+		any |= n > 0;
+	}
+	puts(any ? " (ringnfsctl exports list)" : "");
+	if (json_is_true(json_object_get(json_object_get(st, "exports"), "reload_refused")))
+		puts("reload       the last one was REFUSED: the exports before it are in force "
+		     "(ringnfsctl exports diff)");
+}
+
+static void print_drain(const json_t *st)
+{
+	const json_t *drain = json_object_get(st, "drain"), *path;
+	char age[PRINT_MAX];
+	size_t i;
+
+	if (!json_is_true(json_object_get(drain, "active")))
+		return;
+	printf("drain        for %s, of %s", print_age(number(st, "drain", "seconds"), age),
+	       json_is_true(json_object_get(drain, "all")) ? "all exports\n" : "");
+	if (json_is_true(json_object_get(drain, "all")))
+		return;
+	json_array_foreach(json_object_get(drain, "exports"), i, path)
+	{
+		char *safe =
+			table_safe_text(json_string_value(path) ? json_string_value(path) : "?");
+
+		printf("%s%s", i ? ", " : "", safe ? safe : "?");
+		free(safe);
+	}
+	putchar('\n');
+}
+
+static uint64_t failures(const json_t *shakes)
+{
+	json_t *failed = json_object_get(shakes, "failed");
+	const char *name;
+	json_t *n;
+	uint64_t sum = 0;
+
+	json_object_foreach(failed, name, n) sum += (uint64_t)json_integer_value(n);
+	return sum;
+}
+
+static void print_failures(const json_t *shakes)
+{
+	json_t *failed = json_object_get(shakes, "failed");
+	const char *name, *before = " (";
+	json_t *n;
+
+	json_object_foreach(failed, name, n)
+	{
+		if (!json_integer_value(n))
+			continue;
+		printf("%s%s %" PRIu64, before, name, (uint64_t)json_integer_value(n));
+		before = ", ";
+	}
+	puts(failures(shakes) ? ")" : "");
+}
+
+static void print_tls(const json_t *st)
+{
+	const json_t *tls = json_object_get(st, "tls");
+	const json_t *shakes = json_object_get(tls, "handshakes");
+	const json_int_t days = json_integer_value(json_object_get(tls, "days_left"));
+	char *subject = table_safe_text(text(tls, "subject"));
+
+	if (!tls) {
+		printf("TLS          not offered\n");
+		free(subject);
+		return;
+	}
+	printf("TLS          %s, valid until %s, %" JSON_INTEGER_FORMAT " days\n",
+	       subject ? subject : "?", text(tls, "expires"), days);
+	free(subject);
+	printf("             clients' certificates are %sverified; data are encrypted by the %s\n",
+	       json_is_true(json_object_get(tls, "verifies_clients")) ? "" : "not ",
+	       json_is_true(json_object_get(tls, "kernel")) ? "kernel where it can" : "server");
+	printf("handshakes   %" PRIu64 " TLS, %" PRIu64 " mutual TLS, %" PRIu64
+	       " with the kernel, %" PRIu64 " without room, %" PRIu64 " failed",
+	       number(tls, "handshakes", "tls"), number(tls, "handshakes", "mtls"),
+	       number(tls, "handshakes", "encrypted_by_kernel"),
+	       number(tls, "handshakes", "refused"), failures(shakes));
+	print_failures(shakes);
+}
+
+static void print_threads(const json_t *st)
+{
+	const uint64_t stuck = number(st, "threads", "stuck");
+
+	printf("threads      %" PRIu64 " event threads, %" PRIu64 " workers",
+	       number(st, "threads", "event"), number(st, "threads", "workers"));
+	if (stuck)
+		printf("; %" PRIu64 " WAIT for a file system that does not answer", stuck);
+	putchar('\n');
+}
+
+static void print_status(const json_t *st)
+{
+	char used[PRINT_MAX], limit[PRINT_MAX];
+
+	print_server(st);
+	print_listeners(st);
+	print_threads(st);
+	printf("connections  %" PRIu64 " TCP, %" PRIu64 " RDMA, of %" PRIu64 " clients\n",
+	       number(st, "connections", "tcp"), number(st, "connections", "rdma"),
+	       number(st, "clients", "connected"));
+	printf("NFSv4        %" PRIu64 " clients (%" PRIu64 " with an expired lease), %" PRIu64
+	       " opens, %" PRIu64 " locks, %" PRIu64 " delegations\n",
+	       number(st, "clients", "nfs4"), number(st, "clients", "nfs4_courtesy"),
+	       number(st, "held", "nfs4_opens"), number(st, "held", "nfs4_locks"),
+	       number(st, "held", "nfs4_delegations"));
+	print_grace(st);
+	print_exports(st);
+	print_records(st);
+	print_drain(st);
+	print_tls(st);
+	printf("memory       %s of %s\n", print_size(number(st, "memory", "used"), used),
+	       print_size(number(st, "memory", "limit"), limit));
+}
+
+int ctl_status(const struct ctl *ctl, int argc, char **argv)
+{
+	json_t *st;
+
+	if (argc > 1) {
+		fprintf(stderr, "ringnfsctl: status takes no argument, such as '%s'\n", argv[1]);
+		return CTL_USAGE;
+	}
+	int status = ctl_get(ctl, "/v1/status", &st);
+
+	if (status == CTL_DONE && st)
+		print_status(st);
+	json_decref(st);
+	return status;
+}

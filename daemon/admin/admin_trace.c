@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* POST and GET /v1/trace, POST /v1/trace/stop. ringnfsctl(8) describes the answers. */
+#include "daemon/daemon_trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "admin/admin_query.h"
+#include "conf/exports_addr.h"
+#include "daemon/admin/control_private.h"
+#include "daemon/admin/state_filter.h"
+#include "daemon/admin/trace_json.h"
+#include "nfs4/op_table.h"
+#include "nfs4/nfs4_proto.h"
+
+#define MOST 1000u   /* calls in one answer */
+#define WORD_MAX 32u /* bytes of the name of an operation, its NUL included */
+
+static bool wrong(struct admin_reply *r, const char *why)
+{
+	admin_reply_error(r, 400, "bad_request", "%s", why);
+	return false;
+}
+
+/* The name as the table of a program has it; NULL: none has it. */
+static const char *find_procedure(const struct rpc_server *rpc, const char *name)
+{
+	for (unsigned p = 0; p < rpc->nprograms; p++) {
+		for (unsigned v = 0; v < rpc->programs[p].nversions; v++) {
+			const struct rpc_version *version = &rpc->programs[p].versions[v];
+
+			for (uint32_t i = 0; i < version->nprocs; i++) {
+				const struct rpc_proc *proc = version->procs[i];
+
+				if (proc && strcasecmp(proc->name, name) == 0)
+					return proc->name;
+			}
+		}
+	}
+	return NULL;
+}
+
+static uint32_t find_operation(const char *name)
+{
+	for (uint32_t op = 1; op < NFS4_OPS; op++) {
+		const struct nfs4_op *row = nfs4_op_find(op, NFS4_MINOR_MAX);
+
+		if (row && strcasecmp(row->name, name) == 0)
+			return op;
+	}
+	return 0;
+}
+
+static bool take_operation(const struct control *c, const struct admin_request *req,
+			   struct admin_reply *r, struct trace_filter *f)
+{
+	char name[WORD_MAX];
+	const int rc = admin_query_text(req, "operation", name, sizeof(name));
+
+	if (rc == -ENOENT)
+		return true;
+	f->by_operation = true;
+	f->name = rc ? NULL : find_procedure(c->from.rpc, name);
+	f->opnum = rc ? 0 : find_operation(name);
+	return f->name || f->opnum ||
+	       wrong(r, "operation: the name of a procedure or operation, such as READ, is "
+			"expected");
+}
+
+/* An id must be that of a client; an address may be that of one which comes later. */
+static bool take_client(const struct control *c, const struct state_filter *s,
+			struct admin_reply *r, struct trace_filter *f)
+{
+	struct sockaddr_storage peer;
+	struct exp_addr addr;
+
+	f->clientid = s->clientid;
+	if (s->clientid)
+		return control_has_client(c, s->clientid, r);
+	if (!s->by_client)
+		return true;
+	if (!exp_addr_from_text(s->client, &addr))
+		return wrong(r, "client: an IP address, or the id of an NFSv4 client, is expected");
+	exp_addr_to_sockaddr(&addr, &peer);
+	rpc_address_of(&peer, &f->peer);
+	f->by_peer = true;
+	return true;
+}
+
+static void take_export(const struct state_filter *s, struct trace_filter *f)
+{
+	f->by_export = s->by_export;
+	for (size_t i = 0; s->by_export && i < s->n; i++) {
+		if (strcmp(s->export, vfs_export_path(s->exp[i])) == 0 ||
+		    strcmp(s->export, vfs_export_real_path(s->exp[i])) == 0)
+			f->export_id = vfs_export_id(s->exp[i]);
+	}
+}
+
+/* A number that need not be there. */
+static bool take_number(const struct admin_request *req, const char *name, uint64_t max,
+			uint64_t *out)
+{
+	const int rc = admin_query_number(req, name, max, out);
+
+	return rc == 0 || rc == -ENOENT;
+}
+
+static bool read_filter(const struct control *c, const struct admin_request *req,
+			struct admin_reply *r, struct trace_filter *f)
+{
+	struct state_filter s;
+	uint64_t errors = 0;
+	bool good = state_filter_init(&s, &c->from.view, req, r) && take_client(c, &s, r, f) &&
+		    take_operation(c, req, r, f);
+
+	if (good)
+		take_export(&s, f);
+	state_filter_done(&s);
+	if (!good)
+		return false;
+	if (!take_number(req, "slower_ns", UINT64_MAX, &f->slower_ns))
+		return wrong(r, "slower_ns: nanoseconds are expected");
+	if (!take_number(req, "errors", 1, &errors))
+		return wrong(r, "errors: 0 or 1 is expected");
+	f->errors = errors != 0;
+	return true;
+}
+
+void control_trace_start(void *control, const struct admin_request *req, struct admin_reply *r)
+{
+	const struct control *c = control;
+	struct trace_filter f;
+	uint64_t id;
+
+	memset(&f, 0, sizeof(f));
+	if (!read_filter(c, req, r, &f))
+		return;
+	const int rc = trace_start(c->from.trace, &f, &id);
+
+	if (rc == -EBUSY)
+		admin_reply_error(r, 503, "busy", "%u traces are running, and no more may",
+				  TRACES_MAX);
+	else if (rc)
+		admin_reply_error(r, 503, "busy", "there is no memory for a trace");
+	else
+		admin_reply_json(r, json_pack("{s:I}", "id", (json_int_t)id));
+}
+
+static void not_there(struct admin_reply *r)
+{
+	admin_reply_error(r, 404, "not_found",
+			  "there is no such trace; one that nobody asks for its calls ends after "
+			  "%u seconds",
+			  TRACE_PATIENCE_S);
+}
+
+/* Paths are looked for when the call is shown: a call must not wait for that. */
+static void answer(const struct control *c, struct admin_reply *r, const struct trace_call *calls,
+		   size_t n, uint64_t lost)
+{
+	const struct admin_request none = { .query = NULL };
+	struct state_filter exports;
+	json_t *list;
+
+	if (!state_filter_init(&exports, &c->from.view, &none, r)) {
+		state_filter_done(&exports);
+		return;
+	}
+	list = json_array();
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, trace_json(&calls[i], c->from.rpc, &exports));
+	state_filter_done(&exports);
+	admin_reply_json(r, json_pack("{s:o, s:I, s:b}", "calls", list, "lost", (json_int_t)lost,
+				      "more", n == MOST));
+}
+
+void control_trace(void *control, const struct admin_request *req, struct admin_reply *r)
+{
+	const struct control *c = control;
+	struct trace_call *calls = malloc(MOST * sizeof(*calls));
+	size_t n = MOST;
+	uint64_t id = 0, lost;
+
+	if (!calls)
+		admin_reply_error(r, 503, "busy", "there is no memory");
+	else if (admin_query_number(req, "id", UINT64_MAX, &id) != 0)
+		wrong(r, "id: that of a trace is expected");
+	else if (trace_take(c->from.trace, id, calls, &n, &lost) != 0)
+		not_there(r);
+	else
+		answer(c, r, calls, n, lost);
+	free(calls);
+}
+
+void control_trace_stop(void *control, const struct admin_request *req, struct admin_reply *r)
+{
+	const struct control *c = control;
+	uint64_t id = 0;
+
+	if (admin_query_number(req, "id", UINT64_MAX, &id) != 0)
+		wrong(r, "id: that of a trace is expected");
+	else if (trace_stop(c->from.trace, id) != 0)
+		not_there(r);
+	else
+		admin_reply_json(r, json_pack("{s:s}", "result", "stopped"));
+}

@@ -1,0 +1,923 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/daemon_server.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/admin/control.h"
+#include "daemon/askers.h"
+#include "daemon/counters.h"
+#include "daemon/counters_view.h"
+#include "daemon/dialer.h"
+#include "daemon/daemon_drain.h"
+#include "daemon/export_set.h"
+#include "daemon/held.h"
+#include "daemon/held_below.h"
+#include "daemon/daemon_instance.h"
+#include "daemon/lanes.h"
+#include "daemon/limits.h"
+#include "daemon/listeners.h"
+#include "daemon/programs.h"
+#include "daemon/daemon_register.h"
+#include "daemon/service_manager.h"
+#include "daemon/standing.h"
+#include "daemon/state_dir.h"
+#include "daemon/system_calls.h"
+#include "daemon/tasks.h"
+#include "daemon/ticker.h"
+#include "daemon/tls_setup.h"
+#include "daemon/daemon_usage.h"
+#include "daemon/daemon_trace.h"
+#include "daemon/workers.h"
+#include "gss/gss.h"
+#include "nfs3/nfs3_server.h"
+#include "nfs4/nfs4_server.h"
+#include "lib/clock.h"
+#include "lib/log_ids.h"
+#include "lib/pipe.h"
+#include "nsm/nsm.h"
+#include "rpc/client.h"
+#include "transport/rdma/rdma_server.h"
+#include "transport/tcp/tcp_server.h"
+#include "transport/udp/udp_server.h"
+#include "vfs/vfs.h"
+#include "vfs/vfs_worker.h"
+
+#define LOOPS_MAX 8
+#define RECORD_SLACK (64u << 10) /* bytes of RPC header, credential and arguments beside the data */
+
+/* In the order of their start. */
+struct server {
+	const struct cfg_settings *settings;
+	struct logs *logs;
+	const struct rn_logger *log; /* of the daemon itself */
+	struct instance *instance;
+	struct tasks *tasks;	 /* work that the control socket leaves to the main thread */
+	struct control *control; /* NULL: the settings want none */
+	struct limits limits;
+	struct rn_budget budget;
+	struct rn_payload_pool *pool;
+	struct rn_pipe_pool *pipes; /* of NFS over TCP; or NULL */
+	struct rpc_waits *waits;
+	struct askers *askers;
+	struct lanes *lanes;
+	struct ticker *files_ticker, *clients_ticker;
+	struct vfs *vfs;
+	struct exports *exports;
+	struct drain *drain;
+	struct standing *standing;
+	struct dialer dialer;
+	struct programs programs;
+	pthread_mutex_t clients_lock; /* outermost lock: one thread at a time ends clients' state */
+	struct counters counters;
+	struct trace trace;
+	struct rpc_server rpc;
+	struct rpc_clients *clients;
+	struct workers *workers;
+	struct ev_loop *loops[LOOPS_MAX];
+	unsigned nloops;
+	struct tcp_server *tcp;
+	struct udp_server *udp;
+	struct tls *tls; /* NULL: TLS is not offered */
+	struct rr_server *rdma;
+	struct registration_ports ports;
+	struct registration *registration;
+	struct service_manager *manager;
+};
+
+/* First of all: a second daemon must not touch the files of the first. */
+static int start_state(struct server *s)
+{
+	const char *dir = s->settings->server.state_dir;
+	int rc = state_dir_make(dir, s->log);
+
+	return rc ? rc : instance_take(dir, s->log, &s->instance);
+}
+
+static int start_control(struct server *s)
+{
+	s->tasks = tasks_new();
+	return s->tasks ? control_new(s->settings, &s->logs->of[LOG_ADMIN], &s->control) : -ENOMEM;
+}
+
+static void wake_held(void *waits)
+{
+	rpc_wake_all(waits, 1u << RN_WAIT_STATE);
+}
+
+static int start_vfs(struct server *s)
+{
+	struct vfs_config cfg = {
+		.pool = s->pool,
+		.budget = &s->budget,
+		.helpers = s->limits.helpers,
+		.log = &s->logs->of[LOG_VFS],
+		.max_fds = s->limits.files / 4, /* until start_descriptors */
+		.deleg_quiet_seconds = (unsigned)s->settings->nfs4.lease_time,
+		.deleg_ended = wake_held,
+		.deleg_ended_ctx = s->waits,
+		.moved = counters_moved,
+		.moved_ctx = &s->counters,
+		.handle_mac = s->settings->vfs.handle_mac,
+	};
+	int rc = state_dir_secret(s->settings->server.state_dir, cfg.secret, s->log);
+
+	if (!rc)
+		rc = counters_init(&s->counters, &s->rpc);
+	if (rc)
+		return rc;
+	if (getrandom(&cfg.write_verifier, sizeof(cfg.write_verifier), 0) < 0)
+		return -errno;
+	rc = vfs_new(&cfg, &s->vfs);
+	explicit_bzero(cfg.secret, sizeof(cfg.secret));
+	return rc;
+}
+
+static int start_exports(struct server *s)
+{
+	struct exports_config cfg = {
+		.vfs = s->vfs,
+		.io_mode =
+			s->settings->vfs.io_mode == CFG_IO_DIRECT ? VFS_IO_DIRECT : VFS_IO_BUFFERED,
+		.load = { .file = s->settings->server.exports_file,
+			  .dir = s->settings->server.exports_dir,
+			  .strict = s->settings->server.strict_exports,
+			  .check_paths = true },
+		.askers = s->askers,
+		.drain = s->drain = drain_new(),
+		.lanes = s->lanes,
+		.log = s->log,
+	};
+
+	int rc = !s->drain ? -ENOMEM : exports_new(&cfg, &s->exports);
+
+	if (rc)
+		return rc;
+	const struct standing_config standing = {
+		.exports = s->exports,
+		.log = s->log,
+		.lease_seconds = (unsigned)s->settings->nfs4.lease_time,
+	};
+
+	s->standing = standing_new(&standing);
+	if (!s->standing)
+		return -ENOMEM;
+	s->rpc.standing = standing_of;
+	s->rpc.standing_ctx = s->standing;
+	return 0;
+}
+
+static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error)
+{
+	struct server *s = ctx;
+
+	counters_observe(&s->counters, req, elapsed_ns, error);
+	usage_observe(req, elapsed_ns, error);
+	workers_observe(s->workers, req);
+	if (trace_is_on(&s->trace))
+		trace_record(&s->trace, req, elapsed_ns, error);
+}
+
+static void background(void *ctx, struct rpc_request *req, uint32_t export_id)
+{
+	struct server *s = ctx;
+
+	workers_background(s->workers, req, export_id);
+}
+
+static int start_programs(struct server *s)
+{
+	const struct programs_config cfg = {
+		.settings = s->settings,
+		.logs = s->logs,
+		.vfs = s->vfs,
+		.exports = exports_view(s->exports),
+		.pool = s->pool,
+		.budget = &s->budget,
+		.counters = &s->counters,
+		.askers = s->askers,
+		.dialer = &s->dialer,
+		.waits = s->waits,
+	};
+
+	s->rpc.observe = observe;
+	s->rpc.observe_ctx = s;
+	s->rpc.ended = workers_ended;
+	s->rpc.waits = s->waits;
+	s->rpc.background = background;
+	s->rpc.background_ctx = s;
+	int rc = programs_start(&cfg, &s->programs, &s->rpc);
+
+	s->ports.nfs2 = s->programs.nfs2;
+	s->ports.nfs3 = s->programs.nfs3 != NULL;
+	s->ports.nfs4 = s->programs.nfs4 != NULL;
+	s->ports.rquota = s->programs.rquota;
+	s->ports.nsm = s->programs.nsm ? nsm_port(s->programs.nsm) : 0;
+	return rc;
+}
+
+static int start_workers(struct server *s)
+{
+	struct workers_config cfg = {
+		.count = s->limits.threads,
+		.lanes = s->lanes,
+		.ring_entries = (unsigned)s->settings->vfs.ring_entries,
+		.vfs = s->vfs,
+		.server = &s->rpc,
+		.budget = &s->budget,
+		.log = s->log,
+	};
+
+	int rc = vfs_flusher_start(s->vfs);
+
+	if (rc == 0)
+		rc = vfs_leases_start(s->vfs);
+	return rc ? rc : workers_start(&cfg, &s->workers);
+}
+
+static int start_loops(struct server *s)
+{
+	for (unsigned i = 0; i < s->limits.loops && i < LOOPS_MAX; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "event-%u", i);
+		int rc = workers_loop(s->workers, name, &s->loops[i]);
+		if (rc)
+			return rc;
+		s->nloops++;
+	}
+	return 0;
+}
+
+/* Each function finds calls of its own version only. */
+static size_t bulk_offset(const uint8_t *head, size_t len)
+{
+	size_t at = nfs3_bulk_offset(head, len);
+
+	return at ? at : nfs4_bulk_offset(head, len);
+}
+
+static int start_tcp(struct server *s)
+{
+	const struct cfg_tcp *t = &s->settings->tcp;
+	struct tcp_config cfg = {
+		.loops = s->loops,
+		.nloops = s->nloops,
+		.sink = workers_sink(s->workers),
+		.clients = s->clients,
+		.pool = s->pool,
+		.budget = &s->budget,
+		.log = &s->logs->of[LOG_TCP],
+		.max_record = (uint32_t)t->max_record,
+		.max_connections = (unsigned)t->max_connections,
+		.max_requests = (unsigned)t->max_requests,
+		.idle_seconds = (unsigned)t->idle_timeout,
+		.stall_seconds = (unsigned)t->stall_timeout,
+		.bulk_offset = bulk_offset,
+		.standing = standing_of,
+		.standing_ctx = s->standing,
+	};
+
+	if (!t->enabled)
+		return 0;
+	if (cfg.max_connections > s->limits.connections) {
+		cfg.max_connections = s->limits.connections;
+		rn_notice(s->log,
+			  "descriptors suffice for %u TCP connections only: raise LimitNOFILE",
+			  cfg.max_connections);
+	}
+	int rc = tls_setup(&s->settings->tls, &s->budget, s->log, &s->tls);
+	if (rc)
+		return rc;
+	cfg.tls = s->tls;
+	rc = tcp_server_new(&cfg, &s->tcp);
+	if (rc)
+		return rc;
+	dialer_open(&s->dialer, s->tcp);
+	return 0;
+}
+
+/* Nothing but NFSv3 and what belongs to it is served over UDP. */
+static int start_udp(struct server *s)
+{
+	struct udp_config cfg = {
+		.loops = s->loops,
+		.nloops = s->nloops,
+		.sink = workers_sink(s->workers),
+		.clients = s->clients,
+		.pool = s->pool,
+		.budget = &s->budget,
+		.log = &s->logs->of[LOG_TCP],
+		.bulk_offset = bulk_offset,
+		.standing = standing_of,
+		.standing_ctx = s->standing,
+	};
+
+	if (!s->settings->udp.enabled || !s->programs.nfs3)
+		return 0;
+	return udp_server_new(&cfg, &s->udp);
+}
+
+/* The highest of the versions that are served. */
+static uint32_t longest_io(const struct cfg_settings *set)
+{
+	const uint64_t v3 = set->nfs3.enabled ? set->nfs3.max_io : 0;
+	const uint64_t v4 = set->nfs4.enabled ? set->nfs4.max_io : 0;
+
+	return (uint32_t)(v3 > v4 ? v3 : v4);
+}
+
+static int start_rdma(struct server *s)
+{
+	const struct cfg_rdma *r = &s->settings->rdma;
+	struct rr_config cfg = {
+		.loops = s->loops,
+		.nloops = s->nloops,
+		.sink = workers_sink(s->workers),
+		.clients = s->clients,
+		.pool = s->pool,
+		.budget = &s->budget,
+		.log = &s->logs->of[LOG_RDMA],
+		.inline_size = (uint32_t)r->inline_size,
+		.credits = (unsigned)r->credits,
+		.max_connections = (unsigned)r->max_connections,
+		.idle_seconds = (unsigned)r->idle_timeout,
+		.stall_seconds = (unsigned)r->stall_timeout,
+		.poll_usec = (unsigned)r->poll_usec,
+		.max_message = longest_io(s->settings) + RECORD_SLACK,
+		.standing = standing_of,
+		.standing_ctx = s->standing,
+	};
+
+	if (r->enabled == CFG_NO)
+		return 0;
+	return rr_server_new(&cfg, &s->rdma);
+}
+
+static int listen_udp(struct server *s)
+{
+	const int rc = listeners_udp(s->udp, s->settings, s->log, &s->ports);
+
+	if (!rc || s->settings->udp.nfs)
+		return rc;
+	/* Clients have TCP for all of it. Served over one family only, UDP would work for some of them. */
+	udp_server_free(s->udp);
+	s->udp = NULL;
+	return 0;
+}
+
+static int listen_rdma(struct server *s)
+{
+	const int rc = listeners_rdma(s->rdma, &s->settings->rdma, s->log, &s->ports);
+
+	if (s->ports.rdma4 || s->ports.rdma6)
+		limits_warn_memlock(s->log);
+	return rc;
+}
+
+/* All transports have taken their memory before: clients, who come at once after a restart, could take it. */
+static int start_listening(struct server *s)
+{
+	int rc = 0;
+
+	if (s->tcp)
+		rc = listeners_tcp(s->tcp, &s->settings->tcp, s->log, &s->ports);
+	if (!rc && s->udp)
+		rc = listen_udp(s);
+	if (!rc && s->rdma)
+		rc = listen_rdma(s);
+	return rc;
+}
+
+/* NFSv3 clients that had locks before the start look the programs up when they are told of it. */
+static void tell_hosts(void *ctx)
+{
+	const struct server *s = ctx;
+
+	if (s->programs.nsm)
+		nsm_tell_hosts(s->programs.nsm);
+}
+
+static int start_registration(struct server *s)
+{
+	const struct registration_hook hook = { .registered = tell_hosts, .ctx = s };
+
+	if (s->settings->server.rpcbind)
+		s->registration = registration_start(&s->ports, &hook, s->log);
+	if (!s->registration)
+		tell_hosts(s);
+	return 0;
+}
+
+static int start_calls(struct server *s)
+{
+	return system_calls_check(s->log);
+}
+
+/* Raising limits needs the capability that the second step takes. */
+static int start_limits(struct server *s)
+{
+	int rc = limits_apply(s->settings, s->log, &s->limits);
+
+	return rc ? rc : vfs_thread_obey_limits();
+}
+
+static int start_memory(struct server *s)
+{
+	rn_budget_init(&s->budget, s->limits.memory_max);
+	s->pool = rn_payload_pool_new(&s->budget);
+	if (!s->pool || rn_payload_set_aside(s->pool))
+		return -ENOMEM;
+	if (s->settings->tcp.enabled)
+		s->pipes = rn_pipe_pool_new(&s->budget, limits_pipes(&s->limits));
+	s->rpc.pipes = s->pipes;
+	s->clients = rpc_clients_new();
+	s->lanes = lanes_new();
+	return s->clients && s->lanes ? 0 : -ENOMEM;
+}
+
+static void count_lost(void *ctx, const struct vfs_exports_lost *lost, struct exports_revoked *out)
+{
+	struct server *s = ctx;
+
+	pthread_mutex_lock(&s->clients_lock);
+	held_below(s->programs.nfs4, s->programs.nfs3, lost, out);
+	pthread_mutex_unlock(&s->clients_lock);
+}
+
+/*
+ * Ends the state that clients hold below exports that are gone. The new exports are in force.
+ * Called by exports_reload, and by the thread that follows mounts, which must not meet the clock of
+ * leases.
+ */
+static void revoke_lost(void *ctx, const struct vfs_exports_lost *lost)
+{
+	struct server *s = ctx;
+	uint64_t opens = 0, lockers = 0;
+	int rc = 0;
+
+	pthread_mutex_lock(&s->clients_lock);
+	if (s->programs.nfs4) {
+		rc = nfs4_exports_changed(s->programs.nfs4);
+		opens = nfs4_revoke_exports(s->programs.nfs4, lost);
+	}
+	if (s->programs.nfs3)
+		lockers = nlm_revoke_exports(s->programs.nfs3, lost);
+	pthread_mutex_unlock(&s->clients_lock);
+	if (rc)
+		rn_err(s->log, "NFSv4 clients still see the old exports: %s", strerror(-rc));
+	if (opens || lockers)
+		rn_log_event(s->log, RN_NOTICE, &(struct rn_log_event){ .id = RN_ID_STATE_REVOKED },
+			     "exports are gone: revoked %" PRIu64
+			     " opens of NFSv4 and the locks of %" PRIu64 " lock owners of NFSv3",
+			     opens, lockers);
+}
+
+static int start_mount_watch(struct server *s)
+{
+	const struct exports_hooks hooks = { .count = count_lost, .revoke = revoke_lost, .ctx = s };
+
+	return exports_watch(s->exports, &hooks);
+}
+
+static void wake_named(void *waits)
+{
+	rpc_wake_all(waits, 1u << RN_WAIT_NAME | 1u << RN_WAIT_USER);
+}
+
+static int start_askers(struct server *s)
+{
+	struct askers_config cfg = { .answered = wake_named, .log = s->log };
+	int rc = rpc_waits_new(s->log, &s->waits);
+
+	if (rc)
+		return rc;
+	cfg.ctx = s->waits;
+	s->askers = askers_new(&cfg);
+	return s->askers ? 0 : -ENOMEM;
+}
+
+static int start_descriptors(struct server *s)
+{
+	int rc = limits_divide(s->settings, s->log, &s->limits);
+
+	if (rc)
+		return rc;
+	vfs_set_fds(s->vfs, s->limits.cache_fds, s->limits.cache_fds_most, s->limits.leases);
+	workers_limit(s->workers, s->limits.more_workers);
+	return 0;
+}
+
+static struct held_sources held_sources(struct server *s)
+{
+	return (struct held_sources){
+		.budget = &s->budget,
+		.pool = s->pool,
+		.pipes = s->pipes,
+		.vfs = s->vfs,
+		.workers = s->workers,
+		.drc = s->programs.drc,
+		.gss = s->programs.gss,
+		.nfs4 = s->programs.nfs4,
+		.nsm = s->programs.nsm,
+		.nfs4_memory = &s->programs.nfs4_memory,
+		.tcp = s->tcp,
+		.udp = s->udp,
+		.rdma = s->rdma,
+	};
+}
+
+static int reload(void *ctx, struct exports_outcome *out);
+
+/* The last step: the handlers read what the others have started. */
+static int start_answers(struct server *s)
+{
+	const struct control_sources sources = {
+		.settings = s->settings,
+		.logs = s->logs,
+		.limits = &s->limits,
+		.held = held_sources(s),
+		.counters = &s->counters,
+		.clients = s->clients,
+		.rpc = &s->rpc,
+		.trace = &s->trace,
+		.nfs3 = s->programs.nfs3,
+		.view = exports_view(s->exports),
+		.clients_lock = &s->clients_lock,
+		.askers = s->askers,
+		.exports = s->exports,
+		.drain = s->drain,
+		.tls_users = s->programs.tls_users,
+		.tasks = s->tasks,
+		.reload = reload,
+		.reload_ctx = s,
+		.ports = s->ports,
+		.loops = s->loops,
+		.event_threads = s->nloops,
+	};
+
+	return control_start(s->control, &sources);
+}
+
+static const struct {
+	const char *name;
+	int (*start)(struct server *s);
+} steps[] = {
+	{ "system calls", start_calls },
+	{ "limits", start_limits },
+	{ "state directory", start_state },
+	{ "control socket", start_control },
+	{ "memory", start_memory },
+	{ "threads for name services", start_askers },
+	{ "file system layer", start_vfs },
+	{ "exports", start_exports },
+	{ "programs", start_programs },
+	{ "workers", start_workers },
+	{ "event threads", start_loops },
+	{ "descriptors", start_descriptors },
+	{ "TCP", start_tcp },
+	{ "UDP", start_udp },
+	{ "RDMA", start_rdma },
+	{ "listeners", start_listening },
+	{ "mount table", start_mount_watch },
+	{ "rpcbind", start_registration },
+	{ "answers on the control socket", start_answers },
+};
+
+int server_start(const struct cfg_settings *settings, struct logs *logs, struct server **out)
+{
+	struct server *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->settings = settings;
+	s->logs = logs;
+	s->log = &logs->of[LOG_DAEMON];
+	pthread_mutex_init(&s->clients_lock, NULL);
+	trace_init(&s->trace);
+	dialer_init(&s->dialer);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		int rc = steps[i].start(s);
+
+		if (rc) {
+			rn_err(s->log, "cannot start: %s: %s", steps[i].name, strerror(-rc));
+			server_stop(s);
+			return rc;
+		}
+	}
+	exports_log(s->exports);
+	programs_log_exports(&s->programs);
+	*out = s;
+	return 0;
+}
+
+/* From here no call waits for a name service: the answers would come too late. */
+static void stop_asking(struct server *s)
+{
+	if (s->askers)
+		askers_close(s->askers);
+	gss_close(s->programs.gss);
+	if (s->waits)
+		rpc_waits_close(s->waits);
+}
+
+/* No request is left. Memory that threads of a silent name service use is freed by the end of the
+ * process. */
+static void free_askers(struct server *s)
+{
+	if (s->askers && !askers_free(s->askers)) {
+		s->programs.groups = NULL;
+		s->programs.idmap = NULL;
+	}
+}
+
+void server_stop(struct server *s)
+{
+	service_manager_stop(s->manager);
+	control_stop(s->control);
+	tasks_free(s->tasks);
+	if (s->exports)
+		exports_unwatch(s->exports);
+	ticker_stop(s->clients_ticker);
+	ticker_stop(s->files_ticker);
+	registration_stop(s->registration);
+	nsm_stop(s->programs.nsm);
+	stop_asking(s);
+	if (s->programs.nfs3)
+		nlm_stop_grants(s->programs.nfs3);
+	if (s->programs.nfs4)
+		nfs4_stop_copies(s->programs.nfs4);
+	dialer_close(&s->dialer);
+	if (s->tcp)
+		tcp_server_quiesce(s->tcp);
+	if (s->udp)
+		udp_server_quiesce(s->udp);
+	if (s->rdma)
+		rr_server_quiesce(s->rdma);
+	if (s->tcp)
+		tcp_server_free(s->tcp);
+	udp_server_free(s->udp);
+	tls_free(s->tls);
+	if (s->rdma)
+		rr_server_free(s->rdma);
+	if (s->workers)
+		workers_unwatch(s->workers);
+	for (unsigned i = 0; i < s->nloops; i++)
+		ev_loop_free(s->loops[i]);
+	if (s->workers)
+		workers_stop(s->workers);
+	if (s->vfs) {
+		vfs_leases_stop(s->vfs);
+		vfs_flusher_stop(s->vfs);
+	}
+	free_askers(s);
+	programs_stop(&s->programs);
+	standing_free(s->standing);
+	if (s->exports)
+		exports_free(s->exports);
+	drain_free(s->drain);
+	if (s->vfs)
+		vfs_free(s->vfs);
+	rpc_waits_free(s->waits); /* the end of a delegation wakes calls */
+	rpc_clients_free(s->clients);
+	lanes_free(s->lanes);
+	pthread_mutex_destroy(&s->clients_lock);
+	trace_fini(&s->trace);
+	dialer_fini(&s->dialer);
+	rn_pipe_pool_free(s->pipes);
+	if (s->pool)
+		rn_payload_pool_free(s->pool);
+	counters_fini(&s->counters);
+	instance_release(s->instance);
+	free(s);
+}
+
+static int reload(void *ctx, struct exports_outcome *out)
+{
+	static const struct rn_log_event refused = { .id = RN_ID_RELOAD_REFUSED };
+	struct server *s = ctx;
+
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(rn_now_ns() / 1000));
+	instance_reload_begins(s->instance);
+	int rc = exports_reload(s->exports, out);
+	programs_reload(&s->programs);
+	tls_setup_reload(s->tls, s->log);
+	registration_look(s->registration);
+	instance_reload_ended(s->instance, rc);
+	sd_notify(0, "READY=1");
+	if (rc) {
+		rn_log_event(s->log, RN_ERROR, &refused,
+			     "reload failed, the old exports stay in force");
+	} else {
+		exports_log(s->exports);
+		programs_log_exports(&s->programs);
+	}
+	return rc;
+}
+
+int server_reload(struct server *s)
+{
+	return reload(s, NULL);
+}
+
+int server_tasks_fd(const struct server *s)
+{
+	return tasks_fd(s->tasks);
+}
+
+void server_run_task(struct server *s)
+{
+	tasks_run_one(s->tasks);
+}
+
+/* Tells rpcbind of a device that has come after the start. */
+static void look_for_rdma(struct server *s)
+{
+	if (!s->rdma || !listeners_rdma_came(s->rdma, &s->settings->rdma, &s->ports))
+		return;
+	rn_notice(s->log, "NFS on RDMA port %" PRIu64 ", by a device that has come",
+		  s->settings->rdma.port);
+	limits_warn_memlock(s->log);
+	if (s->registration)
+		registration_rdma(s->registration, &s->ports);
+}
+
+static void tick_files(void *ctx)
+{
+	struct server *s = ctx;
+
+	look_for_rdma(s);
+	vfs_reap(s->vfs);
+}
+
+static void tick_clients(void *ctx)
+{
+	struct server *s = ctx;
+
+	trace_tick(&s->trace);
+	/* A revocation that holds the lock for longer than a second delays the clock of leases. */
+	if (s->programs.nfs4 && pthread_mutex_trylock(&s->clients_lock) == 0) {
+		nfs4_tick(s->programs.nfs4);
+		pthread_mutex_unlock(&s->clients_lock);
+	}
+}
+
+void server_tick(struct server *s)
+{
+	tick_files(s);
+	tick_clients(s);
+}
+
+void server_skip_lease_time(struct server *s, unsigned seconds)
+{
+	if (s->programs.nfs4)
+		nfs4_skip_lease_time(s->programs.nfs4, seconds);
+	if (s->programs.gss)
+		gss_skip_time(s->programs.gss, seconds);
+}
+
+static int start_manager(struct server *s)
+{
+	const struct service_manager_config cfg = {
+		.loops = s->loops,
+		.nloops = s->nloops,
+		.held = held_sources(s),
+		.clients = s->clients,
+		.log = s->log,
+	};
+
+	return service_manager_start(&cfg, &s->manager);
+}
+
+int server_tick_by_itself(struct server *s)
+{
+	int rc = ticker_start("files", tick_files, s, &s->files_ticker);
+
+	if (!rc)
+		rc = ticker_start("leases", tick_clients, s, &s->clients_ticker);
+	return rc ? rc : start_manager(s);
+}
+
+static void log_memory(struct server *s, enum rn_level level)
+{
+	struct rn_payload_stats p;
+	struct vfs_stats v;
+	struct drc_stats d;
+
+	rn_payload_stats(s->pool, &p);
+	vfs_stats(s->vfs, &v);
+	drc_stats(s->programs.drc, &d);
+	rn_log(s->log, level,
+	       "memory: %zu of %zu bytes; payload: %" PRIu64 " slabs, %" PRIu64
+	       " buffers in use, %" PRIu64 " waits",
+	       (size_t)s->budget.used, s->budget.max, p.slabs, p.buffers_in_use, p.waits);
+	rn_log(s->log, level,
+	       "node cache: %" PRIu64 " nodes, %" PRIu64 " descriptors, %" PRIu64 " hits, %" PRIu64
+	       " misses, %" PRIu64 " evictions, %" PRIu64 " stale, %" PRIu64 " bad handles",
+	       v.nodes, v.fds, v.hits, v.misses, v.evictions, v.stale, v.bad_handles);
+	rn_log(s->log, level, "listings: %" PRIu64 " handles known, %" PRIu64 " read",
+	       v.handles_known, v.handles_read);
+	rn_log(s->log, level,
+	       "reply cache: %" PRIu64 " entries, %" PRIu64 " bytes, %" PRIu64 " hits, %" PRIu64
+	       " in progress, %" PRIu64 " evicted, %" PRIu64 " expired",
+	       d.entries, d.bytes, d.hits, d.in_progress, d.evicted, d.expired);
+}
+
+static void log_tcp(struct server *s, enum rn_level level)
+{
+	struct tcp_stats t;
+
+	tcp_server_stats(s->tcp, &t);
+	rn_log(s->log, level,
+	       "tcp: %" PRIu64 " connections, %" PRIu64 " accepted, %" PRIu64 " refused, %" PRIu64
+	       " closed for errors, %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64
+	       " sends, %" PRIu64 " bytes in, %" PRIu64 " bytes out, %" PRIu64
+	       " without a copy, %" PRIu64 " callbacks, %" PRIu64 " replies to none, %" PRIu64
+	       " moved to another event thread, %" PRIu64 " made to clients",
+	       t.connections, t.accepted, t.refused, t.closed_error, t.calls, t.replies, t.sends,
+	       t.bytes_in, t.bytes_out, t.bytes_spliced, t.callbacks, t.stray_replies, t.moved,
+	       t.dialed);
+}
+
+static void log_udp(struct server *s, enum rn_level level)
+{
+	struct udp_stats u;
+
+	udp_server_stats(s->udp, &u);
+	rn_log(s->log, level,
+	       "udp: %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64 " bytes in, %" PRIu64
+	       " bytes out, dropped: %" PRIu64 " no calls, %" PRIu64 " too long, %" PRIu64
+	       " for too many under way, %" PRIu64 " for memory, %" PRIu64
+	       " replies rationed, %" PRIu64 " not sent, %" PRIu64 " duplicates",
+	       u.calls, u.replies, u.bytes_in, u.bytes_out, u.dropped[UDP_NO_CALL],
+	       u.dropped[UDP_TOO_LONG], u.dropped[UDP_BUSY], u.dropped[UDP_NO_MEMORY],
+	       u.dropped[UDP_RATIONED], u.dropped[UDP_NOT_SENT], u.dropped[UDP_DUPLICATE]);
+}
+
+static void log_loops(struct server *s, enum rn_level level)
+{
+	for (unsigned i = 0; i < s->nloops; i++) {
+		struct ev_loop_stats st;
+
+		ev_loop_stats(s->loops[i], &st);
+		rn_log(s->log, level,
+		       "event thread %u: %u connections, busy for %u ms of the last second", i,
+		       st.connections, st.busy_ms);
+	}
+}
+
+static void log_rdma(struct server *s, enum rn_level level)
+{
+	struct rr_stats r;
+
+	rr_server_stats(s->rdma, &r);
+	rn_log(s->log, level,
+	       "rdma: %" PRIu64 " devices, %" PRIu64 " connections, %" PRIu64 " accepted, %" PRIu64
+	       " refused, %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64 " sq waits, %" PRIu64
+	       " invalidations, %" PRIu64 " ERR_VERS, %" PRIu64 " ERR_CHUNK, %" PRIu64
+	       " dropped, %" PRIu64 " posts, %" PRIu64 " completions, %" PRIu64 " callbacks",
+	       r.devices, r.connections, r.accepted, r.refused, r.calls, r.replies, r.sq_waits,
+	       r.invalidations, r.err_vers, r.err_chunk, r.dropped, r.posts, r.completions,
+	       r.callbacks);
+	rn_log(s->log, level,
+	       "rdma chunks: read %" PRIu64 " (%" PRIu64 " segments, %" PRIu64 " bytes, %" PRIu64
+	       " at position zero), write %" PRIu64 " (%" PRIu64 " segments, %" PRIu64
+	       " bytes), reply %" PRIu64,
+	       r.read_chunks, r.read_segments, r.read_bytes, r.position_zero, r.write_chunks,
+	       r.write_segments, r.write_bytes, r.reply_chunks);
+}
+
+static void log_copies(struct server *s, enum rn_level level)
+{
+	struct nfs4_held h = { 0 };
+
+	if (!s->programs.nfs4)
+		return;
+	nfs4_held(s->programs.nfs4, &h);
+	rn_log(s->log, level,
+	       "asynchronous copies: %" PRIu64 " begun, %" PRIu64 " cancelled, %" PRIu64 " bytes",
+	       h.copies_begun, h.copies_cancelled, h.copied_bytes);
+}
+
+void server_log_counters(struct server *s, enum rn_level level)
+{
+	counters_log(&s->counters, s->log, level);
+	log_memory(s, level);
+	if (s->tcp)
+		log_tcp(s, level);
+	if (s->udp)
+		log_udp(s, level);
+	if (s->rdma)
+		log_rdma(s, level);
+	log_loops(s, level);
+	log_copies(s, level);
+	const struct held_sources held = held_sources(s);
+
+	held_log(&held, s->log, level);
+}

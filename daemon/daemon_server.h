@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The whole server: starts the parts in the order of their dependencies, and stops them in the
+ * reverse order. The process has one, which owns the daemon's mutable state. */
+#ifndef RN_DAEMON_DAEMON_SERVER_H
+#define RN_DAEMON_DAEMON_SERVER_H
+
+#include "conf/settings.h"
+#include "daemon/logs.h"
+
+struct server;
+
+/* 0 or -errno; the reason is in the log. settings and logs must outlive the server. */
+int server_start(const struct cfg_settings *settings, struct logs *logs, struct server **out);
+/* Takes no new calls, answers those in flight, and frees everything. */
+void server_stop(struct server *s);
+
+/* Reads exports again; 0 or -errno (the old ones stay in force). */
+int server_reload(struct server *s);
+/* Work for the main thread: readable if there is some. */
+int server_tasks_fd(const struct server *s);
+/* Does one piece of it. May wait for file systems, and reload the exports. */
+void server_run_task(struct server *s);
+/* Called about once a second. May wait for a file system. */
+void server_tick(struct server *s);
+/* Has threads call server_tick, follow mounts, and tell the service manager how the server does, from now on.
+ * 0 or -errno. */
+int server_tick_by_itself(struct server *s);
+/* Moves the clocks of NFSv4's leases and of Kerberos contexts forward by so much; for tests. */
+void server_skip_lease_time(struct server *s, unsigned seconds);
+void server_log_counters(struct server *s, enum rn_level level);
+
+#endif

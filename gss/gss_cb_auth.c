@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls to clients under a context (RFC 2203 section 5.3): the mirror of gss/gss_call.c and gss/gss_reply.c. A call of the library is
+ * short, as messages are, so that threads wait for a copy of the context.
+ */
+#include "gss/gss_cb_auth.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gss/gss_memory.h"
+#include "lib/clock.h"
+#include "lib/util.h"
+#include "rpc/principal.h"
+#include "rpc/xdr_out.h"
+
+/* The credential's body must fit into RPC_AUTH_BYTES_MAX. */
+#define HANDLE_MOST (RPC_AUTH_BYTES_MAX - 5u * 4u)
+enum { CRED_AT = 24, ARGS_AT = 40 }; /* in a call with AUTH_NONE */
+
+struct gss_cb_auth {
+	struct rpc_cb_auth base;
+	struct gss_context *context; /* a reference */
+	uint64_t ends_ns;	     /* CLOCK_MONOTONIC */
+	uint32_t service;
+	uint32_t handle_len;
+	uint8_t handle[]; /* the client's */
+};
+
+static struct gss_cb_auth *of(struct rpc_cb_auth *s)
+{
+	return rn_container_of(s, struct gss_cb_auth, base);
+}
+
+static uint32_t next_seq(struct rpc_cb_auth *s)
+{
+	return atomic_fetch_add_explicit(&of(s)->context->calls, 1, memory_order_relaxed) + 1;
+}
+
+static uint64_t seconds_left(const struct rpc_cb_auth *s)
+{
+	const struct gss_cb_auth *g = rn_container_of(s, const struct gss_cb_auth, base);
+	const uint64_t now = rn_now_ns(), ends = g->ends_ns;
+
+	return ends > now ? (ends - now) / RN_NS_PER_SECOND : 0;
+}
+
+static void put_cred(struct xdr_out *x, const struct gss_cb_auth *g, uint32_t seq)
+{
+	xdr_put_u32(x, RPC_RPCSEC_GSS);
+	xdr_put_u32(x, 5 * 4 + g->handle_len + rn_xdr_pad(g->handle_len));
+	xdr_put_u32(x, GSS_VERSION);
+	xdr_put_u32(x, GSS_DATA);
+	xdr_put_u32(x, seq);
+	xdr_put_u32(x, g->service);
+	xdr_put_opaque(x, g->handle, g->handle_len);
+}
+
+/* Puts the MIC of the bytes of x from `at` on. */
+static bool put_mic(struct xdr_out *x, struct gss_mech_ctx *m, size_t at)
+{
+	uint8_t mic[GSS_MECH_MIC_MAX];
+	const uint32_t len = x->overflow ? 0 : gss_mech_sign(m, x->base + at, x->used - at, mic);
+
+	xdr_put_opaque(x, mic, len);
+	return len > 0 && !x->overflow;
+}
+
+static bool put_private(struct xdr_out *x, struct gss_mech_ctx *m, const uint8_t *body,
+			uint32_t len)
+{
+	struct gss_mech_piece piece[3];
+	size_t before, behind, token;
+	uint8_t *at;
+
+	if (!gss_mech_wrap_sizes(m, len, &before, &behind))
+		return false;
+	token = before + len + behind;
+	if (x->overflow || token + 8 > x->size - x->used)
+		return false;
+	xdr_put_u32(x, (uint32_t)token);
+	at = x->base + x->used;
+	piece[0] = (struct gss_mech_piece){ at, before };
+	piece[1] = (struct gss_mech_piece){ at + before, len };
+	piece[2] = (struct gss_mech_piece){ at + before + len, behind };
+	memcpy(piece[1].base, body, len);
+	if (!gss_mech_wrap(m, piece, 3))
+		return false;
+	x->used += token;
+	xdr_put_fixed(x, "\0\0\0", rn_xdr_pad((uint32_t)token));
+	return !x->overflow;
+}
+
+/* The arguments, with the number before them unless they go as they are. */
+static bool put_body(struct xdr_out *x, struct gss_mech_ctx *m, uint32_t service, uint32_t seq,
+		     const struct rpc_seg *args)
+{
+	uint8_t body[4 + RPC_CALLBACK_SIZE];
+	const uint32_t be = htonl(seq);
+	size_t at;
+
+	if (service == GSS_NONE) {
+		xdr_put_fixed(x, args->base, args->len);
+		return !x->overflow;
+	}
+	if (args->len > RPC_CALLBACK_SIZE)
+		return false;
+	memcpy(body, &be, 4);
+	memcpy(body + 4, args->base, args->len);
+	if (service == GSS_PRIVACY)
+		return put_private(x, m, body, 4 + args->len);
+	xdr_put_u32(x, 4 + args->len);
+	at = x->used;
+	xdr_put_fixed(x, body, 4 + args->len);
+	return put_mic(x, m, at);
+}
+
+static uint32_t wrap_call(struct rpc_cb_auth *s, uint32_t seq, const struct rpc_seg *msg,
+			  struct rpc_seg *out)
+{
+	const struct gss_cb_auth *g = of(s);
+	struct rpc_seg args;
+	struct gss_mech_ctx *m;
+	struct xdr_out x;
+	bool ok;
+
+	if (msg->len < ARGS_AT || seq >= GSS_SEQ_MAX || seconds_left(s) == 0)
+		return 0;
+	args = (struct rpc_seg){ .base = msg->base + ARGS_AT, .len = msg->len - ARGS_AT };
+	xdr_out_init(&x, out->base, out->len);
+	xdr_put_fixed(&x, msg->base, CRED_AT);
+	put_cred(&x, g, seq);
+	m = gss_copies_take(&g->context->copies);
+	/* The verifier's flavour is not signed. */
+	ok = !x.overflow;
+	if (ok) {
+		const size_t head = x.used;
+		uint8_t mic[GSS_MECH_MIC_MAX];
+		const uint32_t len = gss_mech_sign(m, x.base, head, mic);
+
+		xdr_put_u32(&x, RPC_RPCSEC_GSS);
+		xdr_put_opaque(&x, mic, len);
+		ok = len > 0 && put_body(&x, m, g->service, seq, &args);
+	}
+	gss_copies_give(&g->context->copies, m);
+	return ok && !x.overflow ? (uint32_t)x.used : 0;
+}
+
+static bool check_mic(const struct gss_cb_auth *g, const uint8_t *msg, size_t len,
+		      const uint8_t *mic, uint32_t mic_len)
+{
+	struct gss_mech_piece piece = { (uint8_t *)(uintptr_t)msg, len };
+	struct gss_mech_ctx *m;
+	bool right;
+
+	if (mic_len != g->context->mic_len)
+		return false;
+	m = gss_copies_take(&g->context->copies);
+	right = gss_mech_verify(m, &piece, 1, mic, mic_len);
+	gss_copies_give(&g->context->copies, m);
+	return right;
+}
+
+static bool verify(struct rpc_cb_auth *s, uint32_t seq, const uint8_t *verf, uint32_t len)
+{
+	const uint32_t be = htonl(seq);
+
+	return check_mic(of(s), (const uint8_t *)&be, sizeof(be), verf, len);
+}
+
+static bool decrypt(const struct gss_cb_auth *g, const uint8_t *token, uint32_t len,
+		    struct gss_mech_piece *out)
+{
+	struct gss_mech_ctx *m = gss_copies_take(&g->context->copies);
+	const bool right = gss_mech_unwrap(m, (uint8_t *)(uintptr_t)token, len, out);
+
+	gss_copies_give(&g->context->copies, m);
+	return right;
+}
+
+static bool unwrap_results(struct rpc_cb_auth *s, uint32_t seq, struct xdr_in *x,
+			   struct rpc_seg *plain)
+{
+	const struct gss_cb_auth *g = of(s);
+	struct gss_mech_piece body;
+	const uint8_t *p, *mic;
+	uint32_t len, mic_len, be;
+
+	if (g->service == GSS_NONE)
+		return true;
+	p = xdr_get_opaque(x, UINT32_MAX, &len);
+	if (!p || len == 0)
+		return false;
+	body = (struct gss_mech_piece){ (uint8_t *)(uintptr_t)p, len };
+	if (g->service == GSS_INTEGRITY) {
+		mic = xdr_get_opaque(x, GSS_MECH_MIC_MAX, &mic_len);
+		if (!mic || !check_mic(g, p, len, mic, mic_len))
+			return false;
+	} else if (!decrypt(g, p, len, &body)) {
+		return false;
+	}
+	if (body.len < 4)
+		return false;
+	memcpy(&be, body.base, 4);
+	*plain = (struct rpc_seg){ .base = body.base + 4, .len = (uint32_t)body.len - 4 };
+	xdr_in_init(x, plain, 1, NULL);
+	return ntohl(be) == seq;
+}
+
+static void destroy(struct rpc_cb_auth *s)
+{
+	gss_context_put(of(s)->context);
+	free(of(s));
+}
+
+static const struct rpc_cb_auth_ops ops = {
+	.seq = next_seq,
+	.wrap = wrap_call,
+	.verify = verify,
+	.unwrap = unwrap_results,
+	.seconds = seconds_left,
+	.destroy = destroy,
+};
+
+struct rpc_cb_auth *gss_cb_auth_new(struct gss_context *x, uint32_t service, uint64_t ends_ns,
+				    const uint8_t *handle, uint32_t len)
+{
+	const size_t size = sizeof(struct gss_cb_auth) + len;
+	struct gss_cb_auth *g;
+
+	if (service < GSS_NONE || service > GSS_PRIVACY || len > HANDLE_MOST)
+		return NULL;
+	g = calloc(1, size);
+	if (!g)
+		return NULL;
+	atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
+	g->context = x;
+	g->ends_ns = ends_ns;
+	g->service = service;
+	g->handle_len = len;
+	memcpy(g->handle, handle, len);
+	g->base.ops = &ops;
+	atomic_init(&g->base.refs, 1);
+	g->base.cost = size + GSS_CONTEXT_BYTES;
+	/* Credential, verifier, and what the body grows by, each with its pad. */
+	g->base.overhead = 5 * 4 + len + x->mic_len + 4 + x->mic_len + (uint32_t)x->wrap_len + 24;
+	return &g->base;
+}
+
+struct rpc_cb_auth *gss_cb_auth_offered(void *ctx, const struct rpc_cb_auth_offer *o)
+{
+	struct gss *g = ctx;
+	struct gss_context *x = gss_contexts_find(g->contexts, o->from_server, o->from_server_len);
+	const uint64_t skipped = gss_contexts_skipped(g->contexts);
+	struct rpc_cb_auth *s = NULL;
+
+	/* A context of another user would sign for its owner what this caller gets. */
+	if (x && x->established && rn_now_ns() + skipped < x->ends_ns &&
+	    rpc_principal_is(x->principal, o->principal))
+		s = gss_cb_auth_new(x, o->service, x->ends_ns - skipped, o->from_client,
+				    o->from_client_len);
+	gss_context_put(x);
+	return s;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CREATE, SYMLINK and MKDIR (RFC 1094 sections 2.2.10, 2.2.14, 2.2.15): node[0] is the directory, node[1] the
+ * new object. */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "nfs/bulk.h"
+#include "nfs2/nfs2_args.h"
+#include "nfs2/nfs2_procs.h"
+#include "nfs2/result.h"
+
+/* Longest SYMLINK text that is decoded. Longer than any target may be, so that the answer is NAMETOOLONG. */
+#define SYMLINK_TEXT_MAX 65536u
+
+static int open_dir(struct nfs3_op *op, const struct nfs2_dirop_args *where,
+		    const struct nfs2_sattr *attr)
+{
+	int rc = nfs3_op_open_packed(op, &where->dir, NFS3_OPEN_CHANGES);
+
+	if (rc == 0)
+		rc = nfs3_name_check(&where->name);
+	if (rc == 0 && attr->bad)
+		rc = -EINVAL;
+	return rc;
+}
+
+/* rc is the result of the vfs call, which sets node[1] on success only. */
+static enum rpc_run made(struct nfs3_op *op, enum vfs_sync_how how, int rc,
+			 void (*encode)(struct nfs3_op *op, int rc))
+{
+	if (rc < 0)
+		op->node[1] = NULL;
+	if (rc == 0 && !op->node[1] && encode == nfs2_put_diropres)
+		rc = -ESTALE; /* made, and gone (struct vfs_make): the result needs a handle */
+	op->sync.node[0] = op->node[0];
+	op->sync.node[1] = op->node[1];
+	op->sync.how = how;
+	return nfs3_op_settle(op, rc, encode);
+}
+
+static struct vfs_make make_of(struct nfs3_op *op, const struct nfs3_name *name,
+			       const struct vfs_setattr *sa)
+{
+	return (struct vfs_make){ .dir = op->node[0],
+				  .name = name->bytes,
+				  .len = name->len,
+				  .sa = sa,
+				  .attr = &op->attr };
+}
+
+struct create_args {
+	struct nfs2_dirop_args where;
+	struct nfs2_sattr attr;
+};
+
+static bool decode_create(struct xdr_in *x, void *args)
+{
+	struct create_args *a = args;
+
+	nfs2_get_dirop(x, &a->where);
+	nfs2_get_sattr(x, &a->attr);
+	return !x->err;
+}
+
+/*
+ * NFSv2 has no MKNOD. By a convention of Sun's, CREATE makes what the type in the mode says: the size is the
+ * number of a device, and a character device without one is a FIFO.
+ */
+static int make_special(struct nfs3_op *op, struct create_args *a)
+{
+	struct vfs_setattr *s = &a->attr.set;
+	const uint32_t dev = (uint32_t)s->size;
+	struct vfs_mknod what = { .type = a->attr.type };
+	struct nfs3_making making = { .special = &what };
+
+	if (what.type == S_IFCHR && !s->set_size)
+		what.type = S_IFIFO;
+	if (what.type == S_IFCHR || what.type == S_IFBLK) {
+		if (!s->set_size)
+			return -EINVAL;
+		what.major = (dev & 0xfff00) >> 8;
+		what.minor = (dev & 0xff) | (dev >> 12 & 0xfff00);
+	} else if (what.type != S_IFIFO && what.type != S_IFSOCK) {
+		return -EINVAL;
+	}
+	s->set_size = false;
+	making.make = make_of(op, &a->where.name, s);
+	return nfs3_op_make(op, &making);
+}
+
+/* A CREATE without a type may ask whether an existing device or FIFO may be written, as IRIX does before it opens
+ * one. */
+static int find_special(struct nfs3_op *op, const struct nfs3_name *name)
+{
+	unsigned granted = 0;
+	int rc = vfs_lookup(&op->ctx, op->node[0], name->bytes, name->len, &op->node[1], &op->attr);
+	uint32_t type;
+
+	if (rc < 0) {
+		op->node[1] = NULL;
+		return rc;
+	}
+	rc = nfs3_op_cross(op, name);
+	if (rc < 0)
+		return rc;
+	type = vfs_node_type(op->node[1]);
+	if (type == S_IFCHR || type == S_IFBLK || type == S_IFIFO)
+		rc = vfs_access(&op->ctx, op->node[1], VFS_MAY_WRITE, &granted, NULL);
+	else
+		rc = type == S_IFDIR ? -EISDIR : -EEXIST;
+	if (rc == 0 && !(granted & VFS_MAY_WRITE))
+		rc = -EACCES;
+	if (rc < 0) {
+		vfs_node_put(op->node[1]);
+		op->node[1] = NULL;
+	}
+	return rc;
+}
+
+static int make_file(struct nfs3_op *op, struct create_args *a, bool *is_new)
+{
+	const struct nfs3_name *name = &a->where.name;
+	struct vfs_create cr = {
+		.how = VFS_UNCHECKED, .sa = &a->attr.set, .may = VFS_MAY_WRITE, .attr = &op->attr
+	};
+	int rc = nfs3_op_create(op, name, &cr);
+
+	*is_new = cr.made;
+	if ((rc == -EEXIST || rc == -EISDIR) && a->attr.type == 0)
+		return find_special(op, name);
+	return rc;
+}
+
+static enum rpc_run proc_create(struct rpc_request *req, void *args)
+{
+	struct create_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	bool is_new = true;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = open_dir(op, &a->where, &a->attr);
+	if (rc == 0)
+		rc = a->attr.type == 0 || a->attr.type == S_IFREG ? make_file(op, a, &is_new)
+								  : make_special(op, a);
+	return made(op, is_new ? VFS_SYNC_MADE : VFS_SYNC_EACH, rc, nfs2_put_diropres);
+}
+
+static enum rpc_run proc_mkdir(struct rpc_request *req, void *args)
+{
+	struct create_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	struct nfs3_making making = { .target = NULL };
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = open_dir(op, &a->where, &a->attr);
+	a->attr.set.set_size = false;
+	making.make = make_of(op, &a->where.name, &a->attr.set);
+	if (rc == 0)
+		rc = nfs3_op_make(op, &making);
+	return made(op, VFS_SYNC_MADE, rc, nfs2_put_diropres);
+}
+
+struct symlink_args {
+	struct nfs2_dirop_args where;
+	struct xdr_bulk target;
+	struct nfs2_sattr attr;
+};
+
+static bool decode_symlink(struct xdr_in *x, void *args)
+{
+	struct symlink_args *a = args;
+
+	nfs2_get_dirop(x, &a->where);
+	xdr_get_bulk(x, SYMLINK_TEXT_MAX, &a->target);
+	nfs2_get_sattr(x, &a->attr);
+	return !x->err;
+}
+
+static int make_symlink(struct nfs3_op *op, struct symlink_args *a)
+{
+	struct nfs3_making making = { .target = NULL };
+	char *target;
+	int rc = open_dir(op, &a->where, &a->attr);
+
+	if (rc < 0)
+		return rc;
+	if (a->target.len == 0)
+		return -ENOENT;
+	if (a->target.len > NFS2_PATH_MAX)
+		return -ENAMETOOLONG;
+	rc = nfs_bulk_to_path(&op->req->arena, &a->target, &target);
+	/* A symbolic link has neither a mode nor a size that could be set. */
+	a->attr.set.set_mode = false;
+	a->attr.set.set_size = false;
+	if (rc < 0)
+		return rc;
+	making.make = make_of(op, &a->where.name, &a->attr.set);
+	making.target = target;
+	return nfs3_op_make(op, &making);
+}
+
+static void encode_status(struct nfs3_op *op, int rc)
+{
+	nfs2_put_status(op, rc);
+}
+
+static enum rpc_run proc_symlink(struct rpc_request *req, void *args)
+{
+	struct nfs3_op *op = nfs3_op_begin(req);
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	return made(op, VFS_SYNC_MADE, make_symlink(op, args), encode_status);
+}
+
+#define DIROPRES_SIZE (4u + NFS2_FH_SIZE + NFS2_FATTR_SIZE)
+
+const struct rpc_proc nfs2_proc_create = {
+	.name = "CREATE",
+	.decode = decode_create,
+	.args_size = sizeof(struct create_args),
+	.run = proc_create,
+	.flags = RPC_NONIDEMPOTENT,
+	.reply_size = DIROPRES_SIZE,
+};
+
+const struct rpc_proc nfs2_proc_mkdir = {
+	.name = "MKDIR",
+	.decode = decode_create,
+	.args_size = sizeof(struct create_args),
+	.run = proc_mkdir,
+	.flags = RPC_NONIDEMPOTENT,
+	.reply_size = DIROPRES_SIZE,
+};
+
+const struct rpc_proc nfs2_proc_symlink = {
+	.name = "SYMLINK",
+	.decode = decode_symlink,
+	.args_size = sizeof(struct symlink_args),
+	.run = proc_symlink,
+	.flags = RPC_NONIDEMPOTENT,
+	.reply_size = 4,
+};

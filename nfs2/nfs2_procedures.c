@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs2/nfs2_procs.h"
+
+#include "nfs2/nfs2_server.h"
+#include "nfs2/nfs2_proto.h"
+#include "nfs3/acl/nfsacl.h"
+
+static const struct rpc_proc null = { .name = "NULL", .flags = RPC_PROMPT };
+
+#define POINTER(NAME, name) [NFSPROC2_##NAME] = &nfs2_proc_##name,
+static const struct rpc_proc *const procs[NFSPROC2_COUNT] = { [NFSPROC2_NULL] = &null,
+							      NFS2_PROC_LIST(POINTER) };
+
+void nfs2_version(struct nfs3_server *s, struct rpc_version *out)
+{
+	*out = (struct rpc_version){
+		.vers = NFS2_VERSION,
+		.procs = procs,
+		.nprocs = NFSPROC2_COUNT,
+		.ctx = s,
+	};
+}
+
+static const struct rpc_proc *const acl_procs[NFSACLPROC2_COUNT] = {
+	[NFSACLPROC2_NULL] = &null,
+	[NFSACLPROC2_GETACL] = &nfsacl2_proc_getacl,
+	[NFSACLPROC2_SETACL] = &nfsacl2_proc_setacl,
+	[NFSACLPROC2_GETATTR] = &nfs2_proc_getattr,
+	[NFSACLPROC2_ACCESS] = &nfsacl2_proc_access,
+};
+
+void nfsacl2_version(struct nfs3_server *s, struct rpc_version *out)
+{
+	*out = (struct rpc_version){
+		.vers = NFS2_VERSION,
+		.procs = acl_procs,
+		.nprocs = NFSACLPROC2_COUNT,
+		.ctx = s,
+	};
+}

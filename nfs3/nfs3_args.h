@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What arguments of NFSv3 procedures are made of, and its decoding. A decoder checks the rules of XDR
+ * (lengths, discriminants, booleans) and returns false for garbage. Faults of a well-formed message
+ * (a name that is too long, say) are kept for the handler, which answers them with an NFS status.
+ * Nothing points into the message but WRITE's data and SYMLINK's text.
+ */
+#ifndef RN_NFS3_NFS3_ARGS_H
+#define RN_NFS3_NFS3_ARGS_H
+
+#include "nfs3/nfs3_proto.h"
+#include "rpc/xdr_in.h"
+#include "vfs/types.h"
+
+/* A name of at most NFS3_NAME_MAX bytes. For a longer one, len is the true length and there are no
+ * bytes. */
+struct nfs3_name {
+	uint32_t len;
+	char bytes[NFS3_NAME_MAX + 1]; /* NUL-terminated */
+};
+
+/* 0, or the handler's answer: -ENAMETOOLONG; -EACCES for an empty name and one with NUL or '/'
+ * inside, as the kernel's own lookup of a single name does. */
+int nfs3_name_check(const struct nfs3_name *n);
+
+struct nfs3_dirop_args {
+	struct vfs_fh dir;
+	struct nfs3_name name;
+};
+
+struct nfs3_sattr {
+	struct vfs_setattr set;
+	bool bad; /* -EINVAL for values that XDR allows and no file can have */
+};
+
+struct nfs3_fh_args {
+	struct vfs_fh fh;
+};
+
+/* Each sets x->err where XDR is violated. */
+void nfs3_get_fh(struct xdr_in *x, struct vfs_fh *fh);
+void nfs3_get_dirop(struct xdr_in *x, struct nfs3_dirop_args *a);
+void nfs3_get_sattr(struct xdr_in *x, struct nfs3_sattr *a);
+/* *bad is set if the nanoseconds are more than a second has. */
+struct timespec nfs3_get_time(struct xdr_in *x, bool *bad);
+
+/* Decoders of procedures whose arguments are a handle, or a directory and a name. */
+bool nfs3_decode_fh_args(struct xdr_in *x, void *args);
+bool nfs3_decode_dirop(struct xdr_in *x, void *args);
+
+#endif

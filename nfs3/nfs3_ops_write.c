@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * WRITE and COMMIT (RFC 1813 sections 3.3.7, 3.3.21). The data is written from where the transport
+ * put it: the request owns those buffers, the ring only borrows them.
+ *
+ * The write verifier of a WRITE is the one from before it, that of a COMMIT the one from after: if
+ * data may have been lost anywhere between, the two differ and the client writes again.
+ */
+#include <errno.h>
+
+#include "lib/util.h"
+#include "nfs/bulk.h"
+#include "nfs3/nfs3_server.h"
+#include "nfs3/op.h"
+#include "nfs3/nfs3_procs.h"
+#include "rpc/peek.h"
+
+/* n: bytes written, or -errno. */
+static void encode_write(struct nfs3_op *op, int64_t n)
+{
+	struct xdr_out *x = &op->req->out;
+	bool ok = nfs3_put_status(op, n < 0 ? (int)n : 0);
+
+	nfs3_put_wcc_of(op, 0);
+	if (!ok)
+		return;
+	nfs3_count_written(op, (uint64_t)n);
+	xdr_put_u32(x, (uint32_t)n);
+	xdr_put_u32(x, op->io.stable);
+	xdr_put_u64(x, op->verifier);
+}
+
+struct write_args {
+	struct vfs_fh fh;
+	uint64_t offset;
+	uint32_t count;
+	uint32_t stable;
+	struct xdr_bulk data; /* at least count bytes */
+};
+
+/* count is the number of bytes to write; the data may be longer, never shorter (RFC 1813 section
+ * 3.3.7). */
+static bool decode_write(struct xdr_in *x, void *args)
+{
+	struct write_args *a = args;
+
+	nfs3_get_fh(x, &a->fh);
+	a->offset = xdr_get_u64(x);
+	a->count = xdr_get_u32(x);
+	a->stable = xdr_get_u32(x);
+	xdr_get_bulk(x, NFS3_MAX_IO, &a->data);
+	return !x->err && a->stable <= 2 && a->data.len >= a->count;
+}
+
+size_t nfs3_bulk_offset(const uint8_t *head, size_t len)
+{
+	const struct rpc_seg seg = { .base = (uint8_t *)head, .len = (uint32_t)len };
+	struct rpc_peek call;
+	struct xdr_in x;
+
+	if (len > UINT32_MAX)
+		return 0;
+	xdr_in_init(&x, &seg, 1, NULL);
+	if (!rpc_peek_call(&x, &call) || call.prog != NFS_PROGRAM || call.vers != NFS3_VERSION ||
+	    call.proc != NFSPROC3_WRITE)
+		return 0;
+	xdr_skip_opaque(&x, NFS3_FHSIZE);
+	xdr_skip(&x, 8 + 4 + 4 + 4); /* offset, count, stable, length of the data */
+	return x.err ? 0 : xdr_in_pos(&x);
+}
+
+static int prepare_write(struct nfs3_op *op, const struct write_args *a)
+{
+	struct vfs_io *io = &op->io;
+	uint32_t count = (uint32_t)rn_min(a->count, nfs3_op_max_io(op));
+	int rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_CHANGES);
+
+	if (rc == 0)
+		rc = nfs3_op_check_shares(op, VFS_SHARE_WRITE);
+	if (rc < 0)
+		return rc;
+	if (a->offset > INT64_MAX || count > INT64_MAX - a->offset)
+		return -EFBIG;
+	io->ctx = &op->ctx;
+	io->node = op->node[0];
+	io->offset = a->offset;
+	io->stable = (enum vfs_stable)a->stable;
+	nfs_bulk_to_write(io, &a->data, count);
+	op->verifier = vfs_write_verifier(op->ctx.exp);
+	return 0;
+}
+
+static enum rpc_run proc_write(struct rpc_request *req, void *args)
+{
+	struct nfs3_op *op = nfs3_op_begin(req);
+	int64_t n;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	n = prepare_write(op, args);
+	if (n == 0)
+		n = nfs3_op_write(op);
+	encode_write(op, n);
+	return nfs3_op_end(op, n < 0 ? (int)n : 0);
+}
+
+static void encode_commit(struct nfs3_op *op, int rc)
+{
+	bool ok = nfs3_put_status(op, rc);
+
+	nfs3_put_wcc_of(op, 0);
+	if (ok)
+		xdr_put_u64(&op->req->out, vfs_write_verifier(op->ctx.exp));
+}
+
+struct commit_args {
+	struct vfs_fh fh;
+	uint64_t offset;
+	uint32_t count;
+};
+
+static bool decode_commit(struct xdr_in *x, void *args)
+{
+	struct commit_args *a = args;
+
+	nfs3_get_fh(x, &a->fh);
+	a->offset = xdr_get_u64(x);
+	a->count = xdr_get_u32(x);
+	return !x->err;
+}
+
+static enum rpc_run proc_commit(struct rpc_request *req, void *args)
+{
+	struct commit_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	struct vfs_io *io;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nfs3_op_open(op, &a->fh, 0);
+	if (rc < 0) {
+		encode_commit(op, rc);
+		return nfs3_op_end(op, rc);
+	}
+	io = &op->io;
+	io->ctx = &op->ctx;
+	io->node = op->node[0];
+	/* A range that no file has may as well be the whole file. */
+	if (a->offset <= INT64_MAX && a->count <= INT64_MAX - a->offset) {
+		io->offset = a->offset;
+		io->count = a->count;
+	}
+	rc = vfs_commit(io);
+	encode_commit(op, rc);
+	return nfs3_op_end(op, rc);
+}
+
+const struct nfs3_proc nfs3_proc_write = {
+	.rpc = {
+		.name = "WRITE",
+		.decode = decode_write,
+		.args_size = sizeof(struct write_args),
+		.run = proc_write,
+		.flags = RPC_NONIDEMPOTENT | RPC_PROMPT,
+		.reply_size = 4 + NFS3_WCC_SIZE + 4 + 4 + 8,
+	},
+	/* Not listed: PERM (append-only and sealed files), NXIO as in READ, ISDIR. */
+	.errors = NFS3_ERRORS(NFS3_E_FBIG | NFS3_E_SPACE | NFS3_E_ROFS | NFS3_E_INVAL |
+			      NFS3_E_PERM | NFS3_E_NXIO | NFS3_E_ISDIR),
+};
+
+const struct nfs3_proc nfs3_proc_commit = {
+	.rpc = {
+		.name = "COMMIT",
+		.decode = decode_commit,
+		.args_size = sizeof(struct commit_args),
+		.run = proc_commit,
+	},
+	/* Not listed: NOSPC, DQUOT and FBIG (a late write may fail only when it is
+	 * written back), INVAL and ISDIR (no regular file), ROFS. */
+	.errors = NFS3_ERRORS(NFS3_E_SPACE | NFS3_E_FBIG | NFS3_E_INVAL | NFS3_E_ISDIR |
+			      NFS3_E_ROFS),
+};

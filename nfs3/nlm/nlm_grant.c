@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs3/nlm/nlm_grant.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/util.h"
+#include "nfs3/nfs3_server.h"
+#include "nfs3/nlm/nlm_answer.h"
+#include "nfs3/nfs3_state.h"
+#include "nsm/nsm.h"
+#include "rpc/client.h"
+#include "rpc/principal.h"
+
+#define MEMORY_MAX (8u << 20) /* bytes of all grants */
+#define PATIENCE_SECONDS 90u  /* in which a client answers, or asks for the lock by itself */
+#define QUEUES 256u
+#define RETRY_NS (900 * RN_NS_PER_MS) /* before a lock that a local process had is tried again */
+#define RETRIES_AT_ONCE 64u
+#define AGAIN_NS RN_NS_PER_SECOND		 /* before a client is called again */
+#define AGAIN_MESSAGE_NS (10 * RN_NS_PER_SECOND) /* the same, if it has the message */
+#define ID_BYTES 8u
+
+/* Grants of the files with one hash, in order. */
+TAILQ_HEAD(grant_queue, nlm_grant);
+
+struct nlm_grant {
+	struct vfs_lock_notice notice;
+	TAILQ_ENTRY(nlm_grant) queued;	/* under nlm_grants.lock */
+	LIST_ENTRY(nlm_grant) of_owner; /* under the owner's busy */
+	LIST_ENTRY(nlm_grant) by_id;	/* under nlm_grants.lock */
+	/* In nlm_grants.retries, with a reference; under the same. */
+	TAILQ_ENTRY(nlm_grant) retry;
+	LIST_ENTRY(nlm_grant) by_waiter;
+	uint64_t waiter, retry_ns, retry_until_ns;
+	_Atomic unsigned refs;
+	_Atomic bool settled;
+	_Atomic bool refused; /* the lock is being given back */
+	bool message;	      /* the client asked by LOCK_MSG, and is in nlm_grants.by_id */
+	uint32_t vers;
+	uint8_t id[ID_BYTES]; /* cookie of GRANTED_MSG */
+	bool running;	      /* under nlm_grants.lock */
+	bool unwanted;
+	struct nlm_grants *all;
+	struct grant_queue *queue;
+	struct rpc_conn_ops conn_ops;
+	struct rpc_conn conn; /* the caller's ends */
+	struct rpc_address addr;
+	struct nsm_host
+		*host; /* a reference, so that the record is there when the lock is free; or NULL */
+	struct rpc_cred cred;
+	struct rpc_server *rpc;
+	uint32_t export_id;
+	struct vfs_file *file; /* a reference if `queues` is true */
+	bool queues;
+	uint64_t until_ns; /* when the client should have answered */
+	struct nlm_lock_args args;
+	size_t size;
+	uint8_t bytes[];
+};
+
+struct nlm_grants {
+	struct nfs3_server *server;
+	pthread_mutex_t lock;
+	pthread_cond_t idle; /* no grant is running */
+	uint8_t key[crypto_shorthash_KEYBYTES];
+	struct grant_queue queue[QUEUES];
+	/* Waiters for a lock that a local process has, oldest first; the number tells one waiter from another. */
+	TAILQ_HEAD(, nlm_grant) retries;
+	LIST_HEAD(, nlm_grant) by_waiter[QUEUES];
+	LIST_HEAD(, nlm_grant) by_id[QUEUES]; /* those of messages, by the first byte of the id */
+	unsigned running;
+	struct nlm_room room;
+	bool stopped;
+};
+
+struct nlm_grants *nlm_grants_new(struct nfs3_server *s)
+{
+	struct nlm_grants *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->server = s;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->idle, NULL);
+	randombytes_buf(t->key, sizeof(t->key));
+	nlm_room_init(&t->room, MEMORY_MAX);
+	for (unsigned i = 0; i < QUEUES; i++)
+		TAILQ_INIT(&t->queue[i]);
+	TAILQ_INIT(&t->retries);
+	return t;
+}
+
+void nlm_grants_free(struct nlm_grants *t)
+{
+	if (!t)
+		return;
+	pthread_cond_destroy(&t->idle);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+/* Gives up the reference that kept the file, since waiters keep their places only while it has one. */
+static void put_file(struct nlm_grant *g)
+{
+	if (g->queues)
+		vfs_file_put(g->file);
+	g->queues = false;
+}
+
+static void put(struct nlm_grant *g)
+{
+	struct nlm_grants *t = g->all;
+
+	if (atomic_fetch_sub(&g->refs, 1) != 1)
+		return;
+	pthread_mutex_lock(&t->lock);
+	nlm_room_change(&t->room, &g->addr, 0, g->size);
+	if (g->message)
+		LIST_REMOVE(g, by_id);
+	pthread_mutex_unlock(&t->lock);
+	put_file(g);
+	rpc_client_put(g->conn.client);
+	rpc_principal_put(g->cred.principal);
+	nsm_host_drop(t->server->cfg.nsm, g->host);
+	free(g);
+}
+
+static bool charge(struct nlm_grants *t, const struct rpc_address *addr, size_t size)
+{
+	bool room;
+
+	pthread_mutex_lock(&t->lock);
+	room = !t->stopped && nlm_room_take(&t->room, addr, size);
+	pthread_mutex_unlock(&t->lock);
+	return room;
+}
+
+static void discharge(struct nlm_grants *t, const struct rpc_address *addr, size_t size)
+{
+	pthread_mutex_lock(&t->lock);
+	nlm_room_change(&t->room, addr, 0, size);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void ignore_conn(struct rpc_conn *conn)
+{
+	(void)conn;
+}
+
+static void copy_conn(struct nlm_grant *g, const struct rpc_conn *from)
+{
+	g->conn_ops = (struct rpc_conn_ops){ .netid = from->ops->netid,
+					     .datagrams = from->ops->datagrams,
+					     .destroy = ignore_conn };
+	g->conn.ops = &g->conn_ops;
+	g->conn.peer = from->peer;
+	g->conn.local = from->local;
+	g->conn.id = from->id;
+	atomic_init(&g->conn.refs, 1);
+	if (from->client)
+		g->conn.client = rpc_client_get(from->client->all, &from->peer);
+}
+
+static void copy_bytes(uint8_t **at, struct nlm_bytes *b)
+{
+	if (b->len > 0)
+		memcpy(*at, b->data, b->len);
+	b->data = *at;
+	*at += b->len;
+}
+
+static const struct vfs_lock_notice_ops notice_ops;
+
+static struct grant_queue *queue_of(struct nlm_grants *t, const struct vfs_fh *fh)
+{
+	uint64_t h;
+
+	crypto_shorthash((uint8_t *)&h, fh->data, fh->len, t->key);
+	return &t->queue[h % QUEUES];
+}
+
+/* GRANTED_RES will be about this grant. */
+static void expect_message(struct nlm_grant *g)
+{
+	struct nlm_grants *t = g->all;
+
+	g->message = true;
+	randombytes_buf(g->id, sizeof(g->id));
+	pthread_mutex_lock(&t->lock);
+	LIST_INSERT_HEAD(&t->by_id[g->id[0]], g, by_id);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* NULL: the client has to ask again by itself. */
+static struct nlm_grant *grant_new(const struct nfs3_op *op, const struct nlm_lock_args *a)
+{
+	struct nlm_grants *t = op->server->grants;
+	const size_t size = sizeof(struct nlm_grant) + a->cookie.len + a->caller.len + a->oh.len;
+	struct rpc_address addr;
+	struct nlm_grant *g;
+	uint8_t *at;
+
+	rpc_address_of(&op->req->conn->peer, &addr);
+	if (!charge(t, &addr, size))
+		return NULL;
+	g = calloc(1, size);
+	if (!g) {
+		discharge(t, &addr, size);
+		return NULL;
+	}
+	g->addr = addr;
+	at = g->bytes;
+	g->notice.ops = &notice_ops;
+	atomic_init(&g->refs, 1);
+	g->all = t;
+	g->queue = queue_of(t, &a->fh);
+	g->size = size;
+	copy_conn(g, op->req->conn);
+	g->cred = op->req->call.cred;
+	rpc_principal_ref(g->cred.principal);
+	g->rpc = op->req->server;
+	g->export_id = op->export_id;
+	g->args = *a;
+	copy_bytes(&at, &g->args.cookie);
+	copy_bytes(&at, &g->args.caller);
+	copy_bytes(&at, &g->args.oh);
+	g->vers = op->req->call.vers;
+	if (op->req->call.proc == NLMPROC4_LOCK_MSG)
+		expect_message(g);
+	return g;
+}
+
+/* Takes the caller's reference over. The client's call was a while ago if the grant comes after another. */
+static void retry_later(struct nlm_grant *g, uint64_t waiter, const struct nlm_grant *after)
+{
+	const uint64_t now = rn_now_ns();
+	struct nlm_grants *t = g->all;
+	bool stopped;
+
+	g->waiter = waiter;
+	g->retry_ns = now + RETRY_NS;
+	g->retry_until_ns = after && after->waiter ? after->retry_until_ns
+						   : now + PATIENCE_SECONDS * RN_NS_PER_SECOND;
+	pthread_mutex_lock(&t->lock);
+	stopped = t->stopped;
+	if (!stopped) {
+		TAILQ_INSERT_TAIL(&t->retries, g, retry);
+		LIST_INSERT_HEAD(&t->by_waiter[waiter % QUEUES], g, by_waiter);
+	}
+	pthread_mutex_unlock(&t->lock);
+	if (stopped)
+		put(g);
+}
+
+/* Under the lock. The list's reference is the caller's then. */
+static void stop_retrying(struct nlm_grants *t, struct nlm_grant *g)
+{
+	TAILQ_REMOVE(&t->retries, g, retry);
+	LIST_REMOVE(g, by_waiter);
+}
+
+void nlm_grants_forget(struct nlm_grants *t, uint64_t waiter)
+{
+	struct nlm_grant *g;
+
+	pthread_mutex_lock(&t->lock);
+	LIST_FOREACH (g, &t->by_waiter[waiter % QUEUES], by_waiter) {
+		if (g->waiter == waiter)
+			break;
+	}
+	if (g)
+		stop_retrying(t, g);
+	pthread_mutex_unlock(&t->lock);
+	if (g)
+		put(g);
+}
+
+void nlm_grant_wait(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner *o,
+		    const struct vfs_lock_request *r, const struct nlm_refusal *why)
+{
+	struct nlm_grant *g = NULL;
+
+	if (r->waiter && op->server->cfg.nsm && op->req->server->background)
+		g = grant_new(op, a);
+	if (g && o->host) {
+		nsm_host_hold(op->server->cfg.nsm, o->host);
+		g->host = o->host;
+	}
+	if (g && why->by_local) {
+		retry_later(g, r->waiter, why->grant);
+		g = NULL;
+	}
+	if (g) {
+		/* An owner without locks may go meanwhile. */
+		g->notice.owner = vfs_lock_held(&o->locks) ? &o->locks : NULL;
+		g->notice.held_by_client = true;
+		g->notice.in_order = true;
+		g->file = o->locks.file;
+	}
+	vfs_lock_remember_waiter(o->locks.file, r, g ? &g->notice : NULL);
+}
+
+static bool same_file(const struct nlm_grant *a, const struct nlm_grant *b)
+{
+	return a->args.fh.len == b->args.fh.len &&
+	       memcmp(a->args.fh.data, b->args.fh.data, a->args.fh.len) == 0;
+}
+
+/* Under the lock: the first one of a file none of which is running; or NULL. */
+static struct nlm_grant *next(struct grant_queue *q)
+{
+	struct nlm_grant *g, *before;
+
+	TAILQ_FOREACH (g, q, queued) {
+		TAILQ_FOREACH (before, q, queued) {
+			if (before == g || same_file(before, g))
+				break;
+		}
+		if (before == g && !g->running)
+			break;
+	}
+	return g;
+}
+
+static void run(struct rpc_request *req);
+static void leave(struct nlm_grant *g);
+
+/* Gives the grant to the workers, or drops it. */
+static void begin(struct nlm_grant *g)
+{
+	struct rpc_request *req = rpc_request_new(g->all->server->cfg.pool);
+
+	if (!req) {
+		leave(g);
+		put(g);
+		return;
+	}
+	req->conn = &g->conn;
+	req->server = g->rpc;
+	req->call.cred = g->cred;
+	req->call.vers = g->vers;
+	req->call.proc = g->message ? NLMPROC4_LOCK_MSG : NLMPROC4_LOCK;
+	req->standing = RPC_ADMITTED; /* the export is asked */
+	req->program_ctx = g->all->server;
+	req->waited = true; /* it is tried again by and by */
+	req->transport_private = g;
+	req->work = run;
+	req->arrived_ns = rn_now_ns();
+	g->rpc->background(g->rpc->background_ctx, req, g->export_id);
+}
+
+static void begin_due(struct nlm_grants *t, struct grant_queue *q)
+{
+	struct nlm_grant *g;
+
+	do {
+		pthread_mutex_lock(&t->lock);
+		g = t->stopped ? NULL : next(q);
+		if (g) {
+			g->running = true;
+			t->running++;
+		}
+		pthread_mutex_unlock(&t->lock);
+		if (g)
+			begin(g);
+	} while (g);
+}
+
+/* Takes a grant that has run from the queue; it may be queued again. */
+static void leave(struct nlm_grant *g)
+{
+	struct nlm_grants *t = g->all;
+
+	pthread_mutex_lock(&t->lock);
+	TAILQ_REMOVE(g->queue, g, queued);
+	g->running = false;
+	if (--t->running == 0)
+		pthread_cond_broadcast(&t->idle);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* Takes the caller's reference over. */
+static void enqueue(struct nlm_grant *g)
+{
+	struct nlm_grants *t = g->all;
+	struct grant_queue *q = g->queue;
+	bool stopped;
+
+	pthread_mutex_lock(&t->lock);
+	stopped = t->stopped;
+	if (!stopped)
+		TAILQ_INSERT_TAIL(q, g, queued);
+	pthread_mutex_unlock(&t->lock);
+	if (stopped)
+		put(g);
+	else
+		begin_due(t, q);
+}
+
+/* The first whose time has come, with the list's reference; or NULL. */
+static struct nlm_grant *next_retry(struct nlm_grants *t, uint64_t now)
+{
+	struct nlm_grant *g;
+
+	pthread_mutex_lock(&t->lock);
+	g = TAILQ_FIRST(&t->retries);
+	if (g && g->retry_ns <= now)
+		stop_retrying(t, g);
+	else
+		g = NULL;
+	pthread_mutex_unlock(&t->lock);
+	return g;
+}
+
+void nlm_grants_retry(struct nlm_grants *t)
+{
+	const uint64_t now = rn_now_ns();
+	struct nlm_grant *g;
+
+	for (unsigned i = 0; i < RETRIES_AT_ONCE && (g = next_retry(t, now)) != NULL; i++) {
+		if (now > g->retry_until_ns)
+			put(g);
+		else
+			enqueue(g);
+	}
+}
+
+static void tell(struct vfs_lock_notice *n)
+{
+	struct nlm_grant *g = rn_container_of(n, struct nlm_grant, notice);
+
+	vfs_file_ref(g->file);
+	g->queues = true;
+	enqueue(g);
+}
+
+static void end(struct vfs_lock_notice *n)
+{
+	put(rn_container_of(n, struct nlm_grant, notice));
+}
+
+static const struct vfs_lock_notice_ops notice_ops = { .tell = tell, .end = end };
+
+/* The client does not want the lock. Takes the caller's reference over. */
+static void give_back(struct nlm_grant *g)
+{
+	if (atomic_exchange(&g->refused, true)) {
+		put(g);
+		return;
+	}
+	g->unwanted = true;
+	enqueue(g);
+}
+
+static uint32_t put_args(const struct nlm_grant *g, uint8_t *out, size_t size)
+{
+	const struct nlm_lock_args *a = &g->args;
+	struct xdr_out x;
+
+	xdr_out_init(&x, out, size);
+	xdr_put_opaque(&x, g->message ? g->id : a->cookie.data,
+		       g->message ? ID_BYTES : a->cookie.len);
+	xdr_put_bool(&x, a->exclusive);
+	xdr_put_opaque(&x, a->caller.data, a->caller.len);
+	xdr_put_opaque(&x, a->fh.data, a->fh.len);
+	xdr_put_opaque(&x, a->oh.data, a->oh.len);
+	xdr_put_u32(&x, (uint32_t)a->svid);
+	nlm_put_range(&x, g->vers, a->offset, a->length);
+	return x.overflow ? 0 : (uint32_t)x.used;
+}
+
+static void answered(void *ctx, int rc, struct xdr_in *results);
+
+/* Asked before the call is made. */
+static bool is_open(void *ctx)
+{
+	const struct nlm_grant *g = ctx;
+
+	return !atomic_load(&g->settled) && !atomic_load(&g->refused);
+}
+
+/* Takes the caller's reference over. */
+static void call(struct nlm_grant *g, uint64_t delay_ns)
+{
+	const struct nsm_call_end end = { .done = answered, .wanted = is_open, .ctx = g };
+	uint8_t args[NLM_MESSAGE_MAX];
+	const uint32_t len = put_args(g, args, sizeof(args));
+	struct nsm_callee to;
+
+	nlm_callee(&g->conn, g->vers, g->message ? NLMPROC4_GRANTED_MSG : NLMPROC4_GRANTED, &to);
+	to.delay_ns = delay_ns;
+	if (nsm_submit(g->all->server->cfg.nsm, &to, args, len, &end) != 0)
+		give_back(g);
+}
+
+/* The client's status: 0 is GRANTED. -ETIMEDOUT: it may be asked again. */
+static int read_answer(struct xdr_in *x)
+{
+	xdr_skip_opaque(x, NLM_OPAQUE_MAX); /* cookie */
+	switch (xdr_get_u32(x)) {
+	case NLM4_GRANTED:
+		return x->err ? -EOPNOTSUPP : 0;
+	case NLM4_DENIED_GRACE_PERIOD:
+		return -ETIMEDOUT;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static void answered(void *ctx, int rc, struct xdr_in *results)
+{
+	struct nlm_grant *g = ctx;
+	const bool has_message = rc == 0 && g->message;
+
+	if (has_message)
+		rc = -ETIMEDOUT; /* GRANTED_RES has not come yet */
+	else if (rc == 0)
+		rc = read_answer(results);
+	if ((rc == 0 || rc == -ECANCELED) && !atomic_load(&g->refused))
+		atomic_store(&g->settled, true);
+	if (!is_open(g))
+		put(g);
+	else if (rc == -ETIMEDOUT && rn_now_ns() < g->until_ns)
+		call(g, has_message ? AGAIN_MESSAGE_NS : AGAIN_NS);
+	else
+		give_back(g);
+}
+
+/* True if there is a reference left, so that there is one more now. */
+static bool ref_live(struct nlm_grant *g)
+{
+	unsigned n = atomic_load(&g->refs);
+
+	while (n > 0 && !atomic_compare_exchange_weak(&g->refs, &n, n + 1))
+		continue;
+	return n > 0;
+}
+
+/* A reference to the grant that the peer was told of by a message with that cookie; or NULL. */
+static struct nlm_grant *find(struct nlm_grants *t, const struct sockaddr_storage *peer,
+			      const struct nlm_bytes *cookie)
+{
+	struct rpc_address from;
+	struct nlm_grant *g;
+
+	if (cookie->len != ID_BYTES)
+		return NULL;
+	rpc_address_of(peer, &from);
+	pthread_mutex_lock(&t->lock);
+	LIST_FOREACH (g, &t->by_id[cookie->data[0]], by_id) {
+		if (sodium_memcmp(g->id, cookie->data, ID_BYTES) == 0 &&
+		    rpc_address_equal(&from, &g->addr))
+			break;
+	}
+	if (g && !ref_live(g))
+		g = NULL;
+	pthread_mutex_unlock(&t->lock);
+	return g;
+}
+
+void nlm_grants_answered(struct nlm_grants *t, const struct sockaddr_storage *peer,
+			 const struct nlm_bytes *cookie, uint32_t stat)
+{
+	struct nlm_grant *g = find(t, peer, cookie);
+
+	if (!g)
+		return;
+	if (stat == NLM4_GRANTED)
+		atomic_store(&g->settled, true);
+	if (stat == NLM4_GRANTED || stat == NLM4_DENIED_GRACE_PERIOD || !is_open(g))
+		put(g);
+	else
+		give_back(g);
+}
+
+static int run_op(struct nlm_grant *g, struct nfs3_op *op)
+{
+	int rc;
+
+	if (!op)
+		return -ENOMEM;
+	rc = g->unwanted ? nlm_grant_unlock(op, &g->args, g) : nlm_grant_lock(op, &g->args, g);
+	nfs3_op_end(op, 0);
+	return rc;
+}
+
+/* A piece of background work, see rpc_server.background. */
+static void run(struct rpc_request *req)
+{
+	struct nlm_grant *g = req->transport_private;
+	struct nlm_grants *t = g->all;
+	struct grant_queue *q = g->queue;
+	const bool unwanted = g->unwanted;
+	const int rc = run_op(g, nfs3_op_begin(req));
+
+	rn_arena_reset(&req->arena);
+	if (g->rpc->ended)
+		g->rpc->ended(g->rpc->ended_ctx, req);
+	rpc_request_free(req);
+	leave(g);
+	put_file(g);
+	if (rc == 0 && !unwanted) {
+		g->until_ns = rn_now_ns() + PATIENCE_SECONDS * RN_NS_PER_SECOND;
+		call(g, 0);
+	} else {
+		put(g);
+	}
+	begin_due(t, q);
+}
+
+void nlm_grant_link(struct nlm_owner *o, struct nlm_grant *g)
+{
+	atomic_fetch_add(&g->refs, 1);
+	LIST_INSERT_HEAD(&o->granted, g, of_owner);
+}
+
+/* Last byte of a range. In NLM, length 0 reaches to the end of the file. */
+static uint64_t last_of(uint64_t offset, uint64_t length)
+{
+	return length == 0 || length - 1 > UINT64_MAX - offset ? UINT64_MAX : offset + length - 1;
+}
+
+bool nlm_grants_settle(struct nlm_owner *o, uint64_t offset, uint64_t length)
+{
+	struct nlm_grant *g = LIST_FIRST(&o->granted), *after;
+	const uint64_t last = last_of(offset, length);
+	bool any = false;
+
+	for (; g; g = after) {
+		const bool meets =
+			offset <= last_of(g->args.offset, g->args.length) && g->args.offset <= last;
+
+		after = LIST_NEXT(g, of_owner);
+		if (!meets && !atomic_load(&g->settled))
+			continue;
+		any |= !atomic_exchange(&g->settled, true) && meets;
+		LIST_REMOVE(g, of_owner);
+		put(g);
+	}
+	return any;
+}
+
+bool nlm_grant_is_settled(const struct nlm_grant *g)
+{
+	return atomic_load(&g->settled);
+}
+
+void nlm_grants_stop(struct nlm_grants *t)
+{
+	struct grant_queue left = TAILQ_HEAD_INITIALIZER(left);
+	struct nlm_grant *g;
+
+	pthread_mutex_lock(&t->lock);
+	t->stopped = true;
+	while (t->running > 0)
+		pthread_cond_wait(&t->idle, &t->lock);
+	for (unsigned i = 0; i < QUEUES; i++)
+		TAILQ_CONCAT(&left, &t->queue[i], queued);
+	while ((g = TAILQ_FIRST(&t->retries)) != NULL) {
+		stop_retrying(t, g);
+		TAILQ_INSERT_TAIL(&left, g, queued);
+	}
+	pthread_mutex_unlock(&t->lock);
+	while ((g = TAILQ_FIRST(&left)) != NULL) {
+		TAILQ_REMOVE(&left, g, queued);
+		put(g);
+	}
+}

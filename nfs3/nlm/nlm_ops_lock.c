@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The procedures of NLM for byte-range locks. */
+#include <errno.h>
+
+#include "lib/error.h"
+#include "nfs/attempt.h"
+#include "nfs/caller.h"
+#include "nfs3/nfs3_server.h"
+#include "nfs3/nlm/nlm_answer.h"
+#include "nfs3/nlm/nlm_grant.h"
+#include "nfs3/nlm/ops.h"
+#include "nfs3/nfs3_procs.h"
+#include "nfs3/nfs3_state.h"
+#include "nsm/nsm.h"
+#include "rpc/client.h"
+
+static enum rpc_run answer(struct nfs3_op *op, const struct nlm_bytes *cookie, enum nlm4_stat stat,
+			   int rc)
+{
+	return nlm_answer(op, &(struct nlm_result){ .cookie = cookie, .stat = stat }, rc);
+}
+
+struct nfs3_op *nlm_begin(struct rpc_request *req)
+{
+	const struct nfs3_server *s = req->program_ctx;
+
+	/* The monitor's thread sends the answer. */
+	return nlm_is_message(req) && !s->cfg.nsm ? NULL : nfs3_op_begin(req);
+}
+
+static struct nlm_owners *owners_of(const struct nfs3_op *op)
+{
+	return op->server->nlm;
+}
+
+int nlm_open(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner_key *key)
+{
+	int rc = a->fh.len ? nfs3_op_open(op, &a->fh, NFS3_OPEN_LOCK) : -EBADF;
+
+	nlm_owner_key(owners_of(op), (const struct sockaddr *)&op->req->conn->peer, a, key);
+	return rc == 0 && a->beyond ? -EFBIG : rc;
+}
+
+/*
+ * Access that a lock needs. An exclusive lock keeps writers out, so the caller must be able to
+ * write the file, on a writable export. A shared lock needs read or write access, since the caller
+ * has opened the file somehow. The owner may lock whatever the mode says: it may have changed since
+ * he opened the file.
+ */
+static int check_access(struct nfs3_op *op, bool exclusive)
+{
+	const uint32_t flags = op->ctx.access.flags;
+	int rc = exclusive ? -EACCES : vfs_may_read(&op->ctx, op->node[0]);
+
+	if (flags & VFS_NO_AUTH_NLM) /* exports(5) insecure_locks */
+		return exclusive && (flags & VFS_RO) ? -EROFS : 0;
+	return rc == -EACCES ? vfs_may_write(&op->ctx, op->node[0]) : rc;
+}
+
+static struct vfs_lock_request request_of(const struct nlm_lock_args *a)
+{
+	return (struct vfs_lock_request){
+		.type = a->exclusive ? VFS_LOCK_WRITE : VFS_LOCK_READ,
+		.offset = a->offset,
+		.length = a->length ? a->length : UINT64_MAX,
+	};
+}
+
+struct locking {
+	struct nfs3_op *op;
+	struct vfs_lock_owner *locks;
+	const struct vfs_lock_request *request;
+	bool test;
+	struct vfs_conflict *conflict;
+};
+
+static int lock_once(void *arg)
+{
+	const struct locking *l = arg;
+	struct vfs_ctx *ctx = &l->op->ctx;
+	struct vfs_node *n = l->op->node[0];
+	int rc = l->test ? vfs_lock_test(ctx, n, l->locks, l->request, l->conflict)
+			 : vfs_lock(ctx, n, l->locks, l->request, l->conflict);
+
+	return rc == -RN_EDENIED ? nfs_conflict(l->conflict, rc) : rc;
+}
+
+/* Tests for a lock, or gets it. *c is for the caller to put. */
+static int try_lock(struct nfs3_op *op, struct nlm_owner *o, const struct vfs_lock_request *r,
+		    bool test, struct vfs_conflict *c)
+{
+	struct locking l = { op, o ? &o->locks : NULL, r, test, c };
+
+	return nfs3_op_attempt(lock_once, &l);
+}
+
+/* For a lock that yields the call does not wait: its client is told when it gets the lock. */
+static bool await_delegation(struct nfs3_op *op, int rc)
+{
+	return rc == -RN_EDELEG && nfs3_op_await(op, rc);
+}
+
+/* During grace only earlier locks may be reclaimed, afterwards none may be: clients of NFSv4 and
+ * NLM wait for each other's reclaims. A client that is told of grace asks again by itself, every few
+ * seconds. */
+bool nlm_wrong_time(const struct nfs3_op *op, bool reclaim)
+{
+	const struct nfs3_config *cfg = &op->server->cfg;
+
+	if (!reclaim && vfs_export_is_draining(op->ctx.exp))
+		return true;
+	return reclaim !=
+	       (cfg->in_grace &&
+		cfg->in_grace(cfg->grace_ctx, reclaim ? NFS3_RECLAIMING : NFS3_LOCKS_WAIT));
+}
+
+/* *c is for the caller to put. */
+static int test_lock(struct nfs3_op *op, const struct nlm_owner_key *key,
+		     const struct vfs_lock_request *r, struct vfs_conflict *c)
+{
+	struct nlm_owner *o;
+	int rc;
+
+	do {
+		rc = nlm_owner_enter(owners_of(op), op, key, false, &o);
+		if (rc != 0)
+			return rc;
+		rc = try_lock(op, o, r, true, c);
+		nlm_owner_leave(owners_of(op), o);
+	} while (await_delegation(op, rc));
+	return rc;
+}
+
+static enum rpc_run proc_test(struct rpc_request *req, void *args)
+{
+	const struct nlm_lock_args *a = args;
+	const struct vfs_lock_request r = request_of(a);
+	struct vfs_conflict c = { .type = r.type, .offset = r.offset, .length = r.length };
+	struct nlm_result result = { .cookie = &a->cookie, .holder = &c };
+	struct nfs3_op *op = nlm_begin(req);
+	struct nlm_owner_key key;
+	enum rpc_run how;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nlm_open(op, a, &key);
+	if (rc == 0)
+		rc = check_access(op, a->exclusive);
+	if (rc == 0 && nlm_wrong_time(op, false))
+		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
+	if (rc == 0)
+		rc = test_lock(op, &key, &r, &c);
+	result.stat = nlm_status(rc);
+	how = nlm_answer(op, &result, rc);
+	vfs_conflict_put(&c);
+	return how;
+}
+
+/* Also settles what was granted of the range. */
+static int unlock(struct nfs3_op *op, struct nlm_owner *o, const struct nlm_lock_args *a)
+{
+	nlm_grants_settle(o, a->offset, a->length);
+	return vfs_unlock(&op->ctx, &o->locks, a->offset, a->length ? a->length : UINT64_MAX);
+}
+
+/* Puts the client on record before it gets a lock. *host is then for the caller to put. flags: as nsm_host_get. */
+int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, unsigned flags,
+		struct nsm_host **host)
+{
+	const struct rpc_conn *conn = op->req->conn;
+	struct nsm_peer peer = { .name = a->caller.data, .name_len = a->caller.len };
+	int rc;
+
+	*host = NULL;
+	if (!a->monitor || !op->server->cfg.nsm)
+		return 0;
+	rpc_address_of(&conn->peer, &peer.addr);
+	rpc_address_of(&conn->local, &peer.local);
+	if (a->reclaim)
+		flags |= NSM_RECLAIM;
+	if (conn->ops->datagrams)
+		flags |= NSM_BY_DATAGRAM;
+	if (conn->client && atomic_load(&conn->client->connected))
+		flags |= NSM_CONNECTED;
+	do
+		rc = nsm_host_get(op->server->cfg.nsm, &peer, flags, host);
+	while (rc == -RN_ESOON && rpc_try_later(op->req, RN_WAIT_RECORD, 0));
+	if (rc == -EINPROGRESS)
+		return -RN_ESOON;
+	return rc == -EPERM ? -RN_EDENIED : rc;
+}
+
+/* Puts the client on record as nlm_monitor does, unless it does not wait and its lock would be refused: a client that asks again and
+ * again for another's lock causes no writes. */
+static int monitor_unless_refused(struct nfs3_op *op, const struct nlm_lock_args *a,
+				  const struct nlm_owner_key *key, const struct vfs_lock_request *r,
+				  struct nsm_host **host)
+{
+	struct vfs_conflict c = { .holder = NULL };
+	int rc;
+
+	if (a->block || a->reclaim)
+		return nlm_monitor(op, a, 0, host);
+	rc = nlm_monitor(op, a, NSM_ON_RECORD, host);
+	if (rc != -ENOENT)
+		return rc;
+	rc = test_lock(op, key, r, &c);
+	vfs_conflict_put(&c);
+	return nlm_status(rc) == NLM4_DENIED ? rc : nlm_monitor(op, a, 0, host);
+}
+
+/* g: the lock is for a grant; NULL: for the call itself. */
+static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
+		     const struct nlm_owner_key *key, struct nlm_grant *g)
+{
+	struct vfs_lock_request r = request_of(a);
+	struct vfs_conflict c = { .holder = NULL };
+	struct nsm_host *host;
+	struct nlm_owner *o;
+	int rc = monitor_unless_refused(op, a, key, &r, &host);
+
+	if (rc != 0)
+		return rc;
+	rc = nlm_owner_enter(owners_of(op), op, key, true, &o);
+	if (rc != 0) {
+		nsm_host_drop(op->server->cfg.nsm, host);
+		return rc;
+	}
+	nlm_owner_monitor(owners_of(op), o, host, a->state);
+	if (!g) {
+		nlm_grants_settle(o, a->offset, a->length);
+		nlm_grants_forget(op->server->grants, key->hash);
+	}
+	r.waiter = a->block ? key->hash : 0;
+	rc = nlm_owner_has_room(owners_of(op), o) ? try_lock(op, o, &r, false, &c) : -ENOLCK;
+	if (rc == 0 && !nfs_still_served(&op->server->cfg.exports, op->export_id, op->req->conn)) {
+		nlm_owner_drop(o);
+		rc = -ESTALE;
+	}
+	if (nlm_status(rc) == NLM4_DENIED)
+		nlm_grant_wait(op, a, o, &r,
+			       &(struct nlm_refusal){ .by_local = !c.holder && !c.kept &&
+								  rc != -RN_EYIELDS,
+						      .grant = g });
+	else if (rc == 0 && g)
+		nlm_grant_link(o, g);
+	nlm_owner_leave(owners_of(op), o);
+	vfs_conflict_put(&c);
+	return rc;
+}
+
+static enum rpc_run run_lock(struct rpc_request *req, const struct nlm_lock_args *a)
+{
+	struct nfs3_op *op = nlm_begin(req);
+	struct nlm_owner_key key;
+	enum nlm4_stat stat;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nlm_open(op, a, &key);
+	if (rc == 0)
+		rc = check_access(op, a->exclusive);
+	if (rc == 0 && nlm_wrong_time(op, a->reclaim))
+		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
+	if (rc == 0)
+		do
+			rc = lock_file(op, a, &key, NULL);
+		while (await_delegation(op, rc));
+	stat = nlm_status(rc);
+	return answer(op, &a->cookie, stat == NLM4_DENIED && a->block ? NLM4_BLOCKED : stat, rc);
+}
+
+int nlm_grant_lock(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_grant *g)
+{
+	struct nlm_owner_key key;
+	int rc = nlm_open(op, a, &key);
+
+	if (rc == 0)
+		rc = check_access(op, a->exclusive);
+	if (rc == 0 && nlm_wrong_time(op, false))
+		rc = -RN_EGRACE;
+	return rc == 0 ? lock_file(op, a, &key, g) : rc;
+}
+
+int nlm_grant_unlock(struct nfs3_op *op, const struct nlm_lock_args *a, const struct nlm_grant *g)
+{
+	struct nlm_owner_key key;
+	struct nlm_owner *o;
+	int rc = nlm_open(op, a, &key);
+
+	if (rc == 0)
+		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
+	if (rc == 0 && o) {
+		if (!nlm_grant_is_settled(g))
+			rc = unlock(op, o, a);
+		nlm_owner_leave(owners_of(op), o);
+	}
+	return rc;
+}
+
+static enum rpc_run proc_lock(struct rpc_request *req, void *args)
+{
+	struct nlm_lock_args *a = args;
+
+	a->monitor = true;
+	return run_lock(req, a);
+}
+
+static enum rpc_run proc_nm_lock(struct rpc_request *req, void *args)
+{
+	return run_lock(req, args);
+}
+
+static enum rpc_run proc_cancel(struct rpc_request *req, void *args)
+{
+	const struct nlm_lock_args *a = args;
+	struct nfs3_op *op = nlm_begin(req);
+	struct nlm_owner_key key;
+	struct nlm_owner *o = NULL;
+	struct vfs_file *f;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nlm_open(op, a, &key);
+	if (rc == 0)
+		rc = vfs_file_get(&op->ctx, op->node[0], &f);
+	if (rc == 0) {
+		vfs_lock_forget_waiter(f, key.hash);
+		vfs_file_put(f);
+		nlm_grants_forget(op->server->grants, key.hash);
+		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
+	}
+	/* The lock may have been granted, and the client not know it yet. */
+	if (o && nlm_grants_settle(o, a->offset, a->length))
+		rc = unlock(op, o, a);
+	nlm_owner_leave(owners_of(op), o);
+	return answer(op, &a->cookie, nlm_status(rc), rc);
+}
+
+static enum rpc_run proc_unlock(struct rpc_request *req, void *args)
+{
+	const struct nlm_lock_args *a = args;
+	struct nfs3_op *op = nlm_begin(req);
+	struct nlm_owner_key key;
+	struct nlm_owner *o;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nlm_open(op, a, &key);
+	if (rc == 0)
+		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
+	if (rc == 0 && o) {
+		rc = unlock(op, o, a);
+		nlm_owner_leave(owners_of(op), o);
+	}
+	return answer(op, &a->cookie, nlm_status(rc), rc);
+}
+
+/* Through the reply cache: a LOCK that comes again after the UNLOCK would stay for ever. */
+#define RESULT_SIZE (4 + NLM_OPAQUE_MAX + 4)
+#define MESSAGE_SIZE 4u /* at least; the reply is empty */
+
+#define ROW(row, text, decoder, proc, bits, size)                                                  \
+	const struct rpc_proc row = {                                                              \
+		.name = text,                                                                      \
+		.decode = decoder,                                                                 \
+		.args_size = sizeof(struct nlm_lock_args),                                         \
+		.run = proc,                                                                       \
+		.flags = bits,                                                                     \
+		.reply_size = size,                                                                \
+	}
+
+/* A procedure and its message, for version 4 and for the older ones. */
+#define ROWS(name, text, proc, bits, size, message)                                                \
+	ROW(nlm_proc_##name, text, nlm_decode_##name, proc, bits, size);                           \
+	ROW(nlm_proc_##name##_old, text, nlm_decode_##name##_old, proc, bits, size);               \
+	ROW(nlm_proc_##name##_msg, text "_MSG", nlm_decode_##name, proc, bits, message);           \
+	ROW(nlm_proc_##name##_msg_old, text "_MSG", nlm_decode_##name##_old, proc, bits, message)
+
+ROWS(test, "TEST", proc_test, 0, 0, 0);
+ROWS(lock, "LOCK", proc_lock, RPC_NONIDEMPOTENT, RESULT_SIZE, MESSAGE_SIZE);
+ROWS(cancel, "CANCEL", proc_cancel, RPC_NONIDEMPOTENT | RPC_FOR_FORMER, RESULT_SIZE, MESSAGE_SIZE);
+ROWS(unlock, "UNLOCK", proc_unlock, RPC_NONIDEMPOTENT | RPC_FOR_FORMER, RESULT_SIZE, MESSAGE_SIZE);
+ROW(nlm_proc_nm_lock, "NM_LOCK", nlm_decode_lock, proc_nm_lock, RPC_NONIDEMPOTENT, RESULT_SIZE);
+ROW(nlm_proc_nm_lock_old, "NM_LOCK", nlm_decode_lock_old, proc_nm_lock, RPC_NONIDEMPOTENT,
+    RESULT_SIZE);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* component4: a name from the wire. Names are stored as bytes, UTF-8 or not, as all local processes
+ * do. fs_charset_cap reports that names which are not UTF-8 exist. */
+#ifndef RN_NFS4_NAMES_NFS4_NAME_H
+#define RN_NFS4_NAMES_NFS4_NAME_H
+
+#include "nfs4/compound.h"
+#include "nfs4/nfs4_proto.h"
+#include "rpc/xdr_in.h"
+
+struct nfs4_name {
+	uint32_t len;	   /* length on the wire; bytes is unset if over NFS4_NAME_MAX */
+	const char *bytes; /* in the message or the arena; not NUL-terminated */
+};
+
+void nfs4_get_name(struct xdr_in *x, struct nfs4_name *out);
+
+/* NFS4_OK; NFS4ERR_INVAL: empty; NFS4ERR_NAMETOOLONG; NFS4ERR_BADCHAR: NUL or '/' inside;
+ * NFS4ERR_BADNAME: "." or "..". */
+int nfs4_name_check(const struct nfs4_name *name);
+/* nfs_check_boundary() for a name of dir, in the current export: 0 or -errno. */
+int nfs4_name_check_boundary(struct nfs4_compound *c, struct vfs_node *dir,
+			     const struct nfs4_name *name);
+/* Calls change(arg), which takes a name of a place with that context away, until no courtesy client's share keeps the name; *rc is its
+ * last result. NFS4_OK; NFS4ERR_FILE_OPEN: another client's share keeps it (RFC 8881 section 18.25.4); NFS4ERR_DELAY. */
+int nfs4_take_name(struct nfs4_compound *c, struct vfs_ctx *ctx, int (*change)(void *arg),
+		   void *arg, int *rc);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Translates -errno of vfs/ into nfsstat4. */
+#ifndef RN_NFS4_NFS4_STATUS_H
+#define RN_NFS4_NFS4_STATUS_H
+
+#include <stdbool.h>
+
+#include "nfs4/nfs4_proto.h"
+
+/* -RN_EDELEG: another client's delegation is in the way, and nothing was done. nfs4_attempt() waits for it a while. NFS4ERR_DELAY to the
+ * client (nfs4_status_for). */
+#define NFS4_HELD (-4)
+
+/* True if the same may succeed later, though the caller does nothing. */
+static inline bool nfs4_is_later(int status)
+{
+	return status == NFS4ERR_DELAY || status == NFS4_HELD;
+}
+
+/* rc is 0 or -errno. Minor version 0 has fewer status codes than 1 and 2. */
+int nfs4_status(uint32_t minor, int rc);
+
+struct nfs4_op;
+/* Returns status if op may return it (op->errors), else the nearest that it may. op NULL: an
+ * illegal operation number. */
+int nfs4_status_for(const struct nfs4_op *op, uint32_t minor, int status);
+
+#endif

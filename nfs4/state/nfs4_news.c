@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/state/nfs4_news.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/error.h"
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/client/registry.h"
+#include "nfs4/nfs4_private.h"
+#include "nfs4/state/stateid_check.h"
+#include "nfs4/state/recall.h"
+
+/* Bytes of changes in a call, below which a client or a connection is not worth the calls. Attributes of a
+ * directory fit. */
+#define ROOM_LEAST 128u
+
+struct nfs4_news_list {
+	pthread_mutex_t lock; /* a leaf; taken under the locks of clients */
+	TAILQ_HEAD(, nfs4_news) waiting;
+	uint32_t count;
+};
+
+int nfs4_news_list_new(struct nfs4_server *srv)
+{
+	struct nfs4_news_list *list = calloc(1, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	pthread_mutex_init(&list->lock, NULL);
+	TAILQ_INIT(&list->waiting);
+	srv->news = list;
+	return 0;
+}
+
+/* Takes the first that waits, with its reference, or NULL. */
+static struct nfs4_deleg *take_first(struct nfs4_news_list *list)
+{
+	struct nfs4_news *n;
+
+	pthread_mutex_lock(&list->lock);
+	n = TAILQ_FIRST(&list->waiting);
+	if (n) {
+		TAILQ_REMOVE(&list->waiting, n, link);
+		list->count--;
+		n->listed = false;
+	}
+	pthread_mutex_unlock(&list->lock);
+	return n ? n->deleg : NULL;
+}
+
+void nfs4_news_list_free(struct nfs4_news_list *list)
+{
+	struct nfs4_deleg *d;
+
+	if (!list)
+		return;
+	while ((d = take_first(list)) != NULL)
+		nfs4_state_unref(&d->st);
+	pthread_mutex_destroy(&list->lock);
+	free(list);
+}
+
+bool nfs4_news_new(struct nfs4_deleg *d, const struct nfs4_news_wish *wish)
+{
+	struct nfs4_news *n;
+
+	if (!nfs4_state_charge(d->st.client, sizeof(*n)))
+		return false;
+	n = calloc(1, sizeof(*n));
+	if (!n) {
+		nfs4_state_discharge(d->st.client, sizeof(*n));
+		return false;
+	}
+	n->attrs = wish->attrs;
+	n->delay = wish->delay;
+	n->room = NFS4_NOTIFY_BATCH;
+	n->deleg = d;
+	d->news = n;
+	atomic_store(&d->vfs.news, wish->kinds);
+	return true;
+}
+
+void nfs4_news_free(struct nfs4_deleg *d)
+{
+	struct nfs4_news *n = d->news;
+
+	if (!n)
+		return;
+	if (n->queue)
+		nfs4_state_discharge(d->st.client, NFS4_NEWS_QUEUE);
+	nfs4_state_discharge(d->st.client, sizeof(*n));
+	free(n->queue);
+	free(n);
+}
+
+/* The functions below, down to the next comment, need the client's lock. */
+
+/* Adds it to those that nfs4_news_tick() looks at. */
+static void wait_for_time(struct nfs4_deleg *d)
+{
+	struct nfs4_news_list *list = d->st.client->srv->news;
+	struct nfs4_news *n = d->news;
+
+	pthread_mutex_lock(&list->lock);
+	if (!n->listed) {
+		n->listed = true;
+		nfs4_state_ref(&d->st);
+		TAILQ_INSERT_TAIL(&list->waiting, n, link);
+		list->count++;
+	}
+	pthread_mutex_unlock(&list->lock);
+}
+
+static bool make_queue(struct nfs4_deleg *d)
+{
+	struct nfs4_news *n = d->news;
+
+	if (n->queue)
+		return true;
+	if (!nfs4_state_charge(d->st.client, NFS4_NEWS_QUEUE))
+		return false;
+	n->queue = malloc(NFS4_NEWS_QUEUE);
+	if (!n->queue)
+		nfs4_state_discharge(d->st.client, NFS4_NEWS_QUEUE);
+	return n->queue;
+}
+
+static void drop_queue(struct nfs4_deleg *d)
+{
+	struct nfs4_news *n = d->news;
+
+	if (n->queue)
+		nfs4_state_discharge(d->st.client, NFS4_NEWS_QUEUE);
+	free(n->queue);
+	n->queue = NULL;
+	n->used = 0;
+	n->has_dir = false;
+}
+
+/* Handles of other exports are none of the holder's. */
+static struct vfs_dir_news for_holder(const struct nfs4_deleg *d, const struct vfs_dir_news *news)
+{
+	struct vfs_dir_news mine = *news;
+
+	if (news->export_id != d->export_id)
+		mine.attr = NULL;
+	return mine;
+}
+
+/* False: no room. */
+static bool add_entry(struct nfs4_deleg *d, const struct vfs_dir_news *news)
+{
+	const struct vfs_dir_news mine = for_holder(d, news);
+	struct nfs4_news *n = d->news;
+	struct xdr_out x;
+
+	if (!make_queue(d))
+		return false;
+	xdr_out_init(&x, n->queue + n->used, NFS4_NEWS_QUEUE - n->used);
+	nfs4_put_entry_news(d->st.client->srv, &n->attrs, &mine, &x);
+	if (x.overflow)
+		return false;
+	n->used += (uint32_t)x.used;
+	return true;
+}
+
+static void add_dir(struct nfs4_deleg *d, const struct vfs_attr *attr)
+{
+	struct nfs4_news *n = d->news;
+
+	if (!n->has_dir)
+		n->dir_at = nfs4_clients_now(d->st.client->srv) + n->delay;
+	n->has_dir = true;
+	n->dir = *attr;
+}
+
+/* False: the client cannot be told of it. */
+static bool add(struct nfs4_deleg *d, const struct vfs_dir_news *news)
+{
+	if (news->what == VFS_NEWS_ATTRS && !news->dir)
+		return false;
+	if (news->what != VFS_NEWS_ATTRS && !add_entry(d, news))
+		return false;
+	if (news->dir && (atomic_load(&d->vfs.news) & VFS_NEWS_ATTRS))
+		add_dir(d, news->dir);
+	return true;
+}
+
+/* Puts the directory's attributes behind the changes, all of which are in the call. If it has no
+ * room they go with the next. */
+static void put_dir(struct nfs4_deleg *d)
+{
+	struct nfs4_news *n = d->news;
+	struct xdr_out x;
+
+	xdr_out_init(&x, n->call.changes + n->call.len, n->room - n->call.len);
+	nfs4_put_dir_news(d->st.client->srv, &n->attrs, &n->dir, &x);
+	if (x.overflow)
+		return;
+	n->call.len += (uint32_t)x.used;
+	n->call.count++;
+	n->with_dir = true;
+	n->has_dir = false;
+}
+
+/* Copies as many changes into the call as one may have. One that is longer than that goes alone. */
+static void fill(struct nfs4_deleg *d)
+{
+	struct nfs4_news *n = d->news;
+	struct nfs4_notify *call = &n->call;
+	uint32_t size;
+
+	call->len = call->count = 0;
+	n->with_dir = false;
+	while (call->len < n->used) {
+		size = nfs4_news_size(n->queue + call->len);
+		if (call->count > 0 && call->len + size > n->room)
+			break;
+		call->len += size;
+		call->count++;
+	}
+	n->queued = call->len;
+	if (n->queue)
+		memcpy(call->changes, n->queue, call->len);
+	if (n->has_dir && call->len == n->used && call->len < n->room)
+		put_dir(d);
+}
+
+/* True if the call is to be made now. */
+static bool prepare(struct nfs4_deleg *d)
+{
+	struct nfs4_news *n = d->news;
+	const uint64_t now = nfs4_clients_now(d->st.client->srv);
+
+	if (!d->given || d->queued || n->over || n->calling || (n->used == 0 && !n->has_dir))
+		return false;
+	if (now < n->again_at || (n->used == 0 && now < n->dir_at)) {
+		wait_for_time(d);
+		return false;
+	}
+	fill(d);
+	if (n->call.count == 0)
+		return false;
+	n->calling = true;
+	nfs4_state_ref(&d->st);
+	nfs4_state_stateid(&d->st, &n->call.stateid);
+	return true;
+}
+
+/* The client has taken what the call had. */
+static void taken(struct nfs4_news *n)
+{
+	/* The queue was dropped if the delegation has been recalled meanwhile. */
+	if (n->used >= n->queued) {
+		n->used -= n->queued;
+		if (n->queue)
+			memmove(n->queue, n->queue + n->queued, n->used);
+	}
+	n->tries = 0;
+}
+
+/* True if the client may take the same changes later: it is busy, or has not read the reply to its
+ * GET_DIR_DELEGATION yet. */
+static bool is_passing(int rc, uint32_t status)
+{
+	if (rc != 0)
+		return rc == -RN_ELATER || rc == -ENOMEM;
+	return status == NFS4ERR_DELAY || status == NFS4ERR_BAD_STATEID ||
+	       status == NFS4ERR_BADHANDLE;
+}
+
+/* The end of a call. False: the client cannot be told. */
+static bool note_end(struct nfs4_deleg *d, int rc, uint32_t status)
+{
+	struct nfs4_news *n = d->news;
+
+	n->calling = false;
+	if (rc == 0 && status == NFS4_OK) {
+		taken(n);
+		return true;
+	}
+	n->has_dir = n->has_dir || n->with_dir;
+	if (rc == -EMSGSIZE && n->call.count > 1 && n->call.len / 2 >= ROOM_LEAST) {
+		n->room = n->call.len / 2;
+		return true;
+	}
+	if (!is_passing(rc, status) || ++n->tries >= NFS4_NEWS_TRIES)
+		return false;
+	n->again_at = nfs4_clients_now(d->st.client->srv) + 1;
+	return true;
+}
+
+/* From now on changes recall the delegation. */
+static void give_up(struct nfs4_deleg *d)
+{
+	d->news->over = true;
+	atomic_store(&d->vfs.news, 0);
+	drop_queue(d);
+}
+
+/* The functions below are called without locks. */
+
+static void ended(struct nfs4_notify *call, int rc, uint32_t status);
+
+/* Sends what can be sent. The caller holds a reference. */
+static void pump(struct nfs4_deleg *d)
+{
+	struct nfs4_client *cl = d->st.client;
+	bool ready;
+
+	pthread_mutex_lock(&cl->lock);
+	ready = prepare(d);
+	pthread_mutex_unlock(&cl->lock);
+	if (!ready)
+		return;
+	d->news->call.fh = d->fh;
+	d->news->call.fh_len = d->fh_len;
+	d->news->call.ended = ended;
+	d->news->call.cb.referring = &d->giver;
+	nfs4_notify_tell(cl, &d->news->call);
+}
+
+/* Sends the next news, or recalls the delegation that was given up. Not under the client's lock. */
+static void go_on(struct nfs4_deleg *d, bool good)
+{
+	if (good)
+		pump(d);
+	else
+		nfs4_recall_own(d);
+}
+
+static void ended(struct nfs4_notify *call, int rc, uint32_t status)
+{
+	struct nfs4_deleg *d = rn_container_of(call, struct nfs4_news, call)->deleg;
+	struct nfs4_client *cl = d->st.client;
+	bool good;
+
+	pthread_mutex_lock(&cl->lock);
+	good = note_end(d, rc, status);
+	if (!good)
+		give_up(d);
+	pthread_mutex_unlock(&cl->lock);
+	go_on(d, good);
+	nfs4_state_unref(&d->st);
+}
+
+/* d stays while this runs: vfs_deleg_end() waits for it. A client that does not know the delegation yet does not
+ * get it (nfs4_deleg_add). */
+void nfs4_news_told(struct vfs_deleg *v, const struct vfs_dir_news *news)
+{
+	struct nfs4_deleg *d = rn_container_of(v, struct nfs4_deleg, vfs);
+	struct nfs4_client *cl = d->st.client;
+	bool good = false;
+
+	pthread_mutex_lock(&cl->lock);
+	if (d->given)
+		good = d->queued || d->news->over || add(d, news);
+	if (!good)
+		give_up(d);
+	pthread_mutex_unlock(&cl->lock);
+	go_on(d, good);
+}
+
+void nfs4_news_tick(struct nfs4_server *srv)
+{
+	struct nfs4_news_list *list = srv->news;
+	struct nfs4_deleg *d;
+	uint32_t left;
+
+	pthread_mutex_lock(&list->lock);
+	left = list->count; /* those whose time has not come are added again behind them */
+	pthread_mutex_unlock(&list->lock);
+	for (; left > 0 && (d = take_first(list)) != NULL; left--) {
+		pump(d);
+		nfs4_state_unref(&d->st);
+	}
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LOCK (RFC 7530 section 16.10, RFC 8881 section 18.10). */
+#include <errno.h>
+
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/recovery/nfs4_drain.h"
+#include "nfs4/recovery/grace.h"
+#include "nfs4/state/stateid_check.h"
+#include "nfs4/state/nfs4_deleg.h"
+#include "nfs4/state/lock_waiter.h"
+#include "nfs4/state/owner.h"
+#include "nfs4/state/lock_wire.h"
+
+struct lock_args {
+	uint32_t type; /* enum nfs_lock_type4 */
+	bool reclaim;
+	uint64_t offset, length;
+	bool new_owner;
+	uint32_t open_seqid; /* new_owner only */
+	uint32_t lock_seqid;
+	struct nfs4_stateid sid;      /* stateid of the open if new_owner, else of the lock */
+	struct nfs4_wire_owner owner; /* new_owner only */
+};
+
+/* One LOCK under way; it never waits. */
+struct locking {
+	struct nfs4_compound *c;
+	const struct lock_args *args;
+	struct nfs4_owner *owner; /* for a new lock: used until the end */
+	struct nfs4_open *open;	  /* for a new lock: a reference */
+	struct nfs4_lock *lock;	  /* a reference; a new lock is set only while it is tried */
+	bool fresh;		  /* true if the lock was made by this call */
+	struct nfs4_stateid sid;  /* the result */
+};
+
+static void decode_lock(struct nfs4_compound *c, void *args)
+{
+	struct lock_args *a = args;
+	struct xdr_in *x = c->in;
+
+	a->type = nfs4_get_lock_type(c);
+	a->reclaim = xdr_get_bool(x);
+	a->offset = xdr_get_u64(x);
+	a->length = xdr_get_u64(x);
+	a->new_owner = xdr_get_bool(x);
+	if (a->new_owner)
+		a->open_seqid = xdr_get_u32(x);
+	nfs4_get_stateid(x, &a->sid);
+	a->lock_seqid = xdr_get_u32(x);
+	if (a->new_owner)
+		nfs4_get_wire_owner(c, &a->owner);
+}
+
+/*
+ * Gets the lock-owner of a first LOCK. In minor version 0 its sequence continues. If the owner has
+ * a stateid for the file already, that one is used; the sequence number proves that nothing was
+ * missed.
+ */
+static int get_owner(struct nfs4_compound *c, struct locking *l)
+{
+	const struct lock_args *a = l->args;
+	const struct nfs4_owner_name name = { NFS4_LOCK_OWNER, a->owner.name, a->owner.len };
+	struct nfs4_client *cl = c->client;
+	int status;
+
+	if (c->minor == 0 && a->owner.clientid != cl->clientid)
+		return NFS4ERR_BAD_STATEID;
+	status = nfs4_owner_get(c, cl, &name, &l->owner);
+	if (status != NFS4_OK || c->minor > 0)
+		return status;
+	if (!nfs4_seq_is_next(l->owner, a->lock_seqid)) {
+		nfs4_owner_release(l->owner);
+		l->owner = NULL; /* its sequence stays unchanged */
+		return NFS4ERR_BAD_SEQID;
+	}
+	return NFS4_OK;
+}
+
+/* A client that returns a delegation brings the locks that it has granted by itself. */
+static int check_drain(struct nfs4_compound *c, const struct nfs4_open *open)
+{
+	const int status = nfs4_drain_check(&c->current);
+
+	return status != NFS4_OK && nfs4_deleg_type(c->client, open->st.file) != 0 ? NFS4_OK
+										   : status;
+}
+
+static int check_args(struct nfs4_compound *c, const struct locking *l)
+{
+	const struct lock_args *a = l->args;
+	const unsigned access =
+		nfs4_vfs_lock_type(a->type) == VFS_LOCK_WRITE ? VFS_SHARE_WRITE : VFS_SHARE_READ;
+	const struct nfs4_open *open = l->open ? l->open : l->lock->open;
+	struct nfs4_record *rec = &c->client->record;
+	int status = nfs4_need(c, &c->current, NFS4_NEED_FILE | NFS4_NEED_REG);
+
+	if (status == NFS4_OK)
+		status = nfs4_check_range(a->offset, a->length);
+	if (status == NFS4_OK)
+		status = a->reclaim ? nfs4_may_reclaim(c->server, rec, false)
+				    : nfs4_may_lock(c->server, rec);
+	if (status == NFS4_OK && !a->reclaim)
+		status = check_drain(c, open);
+	if (status == NFS4_OK && !(open->access & access))
+		status = NFS4ERR_OPENMODE;
+	return status;
+}
+
+/* Gets the lock of that owner and file, or a new one that is in no table yet. */
+static int find_lock(struct nfs4_compound *c, struct locking *l)
+{
+	l->lock = nfs4_lock_find(c->client, l->owner, l->open->st.file);
+	l->fresh = !l->lock;
+	if (l->fresh)
+		l->lock = nfs4_lock_new(l->owner, l->open);
+	return l->lock ? NFS4_OK : nfs4_state_no_memory(c);
+}
+
+/* Under busy. Adds the new lock to the tables. NFS_TRY_AGAIN: another call has made one. */
+static int add_lock(struct nfs4_compound *c, const struct locking *l)
+{
+	struct nfs4_client *cl = c->client;
+	const struct nfs4_state *open = &l->open->st;
+	int status = NFS4_OK, rc = 0;
+
+	pthread_mutex_lock(&cl->lock);
+	if (nfs4_state_by_file(cl, l->owner, open->file))
+		status = NFS_TRY_AGAIN;
+	else if (open->revoked)
+		status = (int)open->revoked;
+	else if (open->gone)
+		status = NFS4ERR_BAD_STATEID;
+	else
+		rc = nfs4_state_add(cl, &l->lock->st);
+	pthread_mutex_unlock(&cl->lock);
+	if (rc == -ESTALE)
+		return NFS4ERR_EXPIRED;
+	return rc == 0 ? status : nfs4_state_no_memory(c);
+}
+
+static uint64_t waiter_of(const struct nfs4_owner *o)
+{
+	uint64_t h = nfs4_client_hash(o->client, o->client->clientid, o->name, o->len);
+
+	return h != 0 ? h : 1;
+}
+
+static struct vfs_lock_request request_of(const struct locking *l)
+{
+	const struct lock_args *a = l->args;
+	const bool waits = a->type >= NFS4_READW_LT;
+	const struct nfs4_owner *o = l->owner ? l->owner : l->lock->st.owner;
+
+	return (struct vfs_lock_request){
+		.type = nfs4_vfs_lock_type(a->type),
+		.offset = a->offset,
+		.length = a->length,
+		.waiter = waits ? waiter_of(o) : 0,
+	};
+}
+
+/* Under busy. */
+static int ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *cf)
+{
+	const struct vfs_lock_request r = request_of(l);
+	struct nfs4_lock *lock = l->lock;
+	int rc = -ENOMEM;
+
+	if (nfs4_ranges_fit(lock))
+		rc = vfs_lock(&c->current.ctx, c->current.node, &lock->ranges, &r, cf);
+	if (rc == 0)
+		nfs4_ranges_changed(lock);
+	if (rc == 0)
+		nfs4_state_changed(c, &lock->st, &l->sid);
+	else if (lock->st.seqid == 0)
+		nfs4_lock_end(lock); /* the client has not been given it */
+	return rc;
+}
+
+/* Asks under busy. NFS4_OK: *rc is the result, or NFS_TRY_AGAIN: gone or revoked meanwhile. */
+static int enter_and_ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *cf,
+			 int *rc)
+{
+	struct nfs4_lock *lock = l->lock;
+	int status = NFS4_OK;
+
+	*rc = NFS_TRY_AGAIN;
+	rn_lock_take(&lock->open->busy);
+	if (l->fresh)
+		status = add_lock(c, l);
+	else if (!l->args->new_owner)
+		status = nfs4_state_check(c, &lock->st, &l->args->sid, NFS4_STATE_LOCK);
+	if (status == NFS4_OK && !lock->st.gone && !lock->st.revoked)
+		*rc = ask(c, l, cf);
+	rn_lock_give(&lock->open->busy);
+	return status;
+}
+
+static int no_lock(const struct nfs4_compound *c, int rc)
+{
+	if (rc == -ENOLCK || rc == -ENOMEM)
+		return nfs4_state_no_memory(c);
+	return nfs4_status(c->minor, rc);
+}
+
+static int refuse(struct nfs4_compound *c, const struct locking *l, struct vfs_conflict *cf)
+{
+	const struct vfs_lock_request r = request_of(l);
+	const int status =
+		nfs4_conflict(c, cf, l->args->reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_DENIED);
+
+	if (status == NFS4ERR_DENIED) {
+		nfs4_lock_wait(c, l->lock, &r, cf->holder);
+		nfs4_put_denied(c, cf);
+	}
+	vfs_conflict_put(cf);
+	return status;
+}
+
+static int try_lock(void *arg)
+{
+	struct locking *l = arg;
+	struct nfs4_compound *c = l->c;
+	struct vfs_conflict cf = { .holder = NULL };
+	int status = l->args->new_owner ? find_lock(c, l) : NFS4_OK, rc;
+
+	if (status != NFS4_OK)
+		return status;
+	status = enter_and_ask(c, l, &cf, &rc);
+	if (status == NFS4_OK && rc == -RN_EDENIED)
+		status = refuse(c, l, &cf);
+	else if (status == NFS4_OK)
+		status = rc == NFS_TRY_AGAIN ? rc : no_lock(c, rc);
+	if (l->args->new_owner) {
+		nfs4_state_unref(&l->lock->st);
+		l->lock = NULL;
+	}
+	return status;
+}
+
+static int run(struct nfs4_compound *c, struct locking *l)
+{
+	int status = NFS4_OK;
+
+	if (l->args->new_owner)
+		status = get_owner(c, l);
+	if (status == NFS4_OK)
+		status = check_args(c, l);
+	if (status != NFS4_OK)
+		return status;
+	status = nfs4_attempt(c, try_lock, l);
+	if (status == NFS4_OK)
+		nfs4_put_stateid(c->out, &l->sid);
+	return status;
+}
+
+static int run_lock(struct nfs4_compound *c, void *args)
+{
+	const struct lock_args *a = args;
+	struct locking l = { .c = c, .args = a };
+	struct nfs4_state *st;
+	bool replayed;
+	int status;
+
+	status = nfs4_state_get_seq(c, &a->sid, a->new_owner ? a->open_seqid : a->lock_seqid,
+				    a->new_owner ? NFS4_STATE_OPEN : NFS4_STATE_LOCK, &st,
+				    &replayed);
+	if (status != NFS4_OK || replayed)
+		return status;
+	if (a->new_owner)
+		l.open = nfs4_as_open(st);
+	else
+		l.lock = nfs4_as_lock(st);
+	status = run(c, &l);
+	if (c->minor == 0 && l.owner && nfs4_seq_advances(status))
+		nfs4_seq_set(l.owner, a->lock_seqid);
+	nfs4_owner_release(l.owner);
+	nfs4_state_unref(st);
+	return status;
+}
+
+const struct nfs4_op nfs4_op_lock = {
+	.name = "LOCK",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_PROMPT,
+	/* LOCK4denied is longer, but comes only if nothing has changed */
+	.reply_max = NFS4_STATEID_SIZE,
+	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_ISDIR | NFS4_E_INVAL, 0,
+				       NFS4_E_ROFS | NFS4_E_SYMLINK),
+	.args_size = sizeof(struct lock_args),
+	.decode = decode_lock,
+	.run = run_lock,
+};

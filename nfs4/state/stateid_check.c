@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/state/stateid_check.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/nfs4_private.h"
+#include "nfs4/state/owner.h"
+#include "nfs4/state/stateid_table.h"
+
+/* The constant bytes of a stateid, big endian so that traces can be read. */
+struct other {
+	uint32_t tag;	 /* nfs4_stateid_tag(): differs for other runs and forged stateids */
+	uint32_t number; /* number of the client */
+	uint32_t id;	 /* id of the state: table entry and generation */
+};
+_Static_assert(sizeof(struct other) == NFS4_OTHER_SIZE, "stateid");
+
+static struct other take_apart(const struct nfs4_stateid *sid)
+{
+	struct other o;
+
+	memcpy(&o, sid->other, sizeof(o));
+	o.tag = be32toh(o.tag);
+	o.number = be32toh(o.number);
+	o.id = be32toh(o.id);
+	return o;
+}
+
+void nfs4_state_stateid(const struct nfs4_state *st, struct nfs4_stateid *sid)
+{
+	const struct nfs4_client *cl = st->client;
+	struct other o = { htobe32(st->tag), htobe32(cl->number), htobe32(st->id) };
+
+	memcpy(sid->other, &o, sizeof(o));
+	sid->seqid = st->seqid;
+}
+
+int nfs4_caller(struct nfs4_compound *c, uint64_t clientid, struct nfs4_client **out)
+{
+	struct nfs4_client *cl;
+	int status;
+
+	*out = c->client;
+	if (c->minor > 0)
+		return c->client ? NFS4_OK : NFS4ERR_OP_NOT_IN_SESSION;
+	status = nfs4_client_by_id(c->server, clientid, &cl);
+	if (status != NFS4_OK)
+		return status;
+	nfs4_origin_note(cl, c);
+	nfs4_client_calls(cl, c);
+	*out = cl;
+	return NFS4_OK;
+}
+
+/* Sets *out to *sid, or to the current stateid if *sid stands for that. False: there is none. Its
+ * seqid is 0 but for two operations (RFC 8881 section 8.2.3): other operations of the client may
+ * have changed the state since the COMPOUND has got it. */
+static bool get_meant_stateid(const struct nfs4_compound *c, const struct nfs4_stateid *sid,
+			      struct nfs4_stateid *out)
+{
+	const bool current = c->minor > 0 && nfs4_stateid_is_current(sid);
+
+	*out = current ? c->current_sid : *sid;
+	if (current && c->opnum != OP_CLOSE && c->opnum != OP_OPEN_DOWNGRADE)
+		out->seqid = 0;
+	return !current || c->has_current_sid;
+}
+
+/* True if the stateid was given by this run of the server. */
+static bool is_ours(const struct nfs4_compound *c, const struct other *o)
+{
+	return o->tag == nfs4_stateid_tag(c->server, o->number, o->id);
+}
+
+/* Sets c->client to the client that the stateid was given to, if this server gave it. */
+static int find_client(struct nfs4_compound *c, const struct other *o)
+{
+	struct nfs4_client *cl;
+
+	if (c->minor > 0)
+		return c->client && o->number == c->client->number ? NFS4_OK : NFS4ERR_BAD_STATEID;
+	if (!is_ours(c, o))
+		return NFS4ERR_STALE_STATEID;
+	if (!c->client || c->client->number != o->number) {
+		cl = nfs4_client_by_number(c->server, o->number);
+		if (!cl)
+			/* Expired so long ago that the client has been removed */
+			return NFS4ERR_EXPIRED;
+		nfs4_client_calls(cl, c);
+	}
+	if (c->client->sessions)
+		return NFS4ERR_BAD_STATEID;
+	nfs4_origin_note(c->client, c);
+	return nfs4_client_renew(c->client) ? NFS4_OK : NFS4ERR_EXPIRED;
+}
+
+/* Compares seqids, with wrap-around (RFC 7530 section 9.1.3). */
+static int check_seqid(const struct nfs4_compound *c, uint32_t is, uint32_t given)
+{
+	if (given == is || (given == 0 && c->minor > 0))
+		return NFS4_OK;
+	return is - given < 1u << 31 ? NFS4ERR_OLD_STATEID : NFS4ERR_BAD_STATEID;
+}
+
+/* Under the client's lock. */
+static int check(const struct nfs4_compound *c, const struct nfs4_state *st,
+		 const struct nfs4_stateid *sid, unsigned kinds)
+{
+	if (st->gone || st->seqid == 0)
+		return NFS4ERR_BAD_STATEID;
+	if (st->revoked)
+		return (int)st->revoked;
+	if (!(st->kind & kinds))
+		return NFS4ERR_BAD_STATEID;
+	if (st->kind == NFS4_STATE_OPEN && st->owner->unconfirmed && c->opnum != OP_OPEN_CONFIRM)
+		return NFS4ERR_BAD_STATEID;
+	return check_seqid(c, st->seqid, sid->seqid);
+}
+
+int nfs4_state_check(const struct nfs4_compound *c, struct nfs4_state *st,
+		     const struct nfs4_stateid *sid, unsigned kinds)
+{
+	pthread_mutex_t *lock = &st->client->lock;
+	struct nfs4_stateid meant;
+	int status;
+
+	if (!get_meant_stateid(c, sid, &meant))
+		return NFS4ERR_BAD_STATEID;
+	pthread_mutex_lock(lock);
+	status = check(c, st, &meant, kinds);
+	pthread_mutex_unlock(lock);
+	return status;
+}
+
+/* Under the client's lock: the state of c->client that is named; its tag proves that this server
+ * gave the stateid. All stateids of an expired client have expired. */
+static int find_state(struct nfs4_compound *c, const struct other *o, struct nfs4_state **out)
+{
+	const struct nfs4_holdings *held = c->client->holdings;
+
+	*out = nfs4_stateid_find(held, o->id);
+	if (*out)
+		return (*out)->tag == o->tag ? NFS4_OK : NFS4ERR_BAD_STATEID;
+	return held->dropped && is_ours(c, o) ? NFS4ERR_EXPIRED : NFS4ERR_BAD_STATEID;
+}
+
+/* kinds 0: the state is not checked. */
+static int lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned kinds,
+		  struct nfs4_state **out)
+{
+	struct nfs4_stateid meant;
+	struct nfs4_client *cl;
+	struct nfs4_state *st;
+	struct other o;
+	int status;
+
+	*out = NULL;
+	if (!get_meant_stateid(c, sid, &meant) || nfs4_stateid_is_special(&meant))
+		return NFS4ERR_BAD_STATEID;
+	o = take_apart(&meant);
+	status = find_client(c, &o);
+	if (status != NFS4_OK)
+		return status;
+	cl = c->client;
+	pthread_mutex_lock(&cl->lock);
+	status = find_state(c, &o, &st);
+	if (status == NFS4_OK && kinds != 0)
+		status = check(c, st, &meant, kinds);
+	if (status == NFS4_OK) {
+		nfs4_state_ref(st);
+		*out = st;
+	}
+	pthread_mutex_unlock(&cl->lock);
+	return status;
+}
+
+int nfs4_state_lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid,
+		      struct nfs4_state **out)
+{
+	return lookup(c, sid, 0, out);
+}
+
+int nfs4_state_get(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_stateid *sid,
+		   unsigned kinds, struct nfs4_state **out)
+{
+	int status = lookup(c, sid, kinds, out);
+
+	if (status == NFS4_OK && !nfs4_state_is_of(*out, p)) {
+		nfs4_state_unref(*out);
+		*out = NULL;
+		status = NFS4ERR_BAD_STATEID;
+	}
+	return status;
+}
+
+static int begin_seq(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid, bool *replayed)
+{
+	int status;
+
+	pthread_mutex_lock(&o->client->lock);
+	nfs4_owner_use(o);
+	pthread_mutex_unlock(&o->client->lock);
+	status = nfs4_seq_begin(c, o, seqid, replayed);
+	nfs4_owner_release(o);
+	return status;
+}
+
+bool nfs4_may_end(const struct nfs4_compound *c, const struct nfs4_client *cl, uint64_t opener)
+{
+	if (c->minor > 0 || opener == NFS4_OPENER_NONE || opener == NFS4_OPENER_SEVERAL ||
+	    nfs4_principal_made(c, cl))
+		return true;
+	return c->current.kind == NFS4_FILE && opener == c->current.ctx.cred.uid;
+}
+
+static bool is_theirs(const struct nfs4_compound *c, struct nfs4_state *st)
+{
+	return nfs4_may_end(c, st->client,
+			    atomic_load_explicit(&nfs4_open_of(st)->opener, memory_order_relaxed));
+}
+
+int nfs4_state_get_seq(struct nfs4_compound *c, const struct nfs4_stateid *sid, uint32_t seqid,
+		       unsigned kinds, struct nfs4_state **out, bool *replayed)
+{
+	struct nfs4_state *st;
+	int status = nfs4_state_lookup(c, sid, &st);
+
+	*out = NULL;
+	*replayed = false;
+	if (status != NFS4_OK)
+		return status;
+	if (!(st->kind & kinds) || !is_theirs(c, st))
+		status = NFS4ERR_BAD_STATEID;
+	if (status == NFS4_OK && c->minor == 0)
+		status = begin_seq(c, st->owner, seqid, replayed);
+	if (status == NFS4_OK && !*replayed)
+		status = nfs4_state_check(c, st, sid, kinds);
+	if (status == NFS4_OK && !*replayed && !nfs4_state_is_of(st, &c->current))
+		status = NFS4ERR_BAD_STATEID;
+	if (status != NFS4_OK || *replayed)
+		nfs4_state_unref(st);
+	else
+		*out = st;
+	return status;
+}
+
+void nfs4_set_current_stateid(struct nfs4_compound *c, const struct nfs4_stateid *sid)
+{
+	c->current_sid = *sid;
+	c->has_current_sid = true;
+}
+
+void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct nfs4_stateid *out)
+{
+	pthread_mutex_t *lock = &st->client->lock;
+
+	pthread_mutex_lock(lock);
+	st->seqid = nfs4_next_seqid(st->seqid);
+	nfs4_state_stateid(st, out);
+	pthread_mutex_unlock(lock);
+	nfs4_set_current_stateid(c, out);
+}
+
+#define ENDED_MOST 8u /* clients whose end one operation waits for, one after the other */
+
+int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwise)
+{
+	struct nfs4_client *cl;
+
+	if (!nfs4_holder_is_ours(cf->holder))
+		return otherwise;
+	cl = nfs4_owner_of_holder(cf->holder)->client;
+	if (rpc_is_prompt(c->req) && nfs4_client_is_alive(cl))
+		return otherwise;
+	rpc_move(c->req); /* the end of a courtesy client's state may wait */
+	nfs4_client_ref(cl);
+	switch (vfs_conflict_yield(cf)) {
+	case VFS_YIELDED:
+	case VFS_BEGUN:
+		otherwise = NFS_TRY_AGAIN;
+		break;
+	case VFS_YIELDING:
+		if (c->clients_ended++ == ENDED_MOST) {
+			otherwise = NFS4ERR_DELAY;
+			break;
+		}
+		nfs4_record_settled(c, &cl->record);
+		otherwise = NFS_TRY_AGAIN;
+		break;
+	case VFS_HOLDS:
+		break;
+	}
+	nfs4_client_put(cl);
+	return otherwise;
+}
+
+int nfs4_attempt(struct nfs4_compound *c, int (*attempt)(void *arg), void *arg)
+{
+	int status;
+
+	do
+		status = nfs_attempt(attempt, arg);
+	while (status == NFS4_HELD && nfs4_await(c, -RN_EDELEG));
+	return status == NFS_TRY_AGAIN ? NFS4ERR_DELAY : status;
+}

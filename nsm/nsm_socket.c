@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The UDP socket. It takes IPv6 and IPv4, or IPv4 alone where the kernel has no IPv6. Datagrams are
+ * sent from the address that the peer knows the server by.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "nsm/nsm_call.h"
+
+#define RESERVED_FIRST 665u /* as glibc's bindresvport() */
+#define RESERVED_LAST 1023u
+
+union control {
+	struct cmsghdr align;
+	char v6[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	char v4[CMSG_SPACE(sizeof(struct in_pktinfo))];
+};
+
+static bool is_ipv6(int fd)
+{
+	int family = AF_INET;
+	socklen_t len = sizeof(family);
+
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len);
+	return family == AF_INET6;
+}
+
+static int new_socket(void)
+{
+	const int type = SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, off = 0, on = 1;
+	int fd = socket(AF_INET6, type, 0);
+
+	if (fd >= 0) {
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
+		return fd;
+	}
+	fd = socket(AF_INET, type, 0);
+	if (fd >= 0)
+		setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
+	return fd < 0 ? -errno : fd;
+}
+
+static int bind_port(int fd, uint16_t port)
+{
+	const struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	const struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+	const int rc = is_ipv6(fd) ? bind(fd, (const struct sockaddr *)&in6, sizeof(in6))
+				   : bind(fd, (const struct sockaddr *)&in, sizeof(in));
+
+	return rc < 0 ? -errno : 0;
+}
+
+static int bind_any(int fd)
+{
+	const unsigned ports = RESERVED_LAST - RESERVED_FIRST + 1,
+		       first = randombytes_uniform(ports);
+	int rc = -EADDRINUSE;
+
+	for (unsigned i = 0; i < ports && rc == -EADDRINUSE; i++)
+		rc = bind_port(fd, (uint16_t)(RESERVED_FIRST + (first + i) % ports));
+	return rc;
+}
+
+int nsm_calls_open(struct nsm_calls *c, uint16_t port)
+{
+	const int fd = new_socket();
+	int rc;
+
+	TAILQ_INIT(&c->list);
+	c->n = 0;
+	c->fd = -1;
+	if (fd < 0)
+		return fd;
+	rc = port ? bind_port(fd, port) : bind_any(fd);
+	if (rc)
+		close(fd);
+	else
+		c->fd = fd;
+	return rc;
+}
+
+uint16_t nsm_calls_port(const struct nsm_calls *c)
+{
+	struct sockaddr_storage ss = { .ss_family = AF_INET6 };
+	socklen_t len = sizeof(ss);
+
+	if (c->fd < 0 || getsockname(c->fd, (struct sockaddr *)&ss, &len) < 0)
+		return 0;
+	return rpc_address_port(&ss);
+}
+
+/* The address as the socket's family has it; returns its length, or 0: it has no such addresses. */
+static socklen_t put_peer(int fd, const struct nsm_datagram *d, struct sockaddr_storage *out)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+				    .sin6_port = htons(d->port),
+				    .sin6_scope_id = d->peer.scope };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(d->port) };
+
+	memcpy(&in6.sin6_addr, d->peer.bytes, 16);
+	memcpy(&in.sin_addr, d->peer.bytes + 12, 4);
+	if (is_ipv6(fd)) {
+		memcpy(out, &in6, sizeof(in6));
+		return sizeof(in6);
+	}
+	memcpy(out, &in, sizeof(in));
+	return IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr) ? sizeof(in) : 0;
+}
+
+/* The source address. None if it is unknown. */
+static void put_local(int fd, const struct nsm_datagram *d, struct msghdr *m)
+{
+	struct in6_pktinfo v6 = { .ipi6_ifindex = d->local.scope };
+	struct in_pktinfo v4 = { .ipi_ifindex = 0 };
+	struct cmsghdr *c = m->msg_control;
+	static const uint8_t none[16];
+	const bool ipv6 = is_ipv6(fd);
+
+	memcpy(&v6.ipi6_addr, d->local.bytes, 16);
+	memcpy(&v4.ipi_spec_dst, d->local.bytes + 12, 4);
+	m->msg_controllen = 0;
+	if (memcmp(d->local.bytes, none, sizeof(none)) == 0)
+		return;
+	m->msg_controllen = ipv6 ? CMSG_SPACE(sizeof(v6)) : CMSG_SPACE(sizeof(v4));
+	c->cmsg_level = ipv6 ? IPPROTO_IPV6 : IPPROTO_IP;
+	c->cmsg_type = ipv6 ? IPV6_PKTINFO : IP_PKTINFO;
+	c->cmsg_len = ipv6 ? CMSG_LEN(sizeof(v6)) : CMSG_LEN(sizeof(v4));
+	memcpy(CMSG_DATA(c), ipv6 ? (void *)&v6 : (void *)&v4, ipv6 ? sizeof(v6) : sizeof(v4));
+}
+
+void nsm_send(struct nsm_calls *c, const struct nsm_datagram *d)
+{
+	struct sockaddr_storage peer;
+	union control control = { .v6 = { 0 } };
+	struct iovec iov = { (void *)d->data, d->len };
+	struct msghdr m = {
+		.msg_name = &peer, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control
+	};
+
+	m.msg_namelen = put_peer(c->fd, d, &peer);
+	if (m.msg_namelen == 0)
+		return;
+	put_local(c->fd, d, &m);
+	if (sendmsg(c->fd, &m, 0) >= 0 || m.msg_controllen == 0)
+		return;
+	/* The address may not be this machine's any more. */
+	m.msg_control = NULL;
+	m.msg_controllen = 0;
+	(void)!sendmsg(c->fd, &m, 0);
+}
+
+static void get_local(struct msghdr *m, struct rpc_address *out)
+{
+	memset(out, 0, sizeof(*out));
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+			struct in6_pktinfo v6;
+
+			memcpy(&v6, CMSG_DATA(c), sizeof(v6));
+			memcpy(out->bytes, &v6.ipi6_addr, sizeof(out->bytes));
+			if (IN6_IS_ADDR_LINKLOCAL(&v6.ipi6_addr))
+				out->scope = v6.ipi6_ifindex;
+		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			struct in_pktinfo v4;
+
+			memcpy(&v4, CMSG_DATA(c), sizeof(v4));
+			out->bytes[10] = out->bytes[11] = 0xff;
+			memcpy(out->bytes + 12, &v4.ipi_spec_dst, 4);
+		}
+	}
+}
+
+bool nsm_receive(struct nsm_calls *c, uint8_t *buf, size_t size, struct nsm_datagram *out)
+{
+	struct sockaddr_storage peer = { .ss_family = AF_UNSPEC };
+	union control control;
+	struct iovec iov = { buf, size };
+	struct msghdr m = { .msg_name = &peer,
+			    .msg_namelen = sizeof(peer),
+			    .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	const ssize_t n = recvmsg(c->fd, &m, 0);
+
+	if (n < 0)
+		return false;
+	rpc_address_of(&peer, &out->peer);
+	out->port = rpc_address_port(&peer);
+	get_local(&m, &out->local);
+	out->data = buf;
+	out->len = m.msg_flags & MSG_TRUNC ? 0 : (size_t)n;
+	return true;
+}
