@@ -33,7 +33,7 @@ static bool next_part(const char **from, char separator, struct range *part)
 	return true;
 }
 
-static bool is(const struct range *r, const char *word)
+static bool accept_range_is(const struct range *r, const char *word)
 {
 	return r->len == strlen(word) && strncasecmp(r->text, word, r->len) == 0;
 }
@@ -56,10 +56,10 @@ static unsigned weight_of(const struct range *element)
 	memcpy(copy, element->text, element->len);
 	copy[element->len] = '\0';
 	next_part(&rest, ';', &part);
-	if (!is(&part, OPENMETRICS))
+	if (!accept_range_is(&part, OPENMETRICS))
 		return 0;
 	while (next_part(&rest, ';', &part)) {
-		if (begins(&part, "version=") && !is(&part, "version=1.0.0"))
+		if (begins(&part, "version=") && !accept_range_is(&part, "version=1.0.0"))
 			return 0;
 		if (begins(&part, "q="))
 			weight = strtod(part.text + 2, NULL);

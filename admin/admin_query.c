@@ -10,7 +10,7 @@
 #define NUMBER_MAX 32 /* bytes of a number, its NUL included */
 
 /* The part of the query behind `name=`, not decoded, and its length. A parameter without = has an empty value. */
-static const char *find(const char *query, const char *name, size_t *len)
+static const char *admin_query_find(const char *query, const char *name, size_t *len)
 {
 	const size_t name_len = strlen(name);
 
@@ -30,7 +30,7 @@ static const char *find(const char *query, const char *name, size_t *len)
 int admin_query_text(const struct admin_request *req, const char *name, char *value, size_t size)
 {
 	size_t len = 0, raw_len = 0;
-	const char *raw = find(req->query, name, &raw_len);
+	const char *raw = admin_query_find(req->query, name, &raw_len);
 
 	value[0] = '\0';
 	if (!raw)

@@ -29,7 +29,7 @@ const char *admin_code(int status)
 	return status < 500 ? "bad_request" : "internal";
 }
 
-static void set(struct admin_reply *r, int status, json_t *object)
+static void admin_reply_set(struct admin_reply *r, int status, json_t *object)
 {
 	free(r->body);
 	r->status = status;
@@ -40,12 +40,12 @@ static void set(struct admin_reply *r, int status, json_t *object)
 
 void admin_reply_json(struct admin_reply *r, json_t *object)
 {
-	set(r, 200, object);
+	admin_reply_set(r, 200, object);
 }
 
 void admin_reply_json_status(struct admin_reply *r, int status, json_t *object)
 {
-	set(r, status, object);
+	admin_reply_set(r, status, object);
 }
 
 void admin_reply_error(struct admin_reply *r, int status, const char *code, const char *fmt, ...)
@@ -60,7 +60,7 @@ void admin_reply_error(struct admin_reply *r, int status, const char *code, cons
 
 	if (!message) /* no UTF-8 */
 		message = json_string("see the code");
-	set(r, status, json_pack("{s:o, s:s}", "error", message, "code", code));
+	admin_reply_set(r, status, json_pack("{s:o, s:s}", "error", message, "code", code));
 }
 
 struct admin_text {

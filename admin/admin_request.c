@@ -29,7 +29,8 @@ static const char *method_of(struct evhttp_request *req)
 	return "?";
 }
 
-static void send_reply(struct admin_server *s, struct evhttp_request *req, struct admin_reply *r)
+static void admin_send_reply(struct admin_server *s, struct evhttp_request *req,
+			     struct admin_reply *r)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
 	struct evhttp_connection *conn = evhttp_request_get_connection(req);
@@ -53,7 +54,8 @@ static void send_reply(struct admin_server *s, struct evhttp_request *req, struc
 	s->replying = false;
 }
 
-static void log_refusal(struct admin_server *s, const struct admin_peer *peer, const char *method)
+static void admin_log_refusal(struct admin_server *s, const struct admin_peer *peer,
+			      const char *method)
 {
 	unsigned left_out;
 
@@ -82,7 +84,7 @@ void admin_send_answer(void *server, const struct admin_call *call, struct admin
 			     "control socket: user %u (process %d): %s %s: %d",
 			     (unsigned)call->peer.uid, (int)call->peer.pid, h->method, h->path,
 			     r->status);
-	send_reply(s, call->req, r);
+	admin_send_reply(s, call->req, r);
 }
 
 /* For readers on the control socket the handler runs when their turn comes, so that nobody else waits for it. */
@@ -110,7 +112,8 @@ static void run_handler(struct admin_server *s, struct evhttp_request *req,
 }
 
 /* Answers a request that no handler gets. */
-static void refuse(struct admin_server *s, struct evhttp_request *req, bool may, const char *allow)
+static void admin_refuse_request(struct admin_server *s, struct evhttp_request *req, bool may,
+				 const char *allow)
 {
 	struct admin_reply r = { .status = 500 };
 
@@ -126,7 +129,7 @@ static void refuse(struct admin_server *s, struct evhttp_request *req, bool may,
 	} else {
 		admin_reply_error(&r, 404, admin_code(404), "there is nothing at this path");
 	}
-	send_reply(s, req, &r);
+	admin_send_reply(s, req, &r);
 }
 
 enum admin_right admin_server_right(const struct admin_server *s, int fd, struct admin_peer *peer)
@@ -158,11 +161,11 @@ void admin_on_request(struct evhttp_request *req, void *arg)
 	const bool may = right >= (reads ? ADMIN_READ : ADMIN_CHANGE);
 
 	if (!may && !s->tcp)
-		log_refusal(s, &peer, method);
+		admin_log_refusal(s, &peer, method);
 	if (h && may)
 		run_handler(s, req, h, &peer, right < ADMIN_CHANGE);
 	else
-		refuse(s, req, may, allow);
+		admin_refuse_request(s, req, may, allow);
 }
 
 void admin_on_output(struct evbuffer *out, const struct evbuffer_cb_info *info, void *arg)

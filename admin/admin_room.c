@@ -24,7 +24,7 @@ static void peer_host(int fd, struct rn_host *out)
 }
 
 /* Frees the seats of connections that are gone. Returns those of readers, or of all. */
-static unsigned count(struct admin_room *room, bool readers)
+static unsigned admin_room_count(struct admin_room *room, bool readers)
 {
 	unsigned n = 0;
 
@@ -52,14 +52,14 @@ static unsigned crowd(const struct admin_room *room, const struct admin_seat *of
 }
 
 /* evhttp sees the end of the stream, and closes it. */
-static void end(struct admin_seat *s)
+static void admin_seat_end(struct admin_seat *s)
 {
 	shutdown(s->fd, SHUT_RDWR);
 	s->cookie = 0;
 }
 
 /* Ends the least recently used connection of the largest crowd. */
-static void evict(struct admin_room *room)
+static void admin_room_evict(struct admin_room *room)
 {
 	struct admin_seat *victim = NULL;
 	unsigned most = 0;
@@ -74,7 +74,7 @@ static void evict(struct admin_room *room)
 		most = n;
 	}
 	if (victim)
-		end(victim);
+		admin_seat_end(victim);
 }
 
 void admin_room_init(struct admin_room *room, bool tcp)
@@ -88,9 +88,9 @@ void admin_room_init(struct admin_room *room, bool tcp)
 void admin_room_enter(struct admin_room *room, int fd, const struct admin_peer *reader,
 		      uint64_t now_ns)
 {
-	if (count(room, false) >= room->seats ||
-	    (!room->hosts && reader && count(room, true) >= ADMIN_READERS_MAX))
-		evict(room);
+	if (admin_room_count(room, false) >= room->seats ||
+	    (!room->hosts && reader && admin_room_count(room, true) >= ADMIN_READERS_MAX))
+		admin_room_evict(room);
 	for (unsigned i = 0; i < room->seats; i++) {
 		struct admin_seat *s = &room->seat[i];
 
@@ -129,6 +129,6 @@ void admin_room_expire(struct admin_room *room, uint64_t before_ns)
 
 		if (s->cookie && s->reader && !s->busy && s->used_ns < before_ns &&
 		    cookie_of(s->fd) == s->cookie)
-			end(s);
+			admin_seat_end(s);
 	}
 }

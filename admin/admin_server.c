@@ -104,7 +104,7 @@ static void on_accept_error(struct evconnlistener *l, void *arg)
 	event_base_once(evconnlistener_get_base(l), -1, EV_TIMEOUT, on_resume, l, &second);
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *arg)
+static void admin_server_on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct admin_server *s = arg;
 	const uint64_t now = rn_now_ns(), most = ADMIN_PEER_SECONDS * RN_NS_PER_SECOND;
@@ -115,7 +115,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 		admin_room_expire(&s->room, now - most);
 }
 
-static void on_stop(evutil_socket_t fd, short what, void *arg)
+static void admin_server_on_stop(evutil_socket_t fd, short what, void *arg)
 {
 	struct admin_server *s = arg;
 
@@ -124,7 +124,7 @@ static void on_stop(evutil_socket_t fd, short what, void *arg)
 	event_base_loopbreak(s->base);
 }
 
-static void *thread_main(void *arg)
+static void *admin_server_main(void *arg)
 {
 	struct admin_server *s = arg;
 
@@ -137,13 +137,13 @@ static void *thread_main(void *arg)
 }
 
 /* All signals are blocked in the thread: they belong to the daemon's main thread. */
-static int start_thread(struct admin_server *s)
+static int admin_server_start_thread(struct admin_server *s)
 {
 	sigset_t all, old;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int rc = pthread_create(&s->thread, NULL, thread_main, s);
+	int rc = pthread_create(&s->thread, NULL, admin_server_main, s);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	s->runs = rc == 0;
 	return -rc;
@@ -153,11 +153,11 @@ static int make_tick(struct admin_server *s)
 {
 	const struct timeval second = { .tv_sec = 1 };
 
-	s->tick = event_new(s->base, -1, EV_PERSIST, on_tick, s);
+	s->tick = event_new(s->base, -1, EV_PERSIST, admin_server_on_tick, s);
 	return s->tick ? event_add(s->tick, &second) : -1;
 }
 
-static int make_base(struct admin_server *s)
+static int admin_server_make_base(struct admin_server *s)
 {
 	struct event_config *cfg = event_config_new();
 
@@ -173,7 +173,7 @@ static int make_base(struct admin_server *s)
 	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->stop_fd < 0)
 		return -errno;
-	s->stop = event_new(s->base, s->stop_fd, EV_READ, on_stop, s);
+	s->stop = event_new(s->base, s->stop_fd, EV_READ, admin_server_on_stop, s);
 	s->accepted = event_new(s->base, -1, 0, on_accepted, s);
 	s->laters = admin_laters_new(s->base, admin_send_answer, s);
 	if (!s->tcp)
@@ -184,7 +184,7 @@ static int make_base(struct admin_server *s)
 }
 
 /* Gives evhttp a socket that listens already. Sets the descriptor to -1 when it is the listener's. */
-static int add_listener(struct admin_server *s, int *fd)
+static int admin_server_add_listener(struct admin_server *s, int *fd)
 {
 	const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC;
 	/* No backlog: listen(2) is not called again. */
@@ -201,14 +201,14 @@ static int add_listener(struct admin_server *s, int *fd)
 	return 0;
 }
 
-static int add_listeners(struct admin_server *s)
+static int admin_server_add_listeners(struct admin_server *s)
 {
 	int rc = 0;
 
 	if (!s->tcp)
-		return add_listener(s, &s->socket.fd);
+		return admin_server_add_listener(s, &s->socket.fd);
 	for (unsigned i = 0; i < s->nlisten && !rc; i++)
-		rc = add_listener(s, &s->listen_fd[i]);
+		rc = admin_server_add_listener(s, &s->listen_fd[i]);
 	return rc;
 }
 
@@ -224,7 +224,7 @@ static int make_http(struct admin_server *s)
 	evhttp_set_timeout(s->http, ADMIN_TIMEOUT);
 	evhttp_set_gencb(s->http, admin_on_request, s);
 	evhttp_set_bevcb(s->http, on_connection, s);
-	return add_listeners(s);
+	return admin_server_add_listeners(s);
 }
 
 static void close_sockets(struct admin_server *s)
@@ -285,11 +285,11 @@ int admin_start(struct admin_server *s, const struct admin_handler *handlers, si
 {
 	s->handlers = handlers;
 	s->nhandlers = n;
-	int rc = make_base(s);
+	int rc = admin_server_make_base(s);
 
 	if (!rc)
 		rc = make_http(s);
-	return rc ? rc : start_thread(s);
+	return rc ? rc : admin_server_start_thread(s);
 }
 
 static void stop_thread(struct admin_server *s)

@@ -58,7 +58,7 @@ static struct turn *turn_new(const struct admin_request *req)
 }
 
 /* The next turn, or NULL: the thread is to end. */
-static struct turn *take(struct admin_turns *t)
+static struct turn *admin_turns_take(struct admin_turns *t)
 {
 	struct turn *turn = NULL;
 
@@ -76,7 +76,7 @@ static struct turn *take(struct admin_turns *t)
 }
 
 /* A handler that has asked for the later answer gives it by itself. */
-static void run(struct turn *turn)
+static void admin_turn_run(struct turn *turn)
 {
 	const struct admin_handler *h = turn->call.handler;
 	struct admin_reply r = { .status = 500 };
@@ -88,13 +88,13 @@ static void run(struct turn *turn)
 	admin_later_send(turn->call.later);
 }
 
-static void *thread_main(void *arg)
+static void *admin_turns_main(void *arg)
 {
 	struct turn *turn;
 
 	pthread_setname_np(pthread_self(), "readers");
-	while ((turn = take(arg))) {
-		run(turn);
+	while ((turn = admin_turns_take(arg))) {
+		admin_turn_run(turn);
 		turn_free(turn);
 	}
 	return NULL;
@@ -112,7 +112,7 @@ struct admin_turns *admin_turns_new(void)
 	TAILQ_INIT(&t->waiting);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	const int rc = pthread_create(&t->thread, NULL, thread_main, t);
+	const int rc = pthread_create(&t->thread, NULL, admin_turns_main, t);
 
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!rc)
@@ -145,7 +145,7 @@ void admin_turns_free(struct admin_turns *t)
 }
 
 /* True if one more of that user may wait. */
-static bool has_room(struct admin_turns *t, uid_t uid)
+static bool admin_turns_have_room(struct admin_turns *t, uid_t uid)
 {
 	const struct turn *turn;
 	unsigned own = 0;
@@ -183,7 +183,7 @@ static void queue(struct admin_turns *t, struct turn *turn)
 /* One thread alone adds, so room that is found stays. */
 bool admin_turns_add(struct admin_turns *t, const struct admin_request *req)
 {
-	struct turn *turn = has_room(t, req->peer.uid) ? turn_new(req) : NULL;
+	struct turn *turn = admin_turns_have_room(t, req->peer.uid) ? turn_new(req) : NULL;
 
 	if (!turn)
 		return false;

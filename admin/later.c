@@ -33,7 +33,7 @@ struct admin_laters {
 };
 
 /* Takes over the lock and a reference. */
-static void put_locked(struct admin_laters *l)
+static void admin_laters_put_locked(struct admin_laters *l)
 {
 	const bool last = --l->refs == 0;
 
@@ -98,7 +98,7 @@ struct admin_laters *admin_laters_new(struct event_base *base, admin_send send, 
 }
 
 /* evhttp frees the requests of its connections, and knows no others. */
-static void forget(struct admin_later *later)
+static void admin_later_forget(struct admin_later *later)
 {
 	LIST_REMOVE(later, link);
 	if (!evhttp_request_get_connection(later->call.req))
@@ -118,7 +118,7 @@ void admin_laters_free(struct admin_laters *l)
 	l->closed = true;
 	for (later = LIST_FIRST(&l->all); later; later = next) {
 		next = LIST_NEXT(later, link);
-		forget(later);
+		admin_later_forget(later);
 	}
 	while ((later = STAILQ_FIRST(&l->answered))) {
 		STAILQ_REMOVE_HEAD(&l->answered, answered);
@@ -126,7 +126,7 @@ void admin_laters_free(struct admin_laters *l)
 	}
 	if (l->fd >= 0)
 		close(l->fd);
-	put_locked(l);
+	admin_laters_put_locked(l);
 }
 
 struct admin_later *admin_later(const struct admin_request *req)
@@ -171,5 +171,5 @@ void admin_later_send(struct admin_later *later)
 		STAILQ_INSERT_TAIL(&l->answered, later, answered);
 		eventfd_write(l->fd, 1);
 	}
-	put_locked(l);
+	admin_laters_put_locked(l);
 }

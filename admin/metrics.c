@@ -53,7 +53,7 @@ void metrics_family(struct metrics *m, const struct metrics_family *f)
 		put_comment(m, "UNIT", suffix, f->unit);
 }
 
-static void put_text(FILE *out, const char *text)
+static void metrics_put_text(FILE *out, const char *text)
 {
 	for (size_t len; *text; text += len ? len : 1) {
 		len = rn_utf8_printable(text);
@@ -76,7 +76,7 @@ static void put_labels(const struct metrics *m, const char *suffix, const char *
 	va_copy(ap, labels);
 	while ((name = va_arg(ap, const char *))) {
 		fprintf(m->out, "%s%s=\"", join, name);
-		put_text(m->out, va_arg(ap, const char *));
+		metrics_put_text(m->out, va_arg(ap, const char *));
 		fputc('"', m->out);
 		join = ",";
 	}

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add(char allow[ADMIN_ALLOW_MAX], const char *method)
+static void admin_allow_add(char allow[ADMIN_ALLOW_MAX], const char *method)
 {
 	const size_t len = strlen(allow);
 
@@ -21,7 +21,7 @@ const struct admin_handler *admin_route(const struct admin_handler *handlers, si
 			continue;
 		if (strcmp(handlers[i].method, method) == 0)
 			return &handlers[i];
-		add(allow, handlers[i].method);
+		admin_allow_add(allow, handlers[i].method);
 	}
 	return NULL;
 }

@@ -25,7 +25,7 @@ static int make_address(const char *path, struct sockaddr_un *sa)
 	return 0;
 }
 
-static int new_socket(void)
+static int admin_socket_new(void)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -33,11 +33,11 @@ static int new_socket(void)
 }
 
 /* True if a process listens there: *pid is its number, or 0. */
-static bool is_served(const struct sockaddr_un *sa, pid_t *pid)
+static bool admin_socket_is_served(const struct sockaddr_un *sa, pid_t *pid)
 {
 	struct ucred cred = { 0 };
 	socklen_t len = sizeof(cred);
-	int fd = new_socket();
+	int fd = admin_socket_new();
 	bool served = false;
 
 	*pid = 0;
@@ -54,7 +54,7 @@ static bool is_served(const struct sockaddr_un *sa, pid_t *pid)
 	return served;
 }
 
-static int busy(const char *path, pid_t pid, const struct rn_logger *log)
+static int admin_socket_busy(const char *path, pid_t pid, const struct rn_logger *log)
 {
 	char who[48] = "";
 
@@ -118,8 +118,8 @@ static int take_lock(struct admin_socket *s, const struct sockaddr_un *sa,
 	}
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
-	is_served(sa, &pid);
-	return busy(s->path, pid, log);
+	admin_socket_is_served(sa, &pid);
+	return admin_socket_busy(s->path, pid, log);
 }
 
 /* Removes a socket that nobody serves. */
@@ -134,18 +134,18 @@ static int clear_path(const char *path, const struct sockaddr_un *sa, const stru
 		rn_err(log, "control socket %s: there is a file that is no socket" HINT, path);
 		return -EEXIST;
 	}
-	if (is_served(sa, &pid))
-		return busy(path, pid, log);
+	if (admin_socket_is_served(sa, &pid))
+		return admin_socket_busy(path, pid, log);
 	unlink(path); /* if that fails, so does bind(2) */
 	return 0;
 }
 
 /* The mode is set before the file exists: bind(2) takes it over, less the umask. */
-static int bind_and_listen(struct admin_socket *s, const struct sockaddr_un *sa)
+static int admin_socket_listen(struct admin_socket *s, const struct sockaddr_un *sa)
 {
 	struct stat st;
 
-	s->fd = new_socket();
+	s->fd = admin_socket_new();
 	if (s->fd < 0)
 		return s->fd;
 	if (fchmod(s->fd, 0600) < 0 || bind(s->fd, (const struct sockaddr *)sa, sizeof(*sa)) < 0 ||
@@ -188,7 +188,7 @@ int admin_socket_open(struct admin_socket *s, const char *path, const struct rn_
 	if (!rc)
 		rc = clear_path(path, &sa, log);
 	if (!rc) {
-		rc = bind_and_listen(s, &sa);
+		rc = admin_socket_listen(s, &sa);
 		if (rc)
 			rn_err(log, "control socket %s: %s" HINT, path, strerror(-rc));
 	}

@@ -10,13 +10,13 @@
 
 #include "admin/admin.h"
 
-static uint16_t port_of(const struct sockaddr_storage *addr)
+static uint16_t admin_tcp_port(const struct sockaddr_storage *addr)
 {
 	return ntohs(addr->ss_family == AF_INET ? ((const struct sockaddr_in *)addr)->sin_port
 						: ((const struct sockaddr_in6 *)addr)->sin6_port);
 }
 
-static int set_up(int fd, const struct sockaddr_storage *addr)
+static int admin_tcp_set_up(int fd, const struct sockaddr_storage *addr)
 {
 	const bool v4 = addr->ss_family == AF_INET;
 	const int on = 1;
@@ -42,8 +42,8 @@ static const char *address_text(const struct sockaddr_storage *addr, char text[I
 int admin_tcp_listen(const struct sockaddr_storage *addr, const struct rn_logger *log)
 {
 	int fd = socket(addr->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int rc = fd < 0 ? -errno : set_up(fd, addr);
-	const unsigned port = port_of(addr);
+	int rc = fd < 0 ? -errno : admin_tcp_set_up(fd, addr);
+	const unsigned port = admin_tcp_port(addr);
 	char text[INET6_ADDRSTRLEN];
 
 	address_text(addr, text);
@@ -69,7 +69,8 @@ bool admin_tcp_is_connection(int fd, const struct sockaddr_storage *addrs, unsig
 	    getpeername(fd, (struct sockaddr *)&peer, &peer_len) < 0)
 		return false;
 	for (unsigned i = 0; i < n; i++)
-		if (ss.ss_family == addrs[i].ss_family && port_of(&ss) == port_of(&addrs[i]))
+		if (ss.ss_family == addrs[i].ss_family &&
+		    admin_tcp_port(&ss) == admin_tcp_port(&addrs[i]))
 			return true;
 	return false;
 }

@@ -88,7 +88,7 @@ void cfg_diag_add(struct cfg_diags *diags, struct cfg_place at, enum cfg_severit
 	diags->n++;
 }
 
-static const char *severity_name(enum cfg_severity severity)
+static const char *cfg_severity_name(enum cfg_severity severity)
 {
 	switch (severity) {
 	case CFG_ERROR:
@@ -103,7 +103,7 @@ static const char *severity_name(enum cfg_severity severity)
 
 void cfg_diag_format(const struct cfg_diag *diag, char *buf, size_t size)
 {
-	const char *severity = severity_name(diag->severity);
+	const char *severity = cfg_severity_name(diag->severity);
 
 	if (diag->line && diag->col)
 		snprintf(buf, size, "%s:%u:%u: %s: %s", diag->file, diag->line, diag->col, severity,

@@ -122,7 +122,7 @@ static bool waits_for_mount(const struct group *group)
 	return true;
 }
 
-static bool all_answer(const struct group *group, const struct exp_load_opts *opts)
+static bool exp_group_all_answer(const struct group *group, const struct exp_load_opts *opts)
 {
 	for (size_t i = 0; opts->answers && i < group->n; i++) {
 		const struct exp_draft *draft = &group->drafts[i];
@@ -134,7 +134,7 @@ static bool all_answer(const struct group *group, const struct exp_load_opts *op
 	return !opts->answers || opts->answers(opts->answers_ctx, group->drafts[0].path);
 }
 
-static void check_path(struct group *group, struct cfg_diags *diags)
+static void exp_group_check_path(struct group *group, struct cfg_diags *diags)
 {
 	const struct exp_draft *first = &group->drafts[0];
 	struct stat st;
@@ -196,8 +196,8 @@ static void examine_group(struct group *group, const struct exp_load_opts *opts,
 {
 	for (size_t i = 0; i < group->n; i++)
 		group->bad |= group->drafts[i].bad;
-	if (opts->check_paths && all_answer(group, opts))
-		check_path(group, diags);
+	if (opts->check_paths && exp_group_all_answer(group, opts))
+		exp_group_check_path(group, diags);
 	if (!group->bad)
 		drop_duplicates(group, diags);
 	if (!group->bad)

@@ -27,7 +27,7 @@ struct changing {
 };
 
 /* Bytes that mean nothing to the parser stay as they are; others are written in octal. */
-static void put_word(FILE *out, const char *text, const char *plain)
+static void exp_change_put_word(FILE *out, const char *text, const char *plain)
 {
 	for (const char *s = text; *s; s++) {
 		const bool same = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
@@ -41,19 +41,19 @@ static void put_word(FILE *out, const char *text, const char *plain)
 	}
 }
 
-static char *line_of(const struct exp_change *change, size_t *len)
+static char *exp_change_line(const struct exp_change *change, size_t *len)
 {
 	char *text = NULL;
 	FILE *out = open_memstream(&text, len);
 
 	if (!out)
 		return NULL;
-	put_word(out, change->path, "/._");
+	exp_change_put_word(out, change->path, "/._");
 	fputc(' ', out);
-	put_word(out, change->client, "._*?@/:[]");
+	exp_change_put_word(out, change->client, "._*?@/:[]");
 	if (change->options && *change->options) {
 		fputc('(', out);
-		put_word(out, change->options, "._/:=,-+@");
+		exp_change_put_word(out, change->options, "._/:=,-+@");
 		fputc(')', out);
 	}
 	if (fclose(out) == 0)
@@ -62,14 +62,14 @@ static char *line_of(const struct exp_change *change, size_t *len)
 	return NULL;
 }
 
-static int refuse(struct cfg_diags *diags, const char *title, const char *why)
+static int exp_change_refuse(struct cfg_diags *diags, const char *title, const char *why)
 {
 	cfg_diag_add(diags, (struct cfg_place){ .file = title }, CFG_ERROR, "%s", why);
 	return -EINVAL;
 }
 
 /* Parses the line into c->draft. */
-static int parse(struct changing *c, const struct exp_change *change)
+static int exp_change_parse(struct changing *c, const struct exp_change *change)
 {
 	const unsigned errors = c->diags->errors;
 	size_t len;
@@ -78,11 +78,12 @@ static int parse(struct changing *c, const struct exp_change *change)
 
 	if (asprintf(&c->title, "%s:%s", change->client, change->path) < 0)
 		c->title = NULL;
-	text = c->title ? line_of(change, &len) : NULL;
+	text = c->title ? exp_change_line(change, &len) : NULL;
 	if (!text)
 		return -ENOMEM;
 	if (!*change->client)
-		rc = refuse(c->diags, c->title, "no client is named; write * for all machines");
+		rc = exp_change_refuse(c->diags, c->title,
+				       "no client is named; write * for all machines");
 	else
 		rc = exp_builder_parse(&c->builder, c->title, text, len, c->diags);
 	free(text);
@@ -196,7 +197,7 @@ static bool answers(void *ctx, const char *path)
 	return !c->opts->answers || c->opts->answers(c->opts->answers_ctx, path);
 }
 
-static int finish(struct changing *c, struct exp_table **out)
+static int exp_change_finish(struct changing *c, struct exp_table **out)
 {
 	const struct exp_load_opts opts = {
 		.check_paths = c->opts && c->opts->check_paths,
@@ -226,7 +227,7 @@ static int check_identity(struct changing *c, struct exp_table **table)
 		return 0;
 	exp_table_unref(*table);
 	*table = NULL;
-	return refuse(
+	return exp_change_refuse(
 		c->diags, c->title,
 		"fsid= would end the file handles of the export's other clients: leave it out");
 }
@@ -243,7 +244,7 @@ static void note_meant(struct changing *c, const struct exp_client *meant, bool 
 		cfg_diag_add(c->diags, at, CFG_NOTE, "it replaces an earlier temporary one");
 }
 
-static void done(struct changing *c)
+static void exp_change_done(struct changing *c)
 {
 	exp_draft_free(&c->draft);
 	exp_builder_free(&c->builder);
@@ -275,7 +276,7 @@ int exp_table_add(const struct exp_table *old, const struct exp_change *change,
 
 	*out = NULL;
 	exp_builder_init(&c.builder);
-	int rc = parse(&c, change);
+	int rc = exp_change_parse(&c, change);
 
 	if (!rc)
 		rc = check_refused(&c);
@@ -287,10 +288,10 @@ int exp_table_add(const struct exp_table *old, const struct exp_change *change,
 			rc = add_draft(&c);
 	}
 	if (!rc)
-		rc = finish(&c, out);
+		rc = exp_change_finish(&c, out);
 	if (!rc)
 		rc = check_identity(&c, out);
-	done(&c);
+	exp_change_done(&c);
 	return rc;
 }
 
@@ -323,7 +324,7 @@ int exp_table_remove(const struct exp_table *old, const struct exp_change *chang
 
 	*out = NULL;
 	exp_builder_init(&c.builder);
-	int rc = parse(&c, &bare);
+	int rc = exp_change_parse(&c, &bare);
 
 	if (!rc) {
 		meant = find_meant(&c);
@@ -331,8 +332,8 @@ int exp_table_remove(const struct exp_table *old, const struct exp_change *chang
 	}
 	if (!rc) {
 		note_meant(&c, meant, false);
-		rc = finish(&c, out);
+		rc = exp_change_finish(&c, out);
 	}
-	done(&c);
+	exp_change_done(&c);
 	return rc;
 }

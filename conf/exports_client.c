@@ -196,7 +196,7 @@ static int parse_gss(struct client_ctx *ctx, const char *text)
 	return 0;
 }
 
-static int parse_name(struct client_ctx *ctx, char *text)
+static int exp_client_parse_name(struct client_ctx *ctx, char *text)
 {
 	char *slash = strchr(text, '/');
 
@@ -246,7 +246,7 @@ int exp_client_parse(struct exp_client *client, const struct exp_source *src,
 	*client = (struct exp_client){ .line = word->start.line };
 	if (!text)
 		return -ENOMEM;
-	rc = parse_name(&ctx, text);
+	rc = exp_client_parse_name(&ctx, text);
 	if (!rc)
 		rc = make_spec(client, text);
 	free(text);

@@ -12,7 +12,7 @@
 
 enum { FILE_LIMIT = 16 << 20 };
 
-static int read_all(int fd, char **text, size_t *len)
+static int exp_file_read_fd(int fd, char **text, size_t *len)
 {
 	size_t cap = 0;
 	char *buf = NULL;
@@ -46,14 +46,14 @@ static int read_all(int fd, char **text, size_t *len)
 	}
 }
 
-static int read_file(const char *path, char **text, size_t *len)
+static int exp_file_read(const char *path, char **text, size_t *len)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int rc;
 
 	if (fd < 0)
 		return -errno;
-	rc = read_all(fd, text, len);
+	rc = exp_file_read_fd(fd, text, len);
 	close(fd);
 	return rc;
 }
@@ -62,7 +62,7 @@ static int pass_file(const char *path, const struct exp_file_sink *sink)
 {
 	char *text = NULL;
 	size_t len = 0;
-	int rc = read_file(path, &text, &len);
+	int rc = exp_file_read(path, &text, &len);
 
 	if (rc == -ENOMEM)
 		return rc;

@@ -104,7 +104,7 @@ static void put_xprtsec(const struct sink *to, uint32_t flags)
 }
 
 /* Flavours that follow each other and have the same flags share a sec=. */
-static void put_flavors(const struct sink *to, const struct exp_opts *opts)
+static void exp_opts_put_flavors(const struct sink *to, const struct exp_opts *opts)
 {
 	for (uint32_t i = 0, end; i < opts->n_flavors; i = end) {
 		const uint32_t flags = opts->flavors[i].flags;
@@ -128,7 +128,7 @@ void exp_opts_each(const struct exp_opts *opts,
 	put_flags(&to, common, rn_array_size(common), opts->flags);
 	put_xprtsec(&to, opts->flags);
 	put_values(&to, opts);
-	put_flavors(&to, opts);
+	exp_opts_put_flavors(&to, opts);
 }
 
 struct joined {
@@ -136,7 +136,7 @@ struct joined {
 	bool any;
 };
 
-static void join(void *ctx, uint32_t bit, const char *text)
+static void exp_opts_join(void *ctx, uint32_t bit, const char *text)
 {
 	struct joined *j = ctx;
 
@@ -153,7 +153,7 @@ char *exp_opts_text(const struct exp_opts *opts)
 
 	if (!j.out)
 		return NULL;
-	exp_opts_each(opts, join, &j);
+	exp_opts_each(opts, exp_opts_join, &j);
 	if (fclose(j.out) == 0)
 		return text;
 	free(text);

@@ -23,7 +23,7 @@ uint32_t exp_gss_flavor(const char *client)
 	return 0;
 }
 
-static void add_flavor(struct exp_opts *to, uint32_t flavor, uint32_t flags)
+static void exp_opts_add_flavor(struct exp_opts *to, uint32_t flavor, uint32_t flags)
 {
 	uint32_t known;
 
@@ -88,7 +88,7 @@ static void extend(struct exp_draft *to, const struct exp_draft *drafts, size_t 
 			continue;
 		warn_of_anonymous(gss, to, diags);
 		join_transports(gss, to, diags);
-		add_flavor(&to->options.opts, gss->client.gss, gss->options.opts.flags);
+		exp_opts_add_flavor(&to->options.opts, gss->client.gss, gss->options.opts.flags);
 	}
 }
 
@@ -104,7 +104,7 @@ static void unite(struct exp_draft *first, const struct exp_draft *drafts, size_
 			continue;
 		copy_identity(opts, &drafts[i].options.opts);
 		join_transports(&drafts[i], first, diags);
-		add_flavor(opts, drafts[i].client.gss, drafts[i].options.opts.flags);
+		exp_opts_add_flavor(opts, drafts[i].client.gss, drafts[i].options.opts.flags);
 	}
 	opts->flags = (opts->flags & ~(uint32_t)EXP_FLAVOR_FLAGS) | opts->flavors[0].flags;
 }

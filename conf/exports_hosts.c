@@ -54,7 +54,7 @@ void exp_round_failed(struct exp_round *round, uint64_t now)
 	exp_round_until(round, now + round->fail_ttl_ms);
 }
 
-static int by_name(const void *a, const void *b)
+static int exp_host_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct host *)a)->name, ((const struct host *)b)->name);
 }
@@ -95,9 +95,9 @@ int exp_hosts_new(const struct exp_table *table, struct exp_hosts **hosts)
 	pthread_cond_init(&made->done, NULL);
 	count_names(table, made->hosts);
 	if (n)
-		qsort(made->hosts, n, sizeof(*made->hosts), by_name);
+		qsort(made->hosts, n, sizeof(*made->hosts), exp_host_by_name);
 	for (size_t i = 0; i < n; i++)
-		if (!i || by_name(&made->hosts[i], &made->hosts[made->n - 1]))
+		if (!i || exp_host_by_name(&made->hosts[i], &made->hosts[made->n - 1]))
 			made->hosts[made->n++] = made->hosts[i];
 	*hosts = made;
 	return 0;
@@ -113,8 +113,8 @@ void exp_hosts_free(struct exp_hosts *hosts)
 	free(hosts);
 }
 
-static void store(struct host *host, const struct exp_addr *addrs, int n, uint64_t now,
-		  const struct exp_round *round)
+static void exp_host_store(struct host *host, const struct exp_addr *addrs, int n, uint64_t now,
+			   const struct exp_round *round)
 {
 	if (n == -ENOENT)
 		n = 0;
@@ -128,7 +128,7 @@ static void store(struct host *host, const struct exp_addr *addrs, int n, uint64
 }
 
 /* Called and returns with the lock held, but releases it in between. */
-static void look_up(struct exp_hosts *hosts, struct host *host, struct exp_round *round)
+static void exp_host_look_up(struct exp_hosts *hosts, struct host *host, struct exp_round *round)
 {
 	const struct exp_resolver *resolver = round->resolver;
 	struct exp_addr addrs[EXP_MAX_ADDRS];
@@ -138,20 +138,20 @@ static void look_up(struct exp_hosts *hosts, struct host *host, struct exp_round
 	pthread_mutex_unlock(&hosts->lock);
 	n = resolver->forward(resolver->arg, host->name, addrs, EXP_MAX_ADDRS);
 	pthread_mutex_lock(&hosts->lock);
-	store(host, addrs, n, resolver->now(resolver->arg), round);
+	exp_host_store(host, addrs, n, resolver->now(resolver->arg), round);
 	host->busy = false;
 	pthread_cond_broadcast(&hosts->done);
 }
 
-static bool is_fresh(const struct host *host, const struct exp_round *round)
+static bool exp_host_is_fresh(const struct host *host, const struct exp_round *round)
 {
 	return host->known && round->resolver->now(round->resolver->arg) < host->until;
 }
 
 /* With the lock: bring the host up to date, as far as possible. */
-static void refresh(struct exp_hosts *hosts, struct host *host, struct exp_round *round)
+static void exp_host_refresh(struct exp_hosts *hosts, struct host *host, struct exp_round *round)
 {
-	while (!is_fresh(host, round)) {
+	while (!exp_host_is_fresh(host, round)) {
 		if (host->busy && round->alone)
 			return;
 		if (host->busy) {
@@ -160,7 +160,7 @@ static void refresh(struct exp_hosts *hosts, struct host *host, struct exp_round
 		}
 		if (!exp_round_may_ask(round))
 			return;
-		look_up(hosts, host, round);
+		exp_host_look_up(hosts, host, round);
 		return;
 	}
 }
@@ -185,13 +185,13 @@ int exp_hosts_has(struct exp_hosts *hosts, const char *name, const struct exp_ad
 		  struct exp_round *round)
 {
 	struct host key = { .name = name };
-	struct host *host = bsearch(&key, hosts->hosts, hosts->n, sizeof(key), by_name);
+	struct host *host = bsearch(&key, hosts->hosts, hosts->n, sizeof(key), exp_host_by_name);
 	int has;
 
 	if (!host)
 		return 0;
 	pthread_mutex_lock(&hosts->lock);
-	refresh(hosts, host, round);
+	exp_host_refresh(hosts, host, round);
 	has = check_known(host, round);
 	for (unsigned i = 0; i < host->n && has == 0; i++)
 		has = exp_addr_equal(&host->addrs[i], addr);

@@ -26,8 +26,8 @@ static void load_failed(void *arg, const char *path, int error)
 		     "cannot be read: %s", strerror(error));
 }
 
-static int finish(struct exp_builder *builder, const struct exp_load_opts *opts,
-		  struct cfg_diags *diags, struct exp_table **table)
+static int exp_load_finish(struct exp_builder *builder, const struct exp_load_opts *opts,
+			   struct cfg_diags *diags, struct exp_table **table)
 {
 	int rc = exp_builder_finish(builder, opts, diags, table);
 
@@ -54,7 +54,7 @@ int exp_table_load(const struct exp_load_opts *opts, struct cfg_diags *diags,
 	if (!rc)
 		rc = exp_files_read(opts->text ? NULL : opts->file, opts->dir, &sink);
 	if (!rc)
-		rc = finish(&loader.builder, opts, diags, table);
+		rc = exp_load_finish(&loader.builder, opts, diags, table);
 	exp_builder_free(&loader.builder);
 	return rc;
 }
@@ -71,7 +71,7 @@ int exp_table_parse(const char *name, const char *text, size_t len,
 	builder.strict = opts->strict;
 	rc = exp_builder_parse(&builder, name, text, len, diags);
 	if (!rc)
-		rc = finish(&builder, opts, diags, table);
+		rc = exp_load_finish(&builder, opts, diags, table);
 	exp_builder_free(&builder);
 	return rc;
 }

@@ -34,7 +34,7 @@ bool exp_location_next(const char **list, struct exp_location *out)
 	return true;
 }
 
-static bool is_name(const char *text, size_t len)
+static bool exp_location_is_name(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (!isalnum((unsigned char)text[i]) && !strchr("-._", text[i]))
@@ -42,13 +42,13 @@ static bool is_name(const char *text, size_t len)
 	return len > 0 && len < 256;
 }
 
-static bool is_host(const char *text, size_t len)
+static bool exp_location_is_host(const char *text, size_t len)
 {
 	char copy[INET6_ADDRSTRLEN];
 	struct in6_addr addr;
 
 	if (len == 0 || *text != '[')
-		return is_name(text, len);
+		return exp_location_is_name(text, len);
 	if (len < 3 || text[len - 1] != ']' || len - 2 >= sizeof(copy))
 		return false;
 	memcpy(copy, text + 1, len - 2);
@@ -62,7 +62,7 @@ static bool has_bad_host(const char *hosts, size_t len, size_t *at)
 	for (size_t from = 0, n; from <= len; from += n + 1) {
 		for (n = 0; from + n < len && hosts[from + n] != '+';)
 			n++;
-		if (!is_host(hosts + from, n)) {
+		if (!exp_location_is_host(hosts + from, n)) {
 			*at += from;
 			return true;
 		}

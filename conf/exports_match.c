@@ -217,7 +217,7 @@ static int client_matches(struct question *q, const struct exp_client *client)
  * that cannot be decided may be a narrower one made for this very client. No line behind it may
  * stand in for it, so the answer is EXP_CLIENT_UNKNOWN.
  */
-static int resolve(struct question *q)
+static int exp_match_resolve(struct question *q)
 {
 	for (int kind = EXP_CLIENT_HOST; kind <= EXP_CLIENT_ANY; kind++) {
 		for (unsigned i = 0; i < q->export->n_clients; i++) {
@@ -239,7 +239,7 @@ static bool needs_lookup(const struct exp_client *client)
 	return client->name != NULL;
 }
 
-/* The client line in force, as resolve() finds it, without look-ups. False: the answer depends on one. */
+/* The client line in force, as exp_match_resolve() finds it, without look-ups. False: the answer depends on one. */
 static bool match_by_address(const struct exp_export *export, const struct exp_addr *addr,
 			     int *answer)
 {
@@ -290,7 +290,7 @@ static void find_out(struct exp_matcher *matcher, const struct exp_export *expor
 		.name = &ticket->name,
 		.round = new_round(matcher, alone),
 	};
-	const int found = resolve(&q);
+	const int found = exp_match_resolve(&q);
 	const uint64_t now = now_of(matcher);
 
 	exp_round_until(&q.round, now + (q.round.uncertain ? q.round.fail_ttl_ms : q.round.ttl_ms));
@@ -322,8 +322,8 @@ static void run_later(void *arg, bool cancelled)
 	free(l);
 }
 
-static void ask_later(struct exp_matcher *matcher, const struct exp_export *export,
-		      const struct exp_addr *addr, const struct exp_peers_ticket *ticket)
+static void exp_match_ask_later(struct exp_matcher *matcher, const struct exp_export *export,
+				const struct exp_addr *addr, const struct exp_peers_ticket *ticket)
 {
 	const struct exp_match_conf *conf = &matcher->conf;
 	struct later *l = malloc(sizeof(*l));
@@ -347,7 +347,7 @@ static int match_cached(struct exp_matcher *matcher, const struct exp_export *ex
 
 	exp_peers_begin(matcher->peers, addr, export->index, now_of(matcher), wait, &ticket);
 	if (ticket.state == EXP_PEERS_RESOLVE && !wait) {
-		ask_later(matcher, export, addr, &ticket);
+		exp_match_ask_later(matcher, export, addr, &ticket);
 		return ticket.client;
 	}
 	if (ticket.state == EXP_PEERS_RESOLVE || (ticket.state == EXP_PEERS_UNCACHED && wait))

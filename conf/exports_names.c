@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-static struct cfg_place place_of(const struct exp_client *c)
+static struct cfg_place exp_client_place(const struct exp_client *c)
 {
 	return (struct cfg_place){ .file = c->file ? c->file : "temporary", .line = c->line };
 }
@@ -12,7 +12,7 @@ static struct cfg_place place_of(const struct exp_client *c)
 static bool check_host(const struct exp_export *e, const struct exp_client *c,
 		       const struct exp_resolver *resolver, struct cfg_diags *diags)
 {
-	const struct cfg_place at = place_of(c);
+	const struct cfg_place at = exp_client_place(c);
 	struct exp_addr addrs[EXP_MAX_ADDRS];
 	int n = resolver->forward(resolver->arg, c->name, addrs, EXP_MAX_ADDRS);
 
@@ -35,7 +35,7 @@ static bool check_host(const struct exp_export *e, const struct exp_client *c,
 static void check_netgroup(const struct exp_export *e, const struct exp_client *c,
 			   const struct exp_resolver *resolver, struct cfg_diags *diags)
 {
-	const struct cfg_place at = place_of(c);
+	const struct cfg_place at = exp_client_place(c);
 
 	if (resolver->has_netgroup && !resolver->has_netgroup(resolver->arg, c->name))
 		cfg_diag_add(diags, at, CFG_WARNING,

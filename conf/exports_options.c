@@ -32,7 +32,7 @@ struct option_row {
 	uint32_t given;	  /* bit of enum exp_given, for an option with a value */
 };
 
-static int fail(struct option_ctx *ctx, const char *text, const char *value)
+static int exp_option_fail(struct option_ctx *ctx, const char *text, const char *value)
 {
 	cfg_diag_add(ctx->diags, ctx->value_at, CFG_ERROR, text, value);
 	return -EINVAL;
@@ -47,7 +47,8 @@ static int parse_id(struct option_ctx *ctx, const char *value, uint32_t *id)
 	number = strtoll(value, &end, 10);
 	if (errno || *end || end == value || isspace((unsigned char)*value) || number < INT32_MIN ||
 	    number > UINT32_MAX || (uint32_t)number == UINT32_MAX)
-		return fail(ctx, "\"%s\" is not an id: give a number from 0 to 4294967294", value);
+		return exp_option_fail(
+			ctx, "\"%s\" is not an id: give a number from 0 to 4294967294", value);
 	*id = (uint32_t)number;
 	return 0;
 }
@@ -62,7 +63,7 @@ static int apply_anongid(struct option_ctx *ctx, char *value)
 	return parse_id(ctx, value, &ctx->options->opts.anongid);
 }
 
-static int hex_digit(int c)
+static int exp_option_hex_digit(int c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -77,7 +78,7 @@ static bool parse_uuid(const char *value, uint8_t uuid[16])
 
 	memset(uuid, 0, 16);
 	for (; *value; value++) {
-		int digit = hex_digit((unsigned char)*value);
+		int digit = exp_option_hex_digit((unsigned char)*value);
 
 		if (digit < 0 && !ispunct((unsigned char)*value))
 			return false;
@@ -109,10 +110,11 @@ static int apply_fsid(struct option_ctx *ctx, char *value)
 		number = 0;
 	else if (errno || *end || end == value || !isdigit((unsigned char)*value) ||
 		 number > UINT32_MAX)
-		return fail(ctx,
-			    "\"%s\" is no fsid: give a number below 4294967296, \"root\", or a "
-			    "UUID of 32 hexadecimal digits",
-			    value);
+		return exp_option_fail(
+			ctx,
+			"\"%s\" is no fsid: give a number below 4294967296, \"root\", or a "
+			"UUID of 32 hexadecimal digits",
+			value);
 	opts->fsid = (uint32_t)number;
 	opts->has_fsid = true;
 	return 0;
@@ -148,16 +150,17 @@ static int flavor_by_name(struct option_ctx *ctx, const char *name)
 		cfg_suggest_try(&suggest, flavor_names[i].name);
 	}
 	if (!suggest.best)
-		return fail(ctx,
-			    "unknown security flavour \"%s\": sys, krb5, krb5i, krb5p and none are "
-			    "known",
-			    name);
+		return exp_option_fail(
+			ctx,
+			"unknown security flavour \"%s\": sys, krb5, krb5i, krb5p and none are "
+			"known",
+			name);
 	cfg_diag_add(ctx->diags, ctx->value_at, CFG_ERROR,
 		     "unknown security flavour \"%s\": did you mean \"%s\"?", name, suggest.best);
 	return -EINVAL;
 }
 
-static void add_flavor(struct exp_options *options, uint32_t flavor)
+static void exp_options_add_flavor(struct exp_options *options, uint32_t flavor)
 {
 	struct exp_opts *opts = &options->opts;
 	uint32_t i = 0;
@@ -193,7 +196,7 @@ static int apply_sec(struct option_ctx *ctx, char *value)
 		if (flavor < 0)
 			rc = flavor;
 		else
-			add_flavor(options, (uint32_t)flavor);
+			exp_options_add_flavor(options, (uint32_t)flavor);
 	}
 	return rc;
 }
@@ -208,7 +211,8 @@ static int apply_mountpoint(struct option_ctx *ctx, char *value)
 	if (!value)
 		return 0;
 	if (*value != '/')
-		return fail(ctx, "\"%s\" is not absolute: write mountpoint=/PATH", value);
+		return exp_option_fail(ctx, "\"%s\" is not absolute: write mountpoint=/PATH",
+				       value);
 	options->mp_path = strdup(value);
 	if (!options->mp_path)
 		return -ENOMEM;
@@ -232,10 +236,11 @@ static int apply_xprtsec(struct option_ctx *ctx, char *value)
 		while (i < 3 && strcmp(name, all[i].name) != 0)
 			i++;
 		if (i == 3)
-			return fail(ctx,
-				    "unknown transport security \"%s\": none, tls and mtls are "
-				    "known, as in xprtsec=tls:mtls",
-				    name);
+			return exp_option_fail(
+				ctx,
+				"unknown transport security \"%s\": none, tls and mtls are "
+				"known, as in xprtsec=tls:mtls",
+				name);
 		left_out &= ~all[i].flag;
 	}
 	ctx->options->opts.flags = (ctx->options->opts.flags & ~(uint32_t)EXP_XPRTSEC) | left_out;
@@ -493,6 +498,6 @@ void exp_options_finish(struct exp_options *options)
 	struct exp_opts *opts = &options->opts;
 
 	if (!opts->n_flavors)
-		add_flavor(options, EXP_AUTH_SYS);
+		exp_options_add_flavor(options, EXP_AUTH_SYS);
 	opts->flags = (opts->flags & ~(uint32_t)EXP_FLAVOR_FLAGS) | opts->flavors[0].flags;
 }

@@ -34,7 +34,7 @@ static int line_error(struct line_parser *p, struct cfg_place at, const char *te
 	return -EINVAL;
 }
 
-static int parse_path(struct line_parser *p)
+static int exp_line_parse_path(struct line_parser *p)
 {
 	const struct exp_word *word = p->word;
 
@@ -120,7 +120,7 @@ static bool report_world(struct line_parser *p)
 }
 
 /* The word is CLIENT, CLIENT(OPTIONS) or (OPTIONS). */
-static int add_client(struct line_parser *p)
+static int exp_line_add_client(struct line_parser *p)
 {
 	size_t open = find_open(p->word);
 	struct exp_draft draft = { .at = p->at, .bad = p->bad || p->word->errors };
@@ -160,7 +160,7 @@ static int add_world(struct line_parser *p)
 			     "no machine is given: all machines may use the export; write *(ro) to "
 			     "say so");
 	p->word->start = p->at;
-	return add_client(p);
+	return exp_line_add_client(p);
 }
 
 static int parse_word(struct line_parser *p)
@@ -177,7 +177,7 @@ static int parse_word(struct line_parser *p)
 		return 0;
 	}
 	if (word->text[0] != '-' || word->at[0].literal)
-		return add_client(p);
+		return exp_line_add_client(p);
 	p->bad |= word->errors;
 	p->bare_client = false;
 	rc = exp_options_parse(&p->defaults, &p->src, word, 1, word->len, p->diags);
@@ -201,10 +201,10 @@ static void mark_bad(struct line_parser *p, size_t first)
 		p->builder->drafts[i].bad = true;
 }
 
-static int parse_line(struct line_parser *p)
+static int exp_line_parse(struct line_parser *p)
 {
 	size_t first = p->builder->n;
-	int rc = parse_path(p);
+	int rc = exp_line_parse_path(p);
 
 	while (!rc && line_goes_on(p))
 		rc = parse_word(p);
@@ -242,7 +242,7 @@ int exp_builder_parse(struct exp_builder *builder, const char *name, const char 
 	exp_options_init(&p.defaults);
 	while (!rc && exp_source_next_line(&p.src)) {
 		line_reset(&p);
-		rc = parse_line(&p);
+		rc = exp_line_parse(&p);
 	}
 	free(p.path);
 	exp_options_free(&p.defaults);

@@ -10,7 +10,7 @@
 #include "conf/exports_files.h"
 #include "conf/exports_source.h"
 
-static bool climbs(const char *path)
+static bool exp_path_climbs(const char *path)
 {
 	for (const char *at = strstr(path, "/.."); at; at = strstr(at + 1, "/.."))
 		if (at[3] == '/' || !at[3])
@@ -23,7 +23,7 @@ bool exp_path_clean(char *path)
 	char *from = path;
 	char *to = path;
 
-	if (climbs(path))
+	if (exp_path_climbs(path))
 		return false;
 	while (*from) {
 		size_t len;
@@ -64,7 +64,7 @@ static void skip_line(struct path_reader *r, struct exp_source *src)
 	}
 }
 
-static int read_text(void *arg, const char *file, const char *text, size_t len)
+static int exp_paths_read_text(void *arg, const char *file, const char *text, size_t len)
 {
 	struct path_reader *r = arg;
 	struct exp_source src;
@@ -92,7 +92,7 @@ int exp_paths_each(const char *file, const char *dir, void (*fn)(void *arg, cons
 		   void *arg)
 {
 	struct path_reader *r = malloc(sizeof(*r));
-	const struct exp_file_sink sink = { read_text, read_failed, r };
+	const struct exp_file_sink sink = { exp_paths_read_text, read_failed, r };
 	struct stat st;
 	int rc;
 

@@ -78,7 +78,7 @@ void exp_peers_free(struct exp_peers *peers)
 }
 
 /* The key is random, so that nobody can choose addresses that evict a certain other peer. */
-static unsigned set_of(const struct exp_peers *peers, const struct exp_addr *addr)
+static unsigned exp_peers_set_of(const struct exp_peers *peers, const struct exp_addr *addr)
 {
 	uint64_t hash;
 
@@ -86,7 +86,8 @@ static unsigned set_of(const struct exp_peers *peers, const struct exp_addr *add
 	return (unsigned)(hash % peers->n_sets);
 }
 
-static struct slot *find_slot(struct exp_peers *peers, unsigned set, const struct exp_addr *addr)
+static struct slot *exp_peers_find_slot(struct exp_peers *peers, unsigned set,
+					const struct exp_addr *addr)
 {
 	struct slot *slots = &peers->slots[(size_t)set * WAYS];
 
@@ -126,7 +127,7 @@ static struct slot *claim_slot(struct exp_peers *peers, unsigned set, const stru
 static bool try_begin(struct exp_peers *peers, const struct exp_addr *addr, uint64_t now,
 		      struct exp_peers_ticket *ticket)
 {
-	struct slot *slot = find_slot(peers, ticket->set, addr);
+	struct slot *slot = exp_peers_find_slot(peers, ticket->set, addr);
 	struct answer *answer;
 
 	if (!slot)
@@ -158,7 +159,7 @@ static bool try_begin(struct exp_peers *peers, const struct exp_addr *addr, uint
 void exp_peers_begin(struct exp_peers *peers, const struct exp_addr *addr, unsigned export_index,
 		     uint64_t now, bool wait, struct exp_peers_ticket *ticket)
 {
-	unsigned set = set_of(peers, addr);
+	unsigned set = exp_peers_set_of(peers, addr);
 	struct stripe *stripe = &peers->stripes[set % STRIPES];
 
 	ticket->peers = peers;

@@ -170,7 +170,7 @@ static void word_escape(struct word_reader *r, struct exp_char backslash)
 		word_append(r, backslash, value, true);
 }
 
-static bool ends_word(int c)
+static bool exp_source_ends_word(int c)
 {
 	return is_blank(c) || c == '\n' || c == EOF;
 }
@@ -181,7 +181,7 @@ static void word_list_end(struct word_reader *r)
 
 	r->in_list = false;
 	r->done = true;
-	if (!ends_word(next.c) && next.c != '#')
+	if (!exp_source_ends_word(next.c) && next.c != '#')
 		word_error(r, next, "white space is missing after \")\"");
 }
 

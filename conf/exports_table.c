@@ -26,7 +26,7 @@ struct exp_table *exp_table_new(size_t max)
 	return NULL;
 }
 
-static int by_id(const void *a, const void *b)
+static int exp_export_by_id(const void *a, const void *b)
 {
 	uint32_t x = (*(struct exp_export *const *)a)->id;
 	uint32_t y = (*(struct exp_export *const *)b)->id;
@@ -42,11 +42,11 @@ int exp_table_index(struct exp_table *table)
 	for (unsigned i = 0; i < table->n_exports; i++)
 		table->by_id[i] = &table->exports[i];
 	if (table->n_exports)
-		qsort(table->by_id, table->n_exports, sizeof(*table->by_id), by_id);
+		qsort(table->by_id, table->n_exports, sizeof(*table->by_id), exp_export_by_id);
 	return 0;
 }
 
-static void export_free(struct exp_export *export)
+static void exp_export_free(struct exp_export *export)
 {
 	for (unsigned i = 0; i < export->n_clients; i++) {
 		struct exp_client *client = &export->clients[i];
@@ -71,7 +71,7 @@ void exp_table_unref(struct exp_table *table)
 	if (!table || __atomic_sub_fetch(&table->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	for (unsigned i = 0; i < table->n_exports; i++)
-		export_free(&table->exports[i]);
+		exp_export_free(&table->exports[i]);
 	for (unsigned i = 0; i < table->n_refused; i++)
 		free(table->refused[i].path);
 	for (size_t i = 0; i < table->n_files; i++)

@@ -94,8 +94,8 @@ static char *trim(char *text)
 	return text;
 }
 
-static void keep_value(struct comparison *c, const char *section, const char *name,
-		       const char *value, struct cfg_place at)
+static void nfs_conf_keep_value(struct comparison *c, const char *section, const char *name,
+				const char *value, struct cfg_place at)
 {
 	for (size_t i = 0; i < rn_array_size(counterparts); i++) {
 		struct found *f = &c->found[i];
@@ -172,8 +172,8 @@ static void read_nfs_conf_line(struct comparison *c, struct readings *all, char 
 	if (strcasecmp(text, "include") == 0)
 		open_nfs_conf(c, all, included(trim(equals + 1), r->path));
 	else
-		keep_value(c, r->section, text, trim(equals + 1),
-			   (struct cfg_place){ r->path, r->line, 0 });
+		nfs_conf_keep_value(c, r->section, text, trim(equals + 1),
+				    (struct cfg_place){ r->path, r->line, 0 });
 }
 
 /* Reads a file, and where it includes another that one first. */
@@ -254,8 +254,8 @@ static bool translate(const struct counterpart *row, const char *value, char tex
 }
 
 /* True if the key has its default, and that is not what the text says. Then `now` has the value. */
-static bool differs(const struct cfg_settings *settings, const char *key, const char *text,
-		    char now[CFG_VALUE_MAX])
+static bool nfs_conf_differs(const struct cfg_settings *settings, const char *key, const char *text,
+			     char now[CFG_VALUE_MAX])
 {
 	char wrong[CFG_TEXT_MAX], wanted[CFG_VALUE_MAX];
 	struct cfg_settings other = { 0 };
@@ -290,7 +290,7 @@ static void compare_key(struct comparison *c, const struct cfg_settings *setting
 	if (!translate(row, f->value, text))
 		return;
 	for (unsigned i = 0; i < 2 && row->key[i]; i++) {
-		if (!differs(settings, row->key[i], text, now[i]))
+		if (!nfs_conf_differs(settings, row->key[i], text, now[i]))
 			continue;
 		cfg_diag_add(
 			c->diags, at, CFG_WARNING,

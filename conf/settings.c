@@ -39,7 +39,7 @@ void cfg_free(struct cfg_settings *settings)
 	}
 }
 
-/* State of one parse: the text that inih reads by next_line(), and the settings that take_value()
+/* State of one parse: the text that inih reads by next_line(), and the settings that cfg_take_value()
  * fills from it. */
 struct reader {
 	struct cfg_settings *settings;
@@ -54,7 +54,7 @@ struct reader {
 };
 
 /* Adds an error for the current line. fmt has exactly two %s; those not needed get "". */
-static void report(struct reader *r, const char *fmt, const char *what, const char *best)
+static void cfg_report_error(struct reader *r, const char *fmt, const char *what, const char *best)
 {
 	cfg_diag_add(r->diags, (struct cfg_place){ r->name, r->line, 0 }, CFG_ERROR, fmt, what,
 		     best);
@@ -64,7 +64,7 @@ static void report(struct reader *r, const char *fmt, const char *what, const ch
 static bool check_line(struct reader *r, const char *line, size_t len, int room)
 {
 	if (memchr(line, '\0', len)) {
-		report(r, "a NUL octet: this is no text file%s%s", "", "");
+		cfg_report_error(r, "a NUL octet: this is no text file%s%s", "", "");
 		return false;
 	}
 	/* inih needs room for a line end and a terminator. */
@@ -103,7 +103,7 @@ static char *next_line(char *buf, int room, void *arg)
 	return buf;
 }
 
-static const struct cfg_row *find_row(const char *section, const char *name)
+static const struct cfg_row *cfg_find_row(const char *section, const char *name)
 {
 	for (unsigned i = 0; i < cfg_n_rows; i++)
 		if (!strcmp(section, cfg_rows[i].section) && !strcmp(name, cfg_rows[i].name))
@@ -162,10 +162,11 @@ static bool report_nfs_conf(struct reader *r, const char *section)
 	for (size_t i = 0; i < rn_array_size(nfs_conf_sections); i++) {
 		if (strcmp(section, nfs_conf_sections[i].name) != 0)
 			continue;
-		report(r,
-		       "[%s] is a section of nfs.conf(5), which the kernel's server reads; what it "
-		       "sets is here: %s",
-		       section, nfs_conf_sections[i].here);
+		cfg_report_error(r,
+				 "[%s] is a section of nfs.conf(5), which the kernel's server "
+				 "reads; what it "
+				 "sets is here: %s",
+				 section, nfs_conf_sections[i].here);
 		return true;
 	}
 	return false;
@@ -178,9 +179,10 @@ static void report_unknown(struct reader *r, const char *section, const char *na
 	char sections[CFG_TEXT_MAX];
 
 	if (!*section) {
-		report(r,
-		       "\"%s\" is before the first section: write [server] or another above it%s",
-		       name, "");
+		cfg_report_error(
+			r,
+			"\"%s\" is before the first section: write [server] or another above it%s",
+			name, "");
 		return;
 	}
 	if (!has_section(section, &in_sections)) {
@@ -188,20 +190,22 @@ static void report_unknown(struct reader *r, const char *section, const char *na
 			return;
 		list_sections(sections);
 		if (in_sections.best)
-			report(r, "unknown section [%s]: did you mean [%s]?", section,
-			       in_sections.best);
+			cfg_report_error(r, "unknown section [%s]: did you mean [%s]?", section,
+					 in_sections.best);
 		else
-			report(r, "unknown section [%s]: there are %s", section, sections);
+			cfg_report_error(r, "unknown section [%s]: there are %s", section,
+					 sections);
 		return;
 	}
 	for (unsigned i = 0; i < cfg_n_rows; i++)
 		if (!strcmp(section, cfg_rows[i].section))
 			cfg_suggest_try(&in_names, cfg_rows[i].name);
 	if (in_names.best)
-		report(r, "unknown key \"%s\": did you mean \"%s\"?", name, in_names.best);
+		cfg_report_error(r, "unknown key \"%s\": did you mean \"%s\"?", name,
+				 in_names.best);
 	else
-		report(r, "unknown key \"%s\" in [%s]: ringnfs.conf(5) lists the keys", name,
-		       section);
+		cfg_report_error(r, "unknown key \"%s\" in [%s]: ringnfs.conf(5) lists the keys",
+				 name, section);
 }
 
 /* True if the value is to be taken: the first one of its key, or a further one of a list. The first
@@ -238,10 +242,10 @@ static int note_origin(const struct reader *r, const struct cfg_row *row)
 }
 
 /* The value handler of inih. 1 lets inih go on after an error too, so that all are reported. */
-static int take_value(void *arg, const char *section, const char *name, const char *value)
+static int cfg_take_value(void *arg, const char *section, const char *name, const char *value)
 {
 	struct reader *r = arg;
-	const struct cfg_row *row = find_row(section, name);
+	const struct cfg_row *row = cfg_find_row(section, name);
 	char wrong[CFG_TEXT_MAX];
 	int rc;
 
@@ -255,7 +259,7 @@ static int take_value(void *arg, const char *section, const char *name, const ch
 	if (!rc)
 		rc = note_origin(r, row);
 	if (rc == -EINVAL)
-		report(r, "%s%s", wrong, "");
+		cfg_report_error(r, "%s%s", wrong, "");
 	else if (rc)
 		r->err = rc;
 	return 1;
@@ -275,7 +279,7 @@ int cfg_parse(struct cfg_settings *settings, const char *name, const char *text,
 		.off = rn_utf8_bom(text, len),
 	};
 	unsigned errors = diags->errors;
-	int bad_line = ini_parse_stream(next_line, &r, take_value, &r);
+	int bad_line = ini_parse_stream(next_line, &r, cfg_take_value, &r);
 
 	if (r.err)
 		return r.err;
@@ -287,7 +291,7 @@ int cfg_parse(struct cfg_settings *settings, const char *name, const char *text,
 	return diags->errors > errors ? -EINVAL : 0;
 }
 
-static int read_text(const char *path, char *text, size_t size, size_t *len)
+static int cfg_read_text(const char *path, char *text, size_t size, size_t *len)
 {
 	FILE *in = fopen(path, "re");
 	int rc = 0;
@@ -312,7 +316,7 @@ int cfg_load(struct cfg_settings *settings, const char *path, struct cfg_diags *
 
 	if (!text)
 		return -ENOMEM;
-	rc = read_text(path, text, FILE_LIMIT, &len);
+	rc = cfg_read_text(path, text, FILE_LIMIT, &len);
 	if (rc)
 		cfg_diag_add(diags, (struct cfg_place){ .file = path }, CFG_ERROR,
 			     "cannot be read: %s", strerror(-rc));
@@ -331,12 +335,13 @@ int cfg_set(struct cfg_settings *settings, const char *key, const char *value, c
 	char section[CFG_WORD_MAX];
 
 	if (!dot || (size_t)(dot - key) >= sizeof(section)) {
-		report(&r, "unknown key \"%s\": a key is written SECTION.NAME%s", key, "");
+		cfg_report_error(&r, "unknown key \"%s\": a key is written SECTION.NAME%s", key,
+				 "");
 		return -EINVAL;
 	}
 	memcpy(section, key, (size_t)(dot - key));
 	section[dot - key] = '\0';
-	take_value(&r, section, dot + 1, value);
+	cfg_take_value(&r, section, dot + 1, value);
 	if (r.err)
 		return r.err;
 	return diags->errors > errors ? -EINVAL : 0;

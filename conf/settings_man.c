@@ -44,7 +44,7 @@ static void print_text(FILE *out, const char *text)
 	fputc('\n', out);
 }
 
-static void print_row(FILE *out, const struct cfg_row *row)
+static void cfg_print_row_mdoc(FILE *out, const struct cfg_row *row)
 {
 	char range[CFG_TEXT_MAX];
 
@@ -63,7 +63,7 @@ void cfg_print_mdoc(FILE *out)
 		fputs(".Bl -tag -width Ds\n", out);
 		for (unsigned i = 0; i < cfg_n_rows; i++)
 			if (!strcmp(cfg_rows[i].section, cfg_sections[s].name))
-				print_row(out, &cfg_rows[i]);
+				cfg_print_row_mdoc(out, &cfg_rows[i]);
 		fputs(".El\n", out);
 	}
 }

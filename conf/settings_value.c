@@ -146,7 +146,7 @@ void cfg_value_range(const struct cfg_row *row, char text[CFG_TEXT_MAX])
 	}
 }
 
-static int refuse(const struct cfg_row *row, const char *text, char wrong[CFG_TEXT_MAX])
+static int cfg_value_refuse(const struct cfg_row *row, const char *text, char wrong[CFG_TEXT_MAX])
 {
 	char range[CFG_TEXT_MAX];
 	const char *hint = strchr(text, '#') ? "; a comment after a value begins with \" ;\"" : "";
@@ -169,7 +169,7 @@ static int parse_bool(const struct cfg_row *row, bool *field, const char *text,
 			return 0;
 		}
 	}
-	return refuse(row, text, wrong);
+	return cfg_value_refuse(row, text, wrong);
 }
 
 static int parse_number(const struct cfg_row *row, uint64_t *field, const char *text,
@@ -182,11 +182,11 @@ static int parse_number(const struct cfg_row *row, uint64_t *field, const char *
 	char *end;
 
 	if (!isdigit((unsigned char)*text))
-		return refuse(row, text, wrong);
+		return cfg_value_refuse(row, text, wrong);
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (errno || (end[0] && end[1]))
-		return refuse(row, text, wrong);
+		return cfg_value_refuse(row, text, wrong);
 	if (*end) {
 		unsigned i = 0;
 
@@ -194,26 +194,26 @@ static int parse_number(const struct cfg_row *row, uint64_t *field, const char *
 				 tolower(units[i].letter) != tolower((unsigned char)*end)))
 			i++;
 		if (i == n)
-			return refuse(row, text, wrong);
+			return cfg_value_refuse(row, text, wrong);
 		factor = units[i].factor;
 	}
 	if (__builtin_mul_overflow(value, factor, &value))
-		return refuse(row, text, wrong);
+		return cfg_value_refuse(row, text, wrong);
 	if (!(row->zero && !value) && (value < row->min || value > row->max))
-		return refuse(row, text, wrong);
+		return cfg_value_refuse(row, text, wrong);
 	if (row->step && value % row->step)
-		return refuse(row, text, wrong);
+		return cfg_value_refuse(row, text, wrong);
 	*field = value;
 	return 0;
 }
 
-static int parse_path(const struct cfg_row *row, char **field, const char *text,
-		      char wrong[CFG_TEXT_MAX])
+static int cfg_value_parse_path(const struct cfg_row *row, char **field, const char *text,
+				char wrong[CFG_TEXT_MAX])
 {
 	char *copy;
 
 	if (*text != '/' && !(row->zero && !*text))
-		return refuse(row, text, wrong);
+		return cfg_value_refuse(row, text, wrong);
 	if (row->max && strlen(text) > row->max) {
 		snprintf(wrong, CFG_TEXT_MAX, "%s.%s: the path has %zu octets, and may have %llu",
 			 row->section, row->name, strlen(text), (unsigned long long)row->max);
@@ -236,7 +236,7 @@ static int parse_enum(const struct cfg_row *row, int *field, const char *text,
 			return 0;
 		}
 	}
-	return refuse(row, text, wrong);
+	return cfg_value_refuse(row, text, wrong);
 }
 
 static bool parse_addr(const char *text, struct sockaddr_storage *addr)
@@ -265,7 +265,7 @@ static bool parse_addr(const char *text, struct sockaddr_storage *addr)
 
 /* Takes a port off the end of text: behind the bracket of an IPv6 address, or the only colon. Without one it is
  * usual. 0: it is none. */
-static in_port_t take_port(char *text, unsigned usual)
+static in_port_t cfg_value_take_port(char *text, unsigned usual)
 {
 	char *colon = strrchr(text, ':');
 	unsigned long port;
@@ -288,7 +288,7 @@ static bool parse_with_port(const char *text, unsigned usual, struct sockaddr_st
 	in_port_t port;
 
 	snprintf(copy, sizeof(copy), "%s", text);
-	port = take_port(copy, usual);
+	port = cfg_value_take_port(copy, usual);
 	if (!port || !parse_addr(copy, addr))
 		return false;
 	if (addr->ss_family == AF_INET)
@@ -313,26 +313,26 @@ static int parse_addrs(const struct cfg_row *row, struct cfg_addrs *field, const
 	char *word;
 
 	if (strlen(text) >= sizeof(copy))
-		return refuse(row, text, wrong);
+		return cfg_value_refuse(row, text, wrong);
 	strcpy(copy, text);
 	while ((word = strsep(&next, ", \t"))) {
 		if (!*word)
 			continue;
 		if (field->n == CFG_MAX_ADDRS ||
 		    !parse_element(row->type, word, &field->addrs[field->n]))
-			return refuse(row, word, wrong);
+			return cfg_value_refuse(row, word, wrong);
 		field->n++;
 	}
 	return 0;
 }
 
-static int parse_name(const struct cfg_row *row, char **field, const char *text,
-		      char wrong[CFG_TEXT_MAX])
+static int cfg_value_parse_name(const struct cfg_row *row, char **field, const char *text,
+				char wrong[CFG_TEXT_MAX])
 {
 	char *copy;
 
 	if (!*text || strlen(text) > row->max || strpbrk(text, " \t"))
-		return refuse(row, text, wrong);
+		return cfg_value_refuse(row, text, wrong);
 	copy = strdup(text);
 	if (!copy)
 		return -ENOMEM;
@@ -354,9 +354,9 @@ int cfg_value_parse(const struct cfg_row *row, struct cfg_settings *settings, co
 	case CFG_SECONDS:
 		return parse_number(row, field, text, wrong);
 	case CFG_PATH:
-		return parse_path(row, field, text, wrong);
+		return cfg_value_parse_path(row, field, text, wrong);
 	case CFG_NAME:
-		return parse_name(row, field, text, wrong);
+		return cfg_value_parse_name(row, field, text, wrong);
 	case CFG_ENUM:
 		return parse_enum(row, field, text, wrong);
 	case CFG_ADDRS:

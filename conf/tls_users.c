@@ -44,7 +44,7 @@ static const struct {
 /* For "%.*s". */
 #define shown(w) (int)((w)->len < SHOWN ? (w)->len : SHOWN), (w)->text
 
-static bool is(const struct word *w, const char *text)
+static bool tls_word_is(const struct word *w, const char *text)
 {
 	return w->len == strlen(text) && memcmp(w->text, text, w->len) == 0;
 }
@@ -134,7 +134,7 @@ static bool check_id(struct parser *p, const struct word *w, struct cfg_tls_user
 	return true;
 }
 
-static bool take_id(struct parser *p, const struct word *w, struct cfg_tls_user *to)
+static bool tls_user_take_id(struct parser *p, const struct word *w, struct cfg_tls_user *to)
 {
 	size_t skip = 0;
 
@@ -147,7 +147,7 @@ static bool take_id(struct parser *p, const struct word *w, struct cfg_tls_user 
 			skip = len;
 		}
 	}
-	if (!skip && !is(w, "*")) {
+	if (!skip && !tls_word_is(w, "*")) {
 		wrong(p, w,
 		      "'%.*s' is no identity: write dns:NAME, email:ADDRESS, uri:URI, "
 		      "sha256:FINGERPRINT, or * for all other certificates",
@@ -166,7 +166,7 @@ static bool take_id(struct parser *p, const struct word *w, struct cfg_tls_user 
 }
 
 /* Reads digits up to the end of the word or a colon. */
-static bool number(const char **from, const char *end, uint32_t *to)
+static bool tls_user_parse_number(const char **from, const char *end, uint32_t *to)
 {
 	uint64_t n = 0;
 	const char *c = *from;
@@ -183,19 +183,19 @@ static bool number(const char **from, const char *end, uint32_t *to)
 	return some;
 }
 
-static bool take_number(struct parser *p, const struct word *w, struct cfg_tls_user *to)
+static bool tls_user_take_number(struct parser *p, const struct word *w, struct cfg_tls_user *to)
 {
 	const char *c = w->text, *end = w->text + w->len;
 
 	to->as = CFG_AS_NUMBER;
-	if (number(&c, end, &to->uid) && c < end && *c++ == ':' && number(&c, end, &to->gid) &&
-	    c == end)
+	if (tls_user_parse_number(&c, end, &to->uid) && c < end && *c++ == ':' &&
+	    tls_user_parse_number(&c, end, &to->gid) && c == end)
 		return true;
 	wrong(p, w, "'%.*s' is no user: write UID:GID, as 1000:100, or the user's name", shown(w));
 	return false;
 }
 
-static bool take_name(struct parser *p, const struct word *w, struct cfg_tls_user *to)
+static bool tls_user_take_name(struct parser *p, const struct word *w, struct cfg_tls_user *to)
 {
 	to->as = CFG_AS_NAME;
 	to->name = strndup(w->text, w->len);
@@ -211,14 +211,14 @@ static bool take_name(struct parser *p, const struct word *w, struct cfg_tls_use
 
 static bool take_user(struct parser *p, const struct word *w, struct cfg_tls_user *to)
 {
-	if (is(w, "@call"))
+	if (tls_word_is(w, "@call"))
 		to->as = CFG_AS_CALL;
-	else if (is(w, "@nobody"))
+	else if (tls_word_is(w, "@nobody"))
 		to->as = CFG_AS_NOBODY;
 	else if (isdigit((unsigned char)w->text[0]))
-		return take_number(p, w, to);
+		return tls_user_take_number(p, w, to);
 	else
-		return take_name(p, w, to);
+		return tls_user_take_name(p, w, to);
 	return true;
 }
 
@@ -241,7 +241,7 @@ static bool take_words(struct parser *p, const struct word w[4], unsigned n,
 		       struct cfg_tls_user *to)
 {
 	to->line = p->line;
-	if (!take_id(p, &w[0], to))
+	if (!tls_user_take_id(p, &w[0], to))
 		return false;
 	if (n < 2) {
 		wrong(p, &w[0],
@@ -252,7 +252,7 @@ static bool take_words(struct parser *p, const struct word w[4], unsigned n,
 	}
 	if (!take_user(p, &w[1], to))
 		return false;
-	to->root = n > 2 && is(&w[2], "root");
+	to->root = n > 2 && tls_word_is(&w[2], "root");
 	if (n > 3 || (n == 3 && (!to->root || to->as > CFG_AS_NUMBER))) {
 		wrong(p, &w[n - 1],
 		      "'%.*s' is too much: a line has an identity, a user, and the word root if "
@@ -264,7 +264,7 @@ static bool take_words(struct parser *p, const struct word w[4], unsigned n,
 	return check_root(p, &w[1], to);
 }
 
-static struct cfg_tls_user *room(struct parser *p)
+static struct cfg_tls_user *cfg_tls_users_room(struct parser *p)
 {
 	struct cfg_tls_users *u = p->users;
 
@@ -282,7 +282,7 @@ static struct cfg_tls_user *room(struct parser *p)
 	return &u->lines[u->n];
 }
 
-static void add(struct parser *p, const struct word w[4], unsigned n)
+static void cfg_tls_users_add(struct parser *p, const struct word w[4], unsigned n)
 {
 	struct cfg_tls_user to = { 0 }, *place;
 
@@ -293,7 +293,7 @@ static void add(struct parser *p, const struct word w[4], unsigned n)
 		p->rc = -EINVAL;
 		return;
 	}
-	if (take_words(p, w, n, &to) && (place = room(p))) {
+	if (take_words(p, w, n, &to) && (place = cfg_tls_users_room(p))) {
 		*place = to;
 		p->users->n++;
 		p->any = to.kind == CFG_ID_ANY;
@@ -304,7 +304,7 @@ static void add(struct parser *p, const struct word w[4], unsigned n)
 }
 
 /* Words of a line up to its comment; the fourth stands for all that are too many. */
-static unsigned split(const char *text, size_t len, struct word w[4])
+static unsigned tls_users_split_line(const char *text, size_t len, struct word w[4])
 {
 	unsigned n = 0;
 	size_t at = 0;
@@ -348,9 +348,9 @@ static void take_line(struct parser *p, const char *text, size_t len)
 		len--;
 	if (!is_clean(p, text, len))
 		return;
-	n = split(text, len, w);
+	n = tls_users_split_line(text, len, w);
 	if (n > 0)
-		add(p, w, n);
+		cfg_tls_users_add(p, w, n);
 }
 
 static int by_identity(const void *one, const void *other)
@@ -472,7 +472,7 @@ static bool same_email(const char *a, const char *b)
 	return at && strncmp(a, b, local) == 0 && strcasecmp(a + local, at) == 0;
 }
 
-static bool has_name(const struct rn_certificate *cert, const struct cfg_tls_user *u)
+static bool tls_user_has_name(const struct rn_certificate *cert, const struct cfg_tls_user *u)
 {
 	for (unsigned i = 0; i < cert->nnames; i++) {
 		const struct rn_cert_name *n = &cert->names[i];
@@ -497,7 +497,7 @@ const struct cfg_tls_user *cfg_tls_users_find(const struct cfg_tls_users *users,
 
 		if (u->kind == CFG_ID_ANY ||
 		    (u->kind == CFG_ID_SHA256 && strcmp(u->id, cert->sha256) == 0) ||
-		    has_name(cert, u))
+		    tls_user_has_name(cert, u))
 			return u;
 	}
 	return NULL;

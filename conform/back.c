@@ -86,8 +86,8 @@ static bool read_rpc(struct cf_test *t, const struct cf_reply *r, struct xdr_in 
 	return true;
 }
 
-static bool read_compound(struct cf_test *t, const struct cf_reply *r, struct xdr_in *x,
-			  struct cf_callback *cb)
+static bool cf_back_read_compound(struct cf_test *t, const struct cf_reply *r, struct xdr_in *x,
+				  struct cf_callback *cb)
 {
 	uint32_t len;
 
@@ -172,7 +172,7 @@ static bool take_call(struct cf_test *t, const struct cf_reply *r)
 
 	xdr_in_init(&x, &seg, 1, NULL);
 	if (!right_header(t, b, r) || !read_rpc(t, r, &x, &cb) ||
-	    (cb.proc == 1 && !read_compound(t, r, &x, &cb)) || !right_slot(t, b, r, &cb) ||
+	    (cb.proc == 1 && !cf_back_read_compound(t, r, &x, &cb)) || !right_slot(t, b, r, &cb) ||
 	    !right_credits(t, b, r))
 		return false;
 	if (b->ngot == CF_BACK_KEPT)

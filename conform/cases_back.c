@@ -17,7 +17,7 @@
  */
 
 /* A callback is made and answered; then the connection serves, and SEQUENCE says that all is well. */
-static void answered(struct cf_test *t)
+static void back_call_answered(struct cf_test *t)
 {
 	struct cf_back_options o = { .slots = 1, .grant = 1 };
 	struct cf_back *b = cf_back_begin(t, &o);
@@ -59,7 +59,7 @@ static bool take_long(struct cf_test *t, struct cf_back *b)
  * A waiter's owner is so long that CB_NOTIFY_LOCK is longer than the client can receive. The server
  * may leave it, or send it as a Long Call, which is answered by ERR_CHUNK; a shorter one comes.
  */
-static void too_long(struct cf_test *t)
+static void back_call_too_long(struct cf_test *t)
 {
 	struct cf_back_options o = { .slots = SLOTS, .grant = 8, .size = 4096 };
 	struct cf_conn_options co = cf_default_options(t->run);
@@ -199,7 +199,7 @@ static void calls_go_on(struct cf_test *t)
 }
 
 /* Callbacks by the hundred, among calls: each is answered, and none costs the connection. */
-static void sustained(struct cf_test *t)
+static void back_calls_sustained(struct cf_test *t)
 {
 	struct cf_back_options o = { .slots = SLOTS, .grant = 4 };
 	struct cf_back *b = cf_back_begin(t, &o);
@@ -223,11 +223,11 @@ static void sustained(struct cf_test *t)
 
 static const struct cf_case cases[] = {
 	{ "back-call", "RFC 8167 5.1", "a callback is made and answered over the connection",
-	  answered, 0, CF_NFS4 },
+	  back_call_answered, 0, CF_NFS4 },
 	{ "back-unasked", "RFC 8167 6", "no callback to a client that asked for no back channel",
 	  unasked, 0, CF_NFS4 },
 	{ "back-too-long", "RFC 8167 4.2", "no callback longer than the client's Receives",
-	  too_long, 0, CF_NFS4 | CF_OWN_CONN },
+	  back_call_too_long, 0, CF_NFS4 | CF_OWN_CONN },
 	{ "back-first-credit", "RFC 8166 3.3.3", "one callback until the first one is answered",
 	  before_a_grant, 0, CF_NFS4 },
 	GRANT(1, "1", "one credit"),
@@ -242,7 +242,7 @@ static const struct cf_case cases[] = {
 	{ "back-calls-go-on", "RFC 8167 4.1",
 	  "callbacks without an answer do not hold up the client's calls", calls_go_on, 0,
 	  CF_NFS4 },
-	{ "back-sustained", "RFC 8167 4.1", "240 callbacks, each answered", sustained, 0,
+	{ "back-sustained", "RFC 8167 4.1", "240 callbacks, each answered", back_calls_sustained, 0,
 	  CF_NFS4 | CF_LONG },
 };
 

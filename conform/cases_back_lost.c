@@ -56,7 +56,7 @@ static bool lose(struct cf_test *t, struct cf_back *b)
 
 /* SEQUENCE over a new connection says that there is no path; bound to it, the back channel goes on.
  * back.c checks that a slot with a lost call is not used for another. */
-static void disconnected(struct cf_test *t)
+static void back_lost_disconnected(struct cf_test *t)
 {
 	struct cf_back *b;
 
@@ -120,7 +120,7 @@ static struct cf_callback *on_either(struct cf_test *t, struct cf_back *b, struc
  * Two connections are bound, and the one with the callback is lost. The server may send it over the
  * other, which is then the same request in the same slot; callbacks go on over it in any case.
  */
-static void other_connection(struct cf_test *t)
+static void back_lost_other_conn(struct cf_test *t)
 {
 	struct cf_back_options o = { .slots = SLOTS, .grant = 1, .hold = true };
 	struct cf_back *b = cf_back_begin(t, &o);
@@ -166,19 +166,19 @@ static const struct cf_case cases[] = {
 	  "credit back",
 	  late_reply, 0, CF_NFS4 | CF_LONG },
 	{ "back-disconnect", "RFC 8881 2.10.6.2", "the client disconnects during a callback",
-	  disconnected, 1, CF_NFS4 | CF_LONG },
+	  back_lost_disconnected, 1, CF_NFS4 | CF_LONG },
 	{ "back-drop", "RFC 8881 2.10.6.2", "the connection is lost during a callback",
-	  disconnected, 0, CF_NFS4 | CF_LONG },
+	  back_lost_disconnected, 0, CF_NFS4 | CF_LONG },
 	{ "back-drop-many", "RFC 8881 2.10.6.2",
 	  "the connection is lost while callbacks wait for credits", disconnected_with_many, 0,
 	  CF_NFS4 | CF_LONG },
 	{ "back-vanish", "RFC 8881 2.10.6.2", "the client goes for good during a callback",
 	  vanished, 1, CF_NFS4 },
 	{ "back-other-conn", "RFC 8881 2.10.6.2",
-	  "one of two connections is closed during a callback", other_connection, 1,
+	  "one of two connections is closed during a callback", back_lost_other_conn, 1,
 	  CF_NFS4 | CF_LONG },
 	{ "back-other-conn-drop", "RFC 8881 2.10.6.2",
-	  "one of two connections is lost during a callback", other_connection, 0,
+	  "one of two connections is lost during a callback", back_lost_other_conn, 0,
 	  CF_NFS4 | CF_LONG },
 	{ "back-unbound", "RFC 8881 2.10.3.1", "no callback over a connection that is not bound",
 	  unbound_connection, 0, CF_NFS4 },

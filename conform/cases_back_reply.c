@@ -30,7 +30,7 @@ enum {
 	CUT_SHORT,
 };
 
-static bool change(struct cf_test *t, struct cf_call *c)
+static bool back_reply_change(struct cf_test *t, struct cf_call *c)
 {
 	switch (t->arg) {
 	case OTHER_XID:
@@ -69,7 +69,7 @@ static bool send_wrong(struct cf_test *t, struct cf_back *b, const struct cf_cal
 	struct xdr_out x;
 
 	if (t->arg != CUT_SHORT)
-		return change(t, c) && cf_send(t, c);
+		return back_reply_change(t, c) && cf_send(t, c);
 	xdr_out_init(&x, cut, sizeof(cut));
 	cf_put_fixed(&x, cb->xid, CF_VERSION, b->o.grant, CF_MSG);
 	xdr_put_u64(&x, 0);
@@ -236,7 +236,7 @@ static bool send_refusal(struct cf_test *t, struct cf_back *b, struct cf_callbac
 	return cf_send(t, c);
 }
 
-static void ended(struct cf_test *t)
+static void back_reply_session_ended(struct cf_test *t)
 {
 	struct cf_back_options o = { .slots = SLOTS, .grant = 1, .hold = true };
 	struct cf_back *b = cf_back_begin(t, &o);
@@ -257,8 +257,8 @@ static void ended(struct cf_test *t)
 	}
 #define ENDED(kind, name, paragraph, what, flags)                                                  \
 	{                                                                                          \
-		"back-ends-" name, paragraph, what ": the connection and callbacks go on", ended,  \
-			kind, CF_NFS4 | CF_LONG | (flags)                                          \
+		"back-ends-" name, paragraph, what ": the connection and callbacks go on",         \
+			back_reply_session_ended, kind, CF_NFS4 | CF_LONG | (flags)                \
 	}
 
 static const struct cf_case cases[] = {

@@ -29,7 +29,7 @@ static bool give_chunks(struct cf_test *t, struct cf_call *c, uint32_t len)
 	return !(t->arg & LONG_CALL) || cf_make_long(t, c, n);
 }
 
-static void read_file(struct cf_test *t)
+static void both_read_file(struct cf_test *t)
 {
 	struct cf3_read_result got;
 	struct cf_fh fh;
@@ -48,7 +48,7 @@ static void read_file(struct cf_test *t)
 		cf_chunk_has_pattern(t, &c->lists.write[0], &r->h.lists.write[0], 0, 4001);
 }
 
-static void read_fails(struct cf_test *t)
+static void both_read_fails(struct cf_test *t)
 {
 	if (!cf_open_small(t))
 		return;
@@ -92,7 +92,7 @@ static void read_directory(struct cf_test *t)
 		cf_writes_unused(t, r, 0);
 }
 
-static void read_link(struct cf_test *t)
+static void both_read_link(struct cf_test *t)
 {
 	if (!cf_open_small(t))
 		return;
@@ -113,7 +113,7 @@ static void read_link(struct cf_test *t)
 }
 
 /* WRITE whose data come by a Read chunk, or within a Long Call, with chunks for the reply. */
-static void write_file(struct cf_test *t)
+static void both_write_file(struct cf_test *t)
 {
 	uint8_t data[3001];
 	struct cf_fh fh;
@@ -166,34 +166,35 @@ static void odd_read_chunk(struct cf_test *t)
 
 static const struct cf_case cases[] = {
 	CASE("both-read", "READ with a Write chunk and a Reply chunk: the data go into the first",
-	     read_file, WRITE_CHUNK | REPLY_CHUNK),
-	CASE("both-read-segments", "the same with five segments in each", read_file,
+	     both_read_file, WRITE_CHUNK | REPLY_CHUNK),
+	CASE("both-read-segments", "the same with five segments in each", both_read_file,
 	     WRITE_CHUNK | REPLY_CHUNK | SEGMENTED),
-	CASE("both-read-fails", "a failed READ with a Write chunk and a Reply chunk", read_fails,
-	     WRITE_CHUNK | REPLY_CHUNK),
+	CASE("both-read-fails", "a failed READ with a Write chunk and a Reply chunk",
+	     both_read_fails, WRITE_CHUNK | REPLY_CHUNK),
 	CASE("both-getattr", "GETATTR with a Write chunk and a Reply chunk", getattr,
 	     WRITE_CHUNK | REPLY_CHUNK),
 	CASE("both-readdirplus", "READDIRPLUS in the Reply chunk, the Write chunk unused",
 	     read_directory, WRITE_CHUNK | REPLY_CHUNK),
-	CASE("both-readlink", "READLINK with a Write chunk and a Reply chunk", read_link,
+	CASE("both-readlink", "READLINK with a Write chunk and a Reply chunk", both_read_link,
 	     WRITE_CHUNK | REPLY_CHUNK),
-	CASE("both-write", "WRITE with a Read chunk and a Reply chunk", write_file, REPLY_CHUNK),
+	CASE("both-write", "WRITE with a Read chunk and a Reply chunk", both_write_file,
+	     REPLY_CHUNK),
 	CASE("both-write-all", "WRITE with a Read chunk, a Write chunk and a Reply chunk",
-	     write_file, WRITE_CHUNK | REPLY_CHUNK | SEGMENTED),
+	     both_write_file, WRITE_CHUNK | REPLY_CHUNK | SEGMENTED),
 	CASE("both-long-call-getattr", "a Long Call with a Reply chunk that is not needed", getattr,
 	     LONG_CALL | REPLY_CHUNK),
 	CASE("both-long-call-readdirplus", "Long Call and Long Reply", read_directory,
 	     LONG_CALL | REPLY_CHUNK),
 	CASE("both-long-call-segments", "Long Call and Long Reply, five segments each",
 	     read_directory, LONG_CALL | REPLY_CHUNK | SEGMENTED),
-	CASE("both-long-call-read", "a Long Call with a Write chunk", read_file,
+	CASE("both-long-call-read", "a Long Call with a Write chunk", both_read_file,
 	     LONG_CALL | WRITE_CHUNK),
 	CASE("both-long-call-read-all", "a Long Call with a Write chunk and a Reply chunk",
-	     read_file, LONG_CALL | WRITE_CHUNK | REPLY_CHUNK | SEGMENTED),
-	CASE("both-long-call-readlink", "READLINK by a Long Call into a Write chunk", read_link,
-	     LONG_CALL | WRITE_CHUNK),
-	CASE("both-long-call-write", "WRITE within a Long Call, with a Reply chunk", write_file,
-	     LONG_CALL | REPLY_CHUNK),
+	     both_read_file, LONG_CALL | WRITE_CHUNK | REPLY_CHUNK | SEGMENTED),
+	CASE("both-long-call-readlink", "READLINK by a Long Call into a Write chunk",
+	     both_read_link, LONG_CALL | WRITE_CHUNK),
+	CASE("both-long-call-write", "WRITE within a Long Call, with a Reply chunk",
+	     both_write_file, LONG_CALL | REPLY_CHUNK),
 	CASE("both-long-call-read-chunk", "a Long Call with a Read chunk and a Reply chunk",
 	     even_read_chunk, LONG_CALL | REPLY_CHUNK),
 	CASE("both-long-call-odd-chunk", "a Long Call with a Read chunk of odd length, without pad",

@@ -23,7 +23,7 @@ enum item { COOKIE, CALLER, HANDLE, OWNER, NONE, ITEMS };
 #define NLM_CASE(vers, item) ((vers)*ITEMS + (item))
 
 /* False with a verdict if the server does not answer the program over RDMA. */
-static bool is_there(struct cf_test *t, uint32_t prog, uint32_t vers)
+static bool companion_is_there(struct cf_test *t, uint32_t prog, uint32_t vers)
 {
 	struct cf_reply *r = cf_ask_any(t, cf_call_new(t, prog, vers, 0));
 
@@ -51,7 +51,7 @@ static struct cf_call *nlm_test(struct cf_test *t, uint32_t vers, enum item item
 	struct cf_call *c = cf_call_new(t, PROG_NLM, vers, NLM_TEST);
 	struct cf_fh fh;
 
-	if (!is_there(t, PROG_NLM, vers) || !cf3_make_file(t, NAME, 10, &fh) ||
+	if (!companion_is_there(t, PROG_NLM, vers) || !cf3_make_file(t, NAME, 10, &fh) ||
 	    !put_item(t, c, item == COOKIE, "cookie", 6))
 		return NULL;
 	xdr_put_u32(&c->rpc, 1); /* exclusive */
@@ -65,7 +65,7 @@ static struct cf_call *nlm_test(struct cf_test *t, uint32_t vers, enum item item
 	return c;
 }
 
-static void refused(struct cf_test *t, struct cf_call *c)
+static void companion_refused(struct cf_test *t, struct cf_call *c)
 {
 	struct cf_reply *r = c ? cf_ask_any(t, c) : NULL;
 
@@ -75,7 +75,7 @@ static void refused(struct cf_test *t, struct cf_call *c)
 
 static void nlm_item(struct cf_test *t)
 {
-	refused(t, nlm_test(t, (uint32_t)(t->arg / ITEMS), (enum item)(t->arg % ITEMS)));
+	companion_refused(t, nlm_test(t, (uint32_t)(t->arg / ITEMS), (enum item)(t->arg % ITEMS)));
 }
 
 /* The result is nlm_testres: cookie and status. */
@@ -116,7 +116,7 @@ static struct cf_call *nsm_notify(struct cf_test *t, bool reduced)
 {
 	struct cf_call *c = cf_call_new(t, PROG_NSM, 1, NSM_NOTIFY);
 
-	if (!is_there(t, PROG_NSM, 1) || !put_item(t, c, reduced, NOBODY, strlen(NOBODY)))
+	if (!companion_is_there(t, PROG_NSM, 1) || !put_item(t, c, reduced, NOBODY, strlen(NOBODY)))
 		return NULL;
 	xdr_put_u32(&c->rpc, 1);
 	return c;
@@ -124,7 +124,7 @@ static struct cf_call *nsm_notify(struct cf_test *t, bool reduced)
 
 static void nsm_name(struct cf_test *t)
 {
-	refused(t, nsm_notify(t, true));
+	companion_refused(t, nsm_notify(t, true));
 }
 
 static void nsm_write_list(struct cf_test *t)
@@ -144,18 +144,18 @@ static struct cf_call *getacl(struct cf_test *t, bool reduced)
 	const struct cf_fh *fh = &t->run->scratch;
 	struct cf_call *c = cf_call_new(t, PROG_NFSACL, 3, NFSACL_GETACL);
 
-	if (!is_there(t, PROG_NFSACL, 3) || !put_item(t, c, reduced, fh->data, fh->len))
+	if (!companion_is_there(t, PROG_NFSACL, 3) || !put_item(t, c, reduced, fh->data, fh->len))
 		return NULL;
 	xdr_put_u32(&c->rpc, 1);
 	return c;
 }
 
-static void acl_handle(struct cf_test *t)
+static void companion_acl_handle(struct cf_test *t)
 {
-	refused(t, getacl(t, true));
+	companion_refused(t, getacl(t, true));
 }
 
-static void acl_write_list(struct cf_test *t)
+static void companion_acl_write_list(struct cf_test *t)
 {
 	struct cf_call *c = getacl(t, false);
 
@@ -178,12 +178,12 @@ static void acl_long(struct cf_test *t)
 }
 
 /* SETACL whose only entry goes by a Read chunk. */
-static void acl_entries(struct cf_test *t)
+static void companion_acl_entries(struct cf_test *t)
 {
 	static const uint8_t entry[12] = { 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7 };
 	struct cf_call *c = cf_call_new(t, PROG_NFSACL, 3, NFSACL_SETACL);
 
-	if (!is_there(t, PROG_NFSACL, 3))
+	if (!companion_is_there(t, PROG_NFSACL, 3))
 		return;
 	cf_put_fh(&c->rpc, &t->run->scratch);
 	for (unsigned i = 0; i < 3; i++) /* mask, number, length of the array */
@@ -192,7 +192,7 @@ static void acl_entries(struct cf_test *t)
 		return;
 	xdr_put_u32(&c->rpc, 0); /* no default ACL */
 	xdr_put_u32(&c->rpc, 0);
-	refused(t, c);
+	companion_refused(t, c);
 }
 
 /* A call whose argument is the export's path: MNT 1, or GETQUOTA, which has the user behind it. */
@@ -202,16 +202,17 @@ static struct cf_call *by_path(struct cf_test *t, bool reduced)
 	const char *path = t->run->export_path;
 	struct cf_call *c = cf_call_new(t, prog, 1, prog == PROG_RQUOTA ? GETQUOTA : MNT);
 
-	if (!is_there(t, prog, 1) || !put_item(t, c, reduced, path, (uint32_t)strlen(path)))
+	if (!companion_is_there(t, prog, 1) ||
+	    !put_item(t, c, reduced, path, (uint32_t)strlen(path)))
 		return NULL;
 	if (prog == PROG_RQUOTA)
 		xdr_put_u32(&c->rpc, t->run->uid);
 	return c;
 }
 
-static void path(struct cf_test *t)
+static void companion_mount_path(struct cf_test *t)
 {
-	refused(t, by_path(t, true));
+	companion_refused(t, by_path(t, true));
 }
 
 static void path_write_list(struct cf_test *t)
@@ -254,18 +255,19 @@ static const struct cf_case cases[] = {
 	ROW("nsm-name", "RFC 8267 5", "SM_NOTIFY's name by a chunk is refused", nsm_name, 0),
 	ROW("nsm-write-list", "RFC 8166 4.3.2.2", "SM_NOTIFY leaves a Write chunk unused",
 	    nsm_write_list, 0),
-	ROW("acl-handle", "RFC 8267 5.2", "GETACL's handle by a chunk is refused", acl_handle, 0),
-	ROW("acl-write-list", "RFC 8267 5.2", "GETACL leaves a Write chunk unused", acl_write_list,
-	    0),
+	ROW("acl-handle", "RFC 8267 5.2", "GETACL's handle by a chunk is refused",
+	    companion_acl_handle, 0),
+	ROW("acl-write-list", "RFC 8267 5.2", "GETACL leaves a Write chunk unused",
+	    companion_acl_write_list, 0),
 	ROW("acl-long", "RFC 8267 5.2", "GETACL as a Long Call", acl_long, 0),
-	ROW("acl-entries", "RFC 8267 5.2", "SETACL's entries by a chunk are refused", acl_entries,
-	    0),
-	ROW("mount1-path", "RFC 8267 5.1", "MOUNT 1: MNT's path by a chunk is refused", path,
-	    CF_PROG_MOUNT),
+	ROW("acl-entries", "RFC 8267 5.2", "SETACL's entries by a chunk are refused",
+	    companion_acl_entries, 0),
+	ROW("mount1-path", "RFC 8267 5.1", "MOUNT 1: MNT's path by a chunk is refused",
+	    companion_mount_path, CF_PROG_MOUNT),
 	ROW("mount1-write-list", "RFC 8267 5.1", "MOUNT 1: MNT leaves a Write chunk unused",
 	    path_write_list, CF_PROG_MOUNT),
-	ROW("rquota-path", "RFC 8166 6.1", "GETQUOTA's path by a chunk is refused", path,
-	    PROG_RQUOTA),
+	ROW("rquota-path", "RFC 8166 6.1", "GETQUOTA's path by a chunk is refused",
+	    companion_mount_path, PROG_RQUOTA),
 	ROW("rquota-write-list", "RFC 8166 4.3.2.2", "GETQUOTA leaves a Write chunk unused",
 	    path_write_list, PROG_RQUOTA),
 };

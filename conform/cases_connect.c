@@ -14,7 +14,7 @@
  */
 
 /* The first call goes out before the server can have seen that the connection is established. */
-static void at_once(struct cf_test *t)
+static void connect_call_at_once(struct cf_test *t)
 {
 	for (int i = 0; i < 25; i++) {
 		if (!cf_open(t, NULL) || !cf_alive(t))
@@ -85,7 +85,7 @@ static bool send_some(struct cf_test *t, const struct cf_fh *fh)
 }
 
 /* A connection ends with calls in flight; another connection is not disturbed. */
-static void drop(struct cf_test *t)
+static void connect_drop(struct cf_test *t)
 {
 	struct cf_conn *first = t->conn;
 	struct cf_fh fh;
@@ -226,7 +226,7 @@ static void xid_again(struct cf_test *t)
 
 static const struct cf_case cases[] = {
 	{ "connect-at-once", "RFC 8166 3.3.3", "a call directly behind the connection's beginning",
-	  at_once, 0, CF_OWN_CONN },
+	  connect_call_at_once, 0, CF_OWN_CONN },
 	{ "connect-unused", "RFC 8166 3.3", "connections that are closed unused", never_used, 0,
 	  0 },
 	PRIVATE(1),
@@ -235,14 +235,15 @@ static const struct cf_case cases[] = {
 	PRIVATE(56),
 	{ "connect-idle", "RFC 8167 6", "an idle connection stays, and nothing comes over it", idle,
 	  0, 0 },
-	{ "connect-drop", "RFC 8166 4.5.5", "disconnected with READs in flight", drop, DROP_POLITE,
-	  0 },
+	{ "connect-drop", "RFC 8166 4.5.5", "disconnected with READs in flight", connect_drop,
+	  DROP_POLITE, 0 },
 	{ "connect-vanish", "RFC 8166 4.5.5", "a queue pair that vanishes with READs in flight",
-	  drop, 0, 0 },
-	{ "connect-drop-long", "RFC 8166 4.5.5", "disconnected with Long Calls in flight", drop,
-	  DROP_POLITE | DROP_LONG_CALLS, 0 },
+	  connect_drop, 0, 0 },
+	{ "connect-drop-long", "RFC 8166 4.5.5", "disconnected with Long Calls in flight",
+	  connect_drop, DROP_POLITE | DROP_LONG_CALLS, 0 },
 	{ "connect-vanish-writes", "RFC 8166 4.5.5",
-	  "a queue pair that vanishes while its Read chunks are read", drop, DROP_WRITES, 0 },
+	  "a queue pair that vanishes while its Read chunks are read", connect_drop, DROP_WRITES,
+	  0 },
 	{ "connect-same-xids", "RFC 8166 4.2.1", "the same xids on two connections", same_xids, 0,
 	  0 },
 	{ "connect-one-read", "RFC 8166 3.3.1", "a client that allows one RDMA Read at a time",

@@ -98,7 +98,7 @@ enum { USE_NULL, USE_LONG_CALLS, USE_READS, USE_LOOKUPS, USE_ERRORS, USE_WRITES 
 
 #define PIECE 256u
 
-static struct cf_call *one_of(struct cf_test *t, const struct cf_fh *fh, unsigned i)
+static struct cf_call *credits_make_call(struct cf_test *t, const struct cf_fh *fh, unsigned i)
 {
 	uint8_t data[PIECE];
 	struct cf_call *c = cf3_null(t);
@@ -160,7 +160,7 @@ static void all_credits(struct cf_test *t)
 		return;
 	struct cf_call **calls = cf_alloc(t, n * sizeof(*calls));
 	for (unsigned i = 0; i < n; i++)
-		if (!(calls[i] = one_of(t, &fh, i)))
+		if (!(calls[i] = credits_make_call(t, &fh, i)))
 			return;
 	if (!cf_many(t, calls, n, window, right_answer) || !cf_silence(t, 50) || !writes)
 		return;
@@ -171,7 +171,7 @@ static void all_credits(struct cf_test *t)
 
 /* Sends ten times as many calls as credits, a new one after each reply: every reply must renew the
  * grant. */
-static void sustained(struct cf_test *t)
+static void credits_sustained(struct cf_test *t)
 {
 	if (!open_wide(t))
 		return;
@@ -251,8 +251,8 @@ static const struct cf_case cases[] = {
 	ALL(USE_WRITES, "writes", "WRITEs: each from its own chunk"),
 	ALL(USE_LOOKUPS, "lookups", "LOOKUPs, good and bad: each gets its own answer"),
 	ALL(USE_ERRORS, "errors", "calls of which every other is wrong"),
-	{ "credits-sustained", "RFC 8166 3.3.1", "all credits in use, again and again", sustained,
-	  0, CF_OWN_CONN },
+	{ "credits-sustained", "RFC 8166 3.3.1", "all credits in use, again and again",
+	  credits_sustained, 0, CF_OWN_CONN },
 	{ "credits-overrun", "RFC 8166 3.3.1",
 	  "many more calls than credits cost their own connection at most", overrun, 0, 0 },
 };

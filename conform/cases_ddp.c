@@ -11,7 +11,7 @@
 #define NAME "ddp"
 
 /* True if the call is refused and the connection goes on. */
-static bool refused(struct cf_test *t, struct cf_call *c)
+static bool ddp_refused(struct cf_test *t, struct cf_call *c)
 {
 	struct cf_reply *r = cf_ask_any(t, c);
 
@@ -25,7 +25,7 @@ static bool put_reduced(struct cf_test *t, struct cf_call *c, const void *data, 
 	return cf_reduce(t, c, data, len, 1);
 }
 
-static void handle(struct cf_test *t)
+static void ddp_handle(struct cf_test *t)
 {
 	const struct cf_fh *fh = &t->run->scratch;
 	struct cf_call *c = cf3_new(t, t->arg);
@@ -38,7 +38,7 @@ static void handle(struct cf_test *t)
 	} else if (t->arg == CF3_LOOKUP) {
 		xdr_put_opaque(&c->rpc, "x", 1);
 	}
-	refused(t, c);
+	ddp_refused(t, c);
 }
 
 static void lookup_name(struct cf_test *t)
@@ -47,7 +47,7 @@ static void lookup_name(struct cf_test *t)
 
 	cf_put_fh(&c->rpc, &t->run->scratch);
 	if (put_reduced(t, c, "some-name", 9))
-		refused(t, c);
+		ddp_refused(t, c);
 }
 
 /* True if the scratch directory has no such name. */
@@ -71,7 +71,7 @@ static void create_name(struct cf_test *t)
 		xdr_put_u32(&c->rpc, CF3_UNCHECKED);
 	for (int i = 0; i < 6; i++)
 		xdr_put_u32(&c->rpc, 0);
-	if (refused(t, c))
+	if (ddp_refused(t, c))
 		not_made(t, name);
 }
 
@@ -86,11 +86,11 @@ static void symlink_name(struct cf_test *t)
 	for (int i = 0; i < 6; i++)
 		xdr_put_u32(&c->rpc, 0);
 	xdr_put_opaque(&c->rpc, "text", 4);
-	if (refused(t, c))
+	if (ddp_refused(t, c))
 		not_made(t, name);
 }
 
-static void remove_name(struct cf_test *t)
+static void ddp_remove_name(struct cf_test *t)
 {
 	struct cf_call *c = cf3_new(t, CF3_REMOVE);
 	struct cf_fh fh;
@@ -98,7 +98,7 @@ static void remove_name(struct cf_test *t)
 	if (!cf3_make_file(t, "ddp-kept", 0, &fh))
 		return;
 	cf_put_fh(&c->rpc, &t->run->scratch);
-	if (!put_reduced(t, c, "ddp-kept", 8) || !refused(t, c))
+	if (!put_reduced(t, c, "ddp-kept", 8) || !ddp_refused(t, c))
 		return;
 	struct cf_reply *r = cf_ask(t, cf3_lookup(t, &t->run->scratch, "ddp-kept"));
 	if (r)
@@ -115,14 +115,14 @@ static void part_of_handle(struct cf_test *t)
 	xdr_put_u32(&c->rpc, fh->len);
 	xdr_put_fixed(&c->rpc, fh->data, 4);
 	if (cf_reduce(t, c, fh->data + 4, fh->len - 4, 1))
-		refused(t, c);
+		ddp_refused(t, c);
 }
 
 static void file_unchanged(struct cf_test *t, struct cf_call *c, const struct cf_fh *fh)
 {
 	uint64_t size;
 
-	if (!refused(t, c) || !cf3_file_size(t, fh, &size))
+	if (!ddp_refused(t, c) || !cf3_file_size(t, fh, &size))
 		return;
 	if (size != 10)
 		cf_fail(t, "a refused WRITE does nothing", "the file has %llu bytes, not 10",
@@ -207,7 +207,7 @@ static void no_argument(struct cf_test *t)
 	struct cf_call *c = t->arg ? cf3_read(t, &t->run->scratch, 0, 100) : cf3_null(t);
 
 	if (cf_reduce(t, c, data, sizeof(data), 1))
-		refused(t, c);
+		ddp_refused(t, c);
 }
 
 static bool mount_over_rdma(struct cf_test *t)
@@ -228,7 +228,7 @@ static void mount_path(struct cf_test *t)
 	if (!mount_over_rdma(t))
 		return;
 	if (put_reduced(t, c, t->run->export_path, strlen(t->run->export_path)))
-		refused(t, c);
+		ddp_refused(t, c);
 }
 
 /* No result of MOUNT is DDP-eligible, so an offered Write list must stay unused. */
@@ -247,7 +247,7 @@ static void mount_write_list(struct cf_test *t)
 /* ---- NFSv4 ------------------------------------------------------------------------------------
  */
 
-/* Like refused(), but also accepts an NFSv4 status as a refusal. */
+/* Like ddp_refused(), but also accepts an NFSv4 status as a refusal. */
 static bool refused4(struct cf_test *t, struct cf_call *c)
 {
 	struct cf_reply *r = cf_ask_any(t, c);
@@ -330,10 +330,11 @@ static void tag4(struct cf_test *t)
 	}
 
 static const struct cf_case cases[] = {
-	DDP("getattr-handle", "RFC 8267 4", "GETATTR's handle by a chunk is refused", handle,
+	DDP("getattr-handle", "RFC 8267 4", "GETATTR's handle by a chunk is refused", ddp_handle,
 	    CF3_GETATTR),
-	DDP("read-handle", "RFC 8267 4", "READ's handle by a chunk is refused", handle, CF3_READ),
-	DDP("lookup-handle", "RFC 8267 4", "LOOKUP's handle by a chunk is refused", handle,
+	DDP("read-handle", "RFC 8267 4", "READ's handle by a chunk is refused", ddp_handle,
+	    CF3_READ),
+	DDP("lookup-handle", "RFC 8267 4", "LOOKUP's handle by a chunk is refused", ddp_handle,
 	    CF3_LOOKUP),
 	DDP("lookup-name", "RFC 8267 4", "LOOKUP's name by a chunk is refused", lookup_name, 0),
 	DDP("create-name", "RFC 8166 6.1", "CREATE's name by a chunk: refused and nothing made",
@@ -343,7 +344,7 @@ static const struct cf_case cases[] = {
 	DDP("symlink-name", "RFC 8267 4", "SYMLINK's name by a chunk: refused and nothing made",
 	    symlink_name, 0),
 	DDP("remove-name", "RFC 8166 6.1", "REMOVE's name by a chunk: refused and nothing removed",
-	    remove_name, 0),
+	    ddp_remove_name, 0),
 	DDP("part", "RFC 8166 3.4.4", "a chunk that is part of an item is refused", part_of_handle,
 	    0),
 	DDP("write-handle", "RFC 8166 6.1",

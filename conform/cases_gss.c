@@ -36,7 +36,7 @@ static void long_context(struct cf_test *t)
 }
 
 /* An answer that is not a success, and a connection that goes on. */
-static void refused(struct cf_test *t, struct cf_call *c)
+static void gss_case_refused(struct cf_test *t, struct cf_call *c)
 {
 	struct cf_reply *r = cf_ask_any(t, c);
 
@@ -55,7 +55,7 @@ static void reduced_token(struct cf_test *t)
 		return;
 	struct cf_call *c = cf_gss_init_call(t);
 	if (cf_gss_cut(t, c, c->head + 4, t->gss->token.len))
-		refused(t, c);
+		gss_case_refused(t, c);
 }
 
 /* A Write chunk in the call that makes a context: its results have no item that may go there. */
@@ -76,14 +76,14 @@ static void write_chunk_at_init(struct cf_test *t)
 	cf_gss_works(t, CF_KRB5);
 }
 
-static void other_connection(struct cf_test *t)
+static void gss_case_other_conn(struct cf_test *t)
 {
 	if (cf_gss_begin(t, CF_KRB5) && cf_open(t, NULL) && cf_gss_works(t, CF_KRB5) &&
 	    cf_reopen(t))
 		cf_gss_works(t, CF_KRB5);
 }
 
-static bool destroy(struct cf_test *t, bool as_long)
+static bool gss_case_destroy(struct cf_test *t, bool as_long)
 {
 	struct cf_call *c = cf_gss_destroy_call(t);
 
@@ -100,7 +100,7 @@ static bool destroy(struct cf_test *t, bool as_long)
 /* Calls under a destroyed context are denied, and do not cost the connection. */
 static void destroyed(struct cf_test *t)
 {
-	if (!cf_gss_begin(t, CF_KRB5) || !cf_gss_works(t, CF_KRB5) || !destroy(t, t->arg))
+	if (!cf_gss_begin(t, CF_KRB5) || !cf_gss_works(t, CF_KRB5) || !gss_case_destroy(t, t->arg))
 		return;
 	struct cf_call *c = cf_gss_getattr(t, CF_KRB5);
 	if (!c || !cf_gss_denied(t, c, CF_GSS_CREDPROBLEM) || !(c = cf_gss_destroy_call(t)) ||
@@ -208,7 +208,7 @@ static void reduced_part(struct cf_test *t)
 			   ? cf_gss_cut(t, c, credential, cf_word(c->rpc.base + credential - 4))
 			   : cf_gss_cut(t, c, c->mic_at, mic_len);
 	if (cut)
-		refused(t, c);
+		gss_case_refused(t, c);
 }
 
 /* ---- krb5: data may be reduced ----------------------------------------------------------------
@@ -216,7 +216,7 @@ static void reduced_part(struct cf_test *t)
 
 enum { W_ONE, W_ODD, W_LONG };
 
-static void write_reduced(struct cf_test *t)
+static void gss_case_write_reduced(struct cf_test *t)
 {
 	uint32_t len = t->arg == W_ODD ? 3001 : 8192;
 	uint8_t *data = cf_alloc_raw(t, len);
@@ -287,7 +287,7 @@ static const struct cf_case cases[] = {
 	  "a context is made beside a Write chunk, which comes back unused", write_chunk_at_init, 0,
 	  CF_GSS },
 	{ "gss-other-connection", "RFC 8166 8.2.2.1",
-	  "a context that was made over another connection", other_connection, 0, CF_GSS },
+	  "a context that was made over another connection", gss_case_other_conn, 0, CF_GSS },
 	{ "gss-destroyed", "RFC 2203 5.4", "a destroyed context is gone, and the connection is not",
 	  destroyed, false, CF_GSS },
 	{ "gss-destroyed-long", "RFC 2203 5.4", "a context is destroyed by a Long Call", destroyed,
@@ -307,13 +307,14 @@ static const struct cf_case cases[] = {
 	  reduced_part, CREDENTIAL, CF_GSS },
 	{ "gss-reduced-mic", "RFC 8166 8.2.2", "the verifier's MIC by a Read chunk is refused",
 	  reduced_part, MIC, CF_GSS },
-	{ "gss-krb5-write", "RFC 8166 8.2.2.2", "krb5: WRITE's data by a Read chunk", write_reduced,
-	  W_ONE, CF_GSS },
+	{ "gss-krb5-write", "RFC 8166 8.2.2.2", "krb5: WRITE's data by a Read chunk",
+	  gss_case_write_reduced, W_ONE, CF_GSS },
 	{ "gss-krb5-write-odd", "RFC 8166 8.2.2.2",
-	  "krb5: WRITE's data, with a pad, in three segments", write_reduced, W_ODD, CF_GSS },
-	{ "gss-krb5-write-long", "RFC 8166 8.2.2.2",
-	  "krb5: WRITE as a Long Call, its data by a chunk of their own", write_reduced, W_LONG,
+	  "krb5: WRITE's data, with a pad, in three segments", gss_case_write_reduced, W_ODD,
 	  CF_GSS },
+	{ "gss-krb5-write-long", "RFC 8166 8.2.2.2",
+	  "krb5: WRITE as a Long Call, its data by a chunk of their own", gss_case_write_reduced,
+	  W_LONG, CF_GSS },
 	{ "gss-krb5-read", "RFC 8166 8.2.2.2", "krb5: READ's data by a Write chunk", read_reduced,
 	  8192, CF_GSS },
 	{ "gss-krb5-read-odd", "RFC 8166 8.2.2.2",

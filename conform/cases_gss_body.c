@@ -15,7 +15,7 @@
 /* ---- arguments --------------------------------------------------------------------------------
  */
 
-static void null_call(struct cf_test *t)
+static void gss_body_null_call(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
 
@@ -107,7 +107,7 @@ enum { CUT_DATA, CUT_BODY, CUT_SUM, CUT_BESIDE_LONG, CUT_NOTHING };
 #define DATA 512u
 
 /* The call was protected as a whole, so that only the use of the chunk is wrong; CUT_NOTHING has a chunk behind the call. */
-static bool cut(struct cf_test *t, struct cf_call *c, long what)
+static bool gss_body_cut(struct cf_test *t, struct cf_call *c, long what)
 {
 	uint32_t body = cf_word(c->rpc.base + c->head), start = c->head + 4;
 
@@ -133,7 +133,7 @@ static void refused_chunk(struct cf_test *t)
 	if (!cf_gss_begin(t, SERVICE(t->arg)) || !cf_gss_file(t, 0, &fh))
 		return;
 	struct cf_call *c = cf_gss_write(t, &fh, 0, DATA, SERVICE(t->arg));
-	if (!c || !cut(t, c, WHAT(t->arg)))
+	if (!c || !gss_body_cut(t, c, WHAT(t->arg)))
 		return;
 	struct cf_reply *r = cf_ask_any(t, c);
 	if (!r || !cf_expect_violation(t, r) || !cf3_file_size(t, &fh, &size))
@@ -195,7 +195,7 @@ static void bent(struct cf_test *t)
 	}
 
 static const struct cf_case cases[] = {
-	BOTH(0, "null", R8166, "NULL", null_call, 0),
+	BOTH(0, "null", R8166, "NULL", gss_body_null_call, 0),
 	BOTH(501, "write", R8166, "WRITE inline", write_inline, 0),
 	BOTH(4096, "write-long", R8166, "WRITE as a Long Call", write_long, 0),
 	BOTH(7003, "write-long-4", R8166, "WRITE of odd length as a Long Call of four segments",

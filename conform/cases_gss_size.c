@@ -10,12 +10,12 @@
 #define FILE_SIZE 8192u
 #define LONG_COUNT 6000u
 
-static bool begin(struct cf_test *t, struct cf_fh *fh)
+static bool gss_size_begin(struct cf_test *t, struct cf_fh *fh)
 {
 	return cf_open_small(t) && cf_gss_begin(t, t->arg) && cf_gss_file(t, FILE_SIZE, fh);
 }
 
-static struct cf_reply *read_now(struct cf_test *t, const struct cf_fh *fh, uint32_t count)
+static struct cf_reply *gss_size_read(struct cf_test *t, const struct cf_fh *fh, uint32_t count)
 {
 	struct cf_call *c = cf_gss_read(t, fh, count, t->arg);
 	struct cf_reply *r = c ? cf_gss_ask(t, c) : NULL;
@@ -29,7 +29,7 @@ static bool overhead(struct cf_test *t, const struct cf_fh *fh, uint32_t *bytes)
 	uint32_t len[2];
 
 	for (unsigned i = 0; i < 2; i++) {
-		struct cf_reply *r = read_now(t, fh, 4 * (i + 1));
+		struct cf_reply *r = gss_size_read(t, fh, 4 * (i + 1));
 		if (!r)
 			return false;
 		len[i] = r->len;
@@ -44,9 +44,9 @@ static void inline_exact(struct cf_test *t)
 	uint32_t bytes;
 	struct cf_fh fh;
 
-	if (!begin(t, &fh) || !overhead(t, &fh, &bytes))
+	if (!gss_size_begin(t, &fh) || !overhead(t, &fh, &bytes))
 		return;
-	struct cf_reply *r = read_now(t, &fh, t->conn->reply_inline - bytes);
+	struct cf_reply *r = gss_size_read(t, &fh, t->conn->reply_inline - bytes);
 	if (r && (r->h.proc != CF_MSG || r->len != t->conn->reply_inline))
 		cf_fail(t, "an RDMA_MSG that fills the threshold", "%zu bytes", r->len);
 }
@@ -56,7 +56,7 @@ static void inline_over(struct cf_test *t)
 	uint32_t bytes;
 	struct cf_fh fh;
 
-	if (!begin(t, &fh) || !overhead(t, &fh, &bytes))
+	if (!gss_size_begin(t, &fh) || !overhead(t, &fh, &bytes))
 		return;
 	uint32_t count = t->conn->reply_inline - bytes + 1;
 	struct cf_call *c = cf_gss_read(t, &fh, count, t->arg);
@@ -69,7 +69,7 @@ static void inline_over(struct cf_test *t)
 }
 
 /* A refusal, or a READ that was shortened to fit; the context and the connection go on. */
-static void refused_or_shortened(struct cf_test *t, struct cf_call *c, uint32_t count)
+static void gss_size_refused_or_short(struct cf_test *t, struct cf_call *c, uint32_t count)
 {
 	struct cf3_read_result got;
 	struct cf_reply *r = cf_ask_any(t, c);
@@ -108,7 +108,7 @@ static void over_no_chunk(struct cf_test *t)
 	uint32_t count = t->conn->reply_inline - bytes + 1;
 	struct cf_call *c = cf_gss_read(t, &fh, count, t->arg);
 	if (c)
-		refused_or_shortened(t, c, count);
+		gss_size_refused_or_short(t, c, count);
 }
 
 /* Much too long, and there is no Reply chunk; privacy's clients often offer a Write chunk alone. */
@@ -116,14 +116,14 @@ static void long_no_chunk(struct cf_test *t)
 {
 	struct cf_fh fh;
 
-	if (!begin(t, &fh))
+	if (!gss_size_begin(t, &fh))
 		return;
 	struct cf_call *c = cf_gss_read(t, &fh, LONG_COUNT, t->arg);
 	if (c && cf_offer_write(t, c, LONG_COUNT, 1))
-		refused_or_shortened(t, c, LONG_COUNT);
+		gss_size_refused_or_short(t, c, LONG_COUNT);
 }
 
-static uint32_t measure(struct cf_test *t, const struct cf_fh *fh)
+static uint32_t gss_size_measure(struct cf_test *t, const struct cf_fh *fh)
 {
 	struct cf_call *c = cf_gss_read(t, fh, LONG_COUNT, t->arg);
 
@@ -136,7 +136,7 @@ static uint32_t measure(struct cf_test *t, const struct cf_fh *fh)
 static void chunk_exact(struct cf_test *t)
 {
 	struct cf_fh fh;
-	uint32_t len = begin(t, &fh) ? measure(t, &fh) : 0;
+	uint32_t len = gss_size_begin(t, &fh) ? gss_size_measure(t, &fh) : 0;
 	struct cf_call *c = len ? cf_gss_read(t, &fh, LONG_COUNT, t->arg) : NULL;
 
 	if (!c || !cf_offer_reply(t, c, len, 3))
@@ -149,11 +149,11 @@ static void chunk_exact(struct cf_test *t)
 static void chunk_short(struct cf_test *t)
 {
 	struct cf_fh fh;
-	uint32_t len = begin(t, &fh) ? measure(t, &fh) : 0;
+	uint32_t len = gss_size_begin(t, &fh) ? gss_size_measure(t, &fh) : 0;
 	struct cf_call *c = len ? cf_gss_read(t, &fh, LONG_COUNT, t->arg) : NULL;
 
 	if (c && cf_offer_reply(t, c, len - 1, 1))
-		refused_or_shortened(t, c, LONG_COUNT);
+		gss_size_refused_or_short(t, c, LONG_COUNT);
 }
 
 /* A denial has no results, and its reply is short: a Reply chunk too small for results is enough. */
@@ -161,7 +161,7 @@ static void chunk_small_denied(struct cf_test *t)
 {
 	struct cf_fh fh;
 
-	if (!begin(t, &fh))
+	if (!gss_size_begin(t, &fh))
 		return;
 	struct cf_call *c = cf_gss_read(t, &fh, LONG_COUNT, t->arg);
 	if (!c || !cf_offer_reply(t, c, 64, 1))

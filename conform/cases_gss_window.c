@@ -23,7 +23,8 @@ static bool read_is_right(struct cf_test *t, unsigned i, struct cf_call *c, stru
 	return cf_expect_success(t, r) && cf_gss_results(t, c, r) && cf_gss_read_is(t, r, COUNT);
 }
 
-static bool is_denied(struct cf_test *t, unsigned i, struct cf_call *c, struct cf_reply *r)
+static bool gss_window_is_denied(struct cf_test *t, unsigned i, struct cf_call *c,
+				 struct cf_reply *r)
 {
 	(void)i, (void)c;
 	if (r->h.proc != CF_ERROR && !r->accepted && r->stat == CF_GSS_CREDPROBLEM)
@@ -39,7 +40,7 @@ static struct cf_call *getattr_as(struct cf_test *t, enum cf_service s, uint32_t
 }
 
 /* Begins on a wide connection; 0: verdict, else how many calls may be under way. */
-static unsigned begin(struct cf_test *t, enum cf_service s)
+static unsigned gss_window_begin(struct cf_test *t, enum cf_service s)
 {
 	if (!cf_gss_open_wide(t) || !cf_gss_begin(t, s))
 		return 0;
@@ -55,7 +56,7 @@ enum { DESCENDING, INTERLEAVED, LONG_REPLIES };
 static void out_of_order(struct cf_test *t)
 {
 	struct cf_fh fh;
-	unsigned n = begin(t, t->arg == LONG_REPLIES ? CF_KRB5P : CF_KRB5);
+	unsigned n = gss_window_begin(t, t->arg == LONG_REPLIES ? CF_KRB5P : CF_KRB5);
 
 	n = rn_min(n, t->gss ? t->gss->window : 0);
 	if (!n || !cf_gss_file(t, COUNT, &fh))
@@ -184,13 +185,13 @@ static bool full_window(struct cf_test *t, unsigned n, bool good)
 		if (!good)
 			calls[i]->rpc.base[calls[i]->head - 1] ^= 1;
 	}
-	return cf_many(t, calls, n, n, good ? getattr_is_right : is_denied);
+	return cf_many(t, calls, n, n, good ? getattr_is_right : gss_window_is_denied);
 }
 
 /* All credits go to discarded calls, and then to good ones, three times. */
-static void dropped(struct cf_test *t)
+static void gss_window_dropped(struct cf_test *t)
 {
-	unsigned n = begin(t, t->arg == DROP_KRB5P ? CF_KRB5P : CF_KRB5);
+	unsigned n = gss_window_begin(t, t->arg == DROP_KRB5P ? CF_KRB5P : CF_KRB5);
 	struct cf_fh fh;
 
 	if (!n || !cf_gss_file(t, COUNT, &fh))
@@ -223,7 +224,7 @@ static void replayed_elsewhere(struct cf_test *t)
 /* All credits go to calls that are denied, and then to good ones. */
 static void denied(struct cf_test *t)
 {
-	unsigned n = begin(t, CF_KRB5);
+	unsigned n = gss_window_begin(t, CF_KRB5);
 
 	n = rn_min(n, t->gss ? t->gss->window : 0);
 	if (n && full_window(t, n, false) && full_window(t, n, true) && full_window(t, n, false))
@@ -256,18 +257,22 @@ static const struct cf_case cases[] = {
 	{ "gss-again-krb5p", R2203, "krb5p: a retransmission with a new number", retransmitted,
 	  CF_KRB5P, CF_GSS },
 	{ "gss-drop-inline", "RFC 8166 3.3.1",
-	  "all credits for replays, then for calls: none is lost", dropped, DROP_INLINE, OWN },
+	  "all credits for replays, then for calls: none is lost", gss_window_dropped, DROP_INLINE,
+	  OWN },
 	{ "gss-drop-long", "RFC 8166 3.3.1",
-	  "all credits for replays of a Long Call, then for calls", dropped, DROP_LONG, OWN },
+	  "all credits for replays of a Long Call, then for calls", gss_window_dropped, DROP_LONG,
+	  OWN },
 	{ "gss-drop-chunk", "RFC 8166 3.3.1",
-	  "all credits for replays with a Read chunk, then for calls", dropped, DROP_CHUNK, OWN },
+	  "all credits for replays with a Read chunk, then for calls", gss_window_dropped,
+	  DROP_CHUNK, OWN },
 	{ "gss-drop-reply-chunk", "RFC 8166 3.3.1",
-	  "all credits for replays with Write and Reply chunks, then for calls", dropped,
+	  "all credits for replays with Write and Reply chunks, then for calls", gss_window_dropped,
 	  DROP_REPLY_CHUNK, OWN },
 	{ "gss-drop-below", "RFC 8166 3.3.1",
-	  "all credits for calls below the window, then for calls", dropped, DROP_BELOW, OWN },
+	  "all credits for calls below the window, then for calls", gss_window_dropped, DROP_BELOW,
+	  OWN },
 	{ "gss-drop-krb5p", "RFC 8166 3.3.1", "krb5p: all credits for replays, then for calls",
-	  dropped, DROP_KRB5P, OWN },
+	  gss_window_dropped, DROP_KRB5P, OWN },
 	{ "gss-replay-elsewhere", R2203,
 	  "a replay over another connection is discarded, and the connection stays",
 	  replayed_elsewhere, 0, CF_GSS },

@@ -19,7 +19,7 @@ static size_t null_bytes(struct cf_test *t, uint8_t *msg, uint32_t *xid)
 	return cf_call_encode(c, msg);
 }
 
-static void put_word(uint8_t *p, uint32_t v)
+static void header_put_word(uint8_t *p, uint32_t v)
 {
 	p[0] = v >> 24;
 	p[1] = v >> 16;
@@ -99,7 +99,7 @@ static void vanishes(struct cf_test *t, const uint8_t *msg, size_t len)
 		cf_silence(t, QUIET_MS);
 }
 
-static void done(struct cf_test *t)
+static void header_done(struct cf_test *t)
 {
 	uint8_t msg[64];
 	struct xdr_out x;
@@ -173,7 +173,7 @@ static void cut_lists(struct cf_test *t)
 	size_t full = cf_call_encode(c, msg) - xdr_out_pos(&c->rpc);
 	for (size_t len = 28; len < full; len += t->arg) {
 		uint32_t xid = cf_xid(t);
-		put_word(msg, xid);
+		header_put_word(msg, xid);
 		if (!cf_refused_bytes(t, msg, len, xid)) {
 			size_t at = strlen(t->seen);
 			snprintf(t->seen + at, sizeof(t->seen) - at, " (cut at byte %zu)", len);
@@ -195,7 +195,7 @@ static void cut_call(struct cf_test *t)
 		cf_not_carried_out(t, xid);
 }
 
-static void two_xids(struct cf_test *t)
+static void header_two_xids(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
 
@@ -211,7 +211,7 @@ static void two_xids(struct cf_test *t)
 }
 
 /* Sends a reply to no call. Section 4.5 defines no answer to it. */
-static void rpc_reply(struct cf_test *t)
+static void header_rpc_reply(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
 	uint8_t *msg = cf_alloc(t, CF_INLINE_MAX);
@@ -258,7 +258,7 @@ static void rpc_version(struct cf_test *t)
 }
 
 /* Calls with missing arguments: second half of section 4.5.2. */
-static void garbage(struct cf_test *t)
+static void header_garbage_args(struct cf_test *t)
 {
 	struct cf_reply *r = cf_ask_any(t, cf3_new(t, t->arg));
 
@@ -294,9 +294,9 @@ static const struct cf_case cases[] = {
 	{ "proc-max", "RFC 8166 4.5.2", "rdma_proc 2^32-1: ERR_CHUNK", unknown_proc, 0xffffffff,
 	  0 },
 	{ "msgp", "RFC 8166 4.6.1", "RDMA_MSGP: ERR_CHUNK", msgp, 0, 0 },
-	{ "done", "RFC 8166 4.6.2", "RDMA_DONE is silently discarded", done, 28, 0 },
-	{ "done-16", "RFC 8166 4.6.2", "RDMA_DONE without a body is silently discarded", done, 16,
-	  0 },
+	{ "done", "RFC 8166 4.6.2", "RDMA_DONE is silently discarded", header_done, 28, 0 },
+	{ "done-16", "RFC 8166 4.6.2", "RDMA_DONE without a body is silently discarded",
+	  header_done, 16, 0 },
 	{ "error-vers", "RFC 8166 4.2.4", "ERR_VERS from a client is silently discarded",
 	  error_from_client, CF_ERR_VERS, 0 },
 	{ "error-chunk", "RFC 8166 4.2.4", "ERR_CHUNK from a client is silently discarded",
@@ -323,17 +323,18 @@ static const struct cf_case cases[] = {
 	CUT(8),
 	CUT(20),
 	CUT(39),
-	{ "two-xids", "RFC 8166 4.5.2", "an RPC message with another xid than its header", two_xids,
-	  0, 0 },
-	{ "rpc-reply", "RFC 8166 4", "an RPC reply to no call is discarded", rpc_reply, 0, 0 },
+	{ "two-xids", "RFC 8166 4.5.2", "an RPC message with another xid than its header",
+	  header_two_xids, 0, 0 },
+	{ "rpc-reply", "RFC 8166 4", "an RPC reply to no call is discarded", header_rpc_reply, 0,
+	  0 },
 	{ "prog-unavail", "RFC 5531 9", "an unknown program: PROG_UNAVAIL", accept_status, 0, 0 },
 	{ "prog-mismatch", "RFC 5531 9", "an unknown version: PROG_MISMATCH", accept_status, 1, 0 },
 	{ "proc-unavail", "RFC 5531 9", "an unknown procedure: PROC_UNAVAIL", accept_status, 2, 0 },
 	{ "rpc-version", "RFC 5531 9", "RPC version 3: RPC_MISMATCH", rpc_version, 0, 0 },
-	{ "garbage-getattr", "RFC 8166 4.5.2", "GETATTR without arguments: GARBAGE_ARGS", garbage,
-	  CF3_GETATTR, 0 },
-	{ "garbage-write", "RFC 8166 4.5.2", "WRITE without arguments: GARBAGE_ARGS", garbage,
-	  CF3_WRITE, 0 },
+	{ "garbage-getattr", "RFC 8166 4.5.2", "GETATTR without arguments: GARBAGE_ARGS",
+	  header_garbage_args, CF3_GETATTR, 0 },
+	{ "garbage-write", "RFC 8166 4.5.2", "WRITE without arguments: GARBAGE_ARGS",
+	  header_garbage_args, CF3_WRITE, 0 },
 };
 
 const struct cf_group cf_group_header = { "header", 501, cases, rn_array_size(cases) };

@@ -32,7 +32,7 @@ static bool read_overhead(struct cf_test *t, const struct cf_fh *fh, uint32_t *o
 	return true;
 }
 
-static bool check_read(struct cf_test *t, struct cf_reply *r, uint32_t want)
+static bool inline_check_read(struct cf_test *t, struct cf_reply *r, uint32_t want)
 {
 	struct cf3_read_result got;
 
@@ -69,7 +69,7 @@ static void call_at(struct cf_test *t)
 		write_at(t);
 }
 
-static bool read_at(struct cf_test *t, uint32_t more)
+static bool inline_read_at(struct cf_test *t, uint32_t more)
 {
 	struct cf_fh fh;
 	uint32_t overhead;
@@ -83,7 +83,7 @@ static bool read_at(struct cf_test *t, uint32_t more)
 		return false;
 	/* Offers a Reply chunk only with `more`, since it makes the header longer. */
 	struct cf_reply *r = cf_ask(t, c);
-	if (!r || !check_read(t, r, count))
+	if (!r || !inline_check_read(t, r, count))
 		return false;
 	if (more && r->h.proc != CF_NOMSG)
 		return cf_fail(t, "RDMA_NOMSG", "RDMA_MSG of %zu bytes", r->len);
@@ -95,14 +95,14 @@ static bool read_at(struct cf_test *t, uint32_t more)
 static void reply_at(struct cf_test *t)
 {
 	if (open_size(t, t->arg))
-		read_at(t, 0);
+		inline_read_at(t, 0);
 }
 
 /* Asks for one byte more than fits, which is four with its padding. */
 static void reply_over(struct cf_test *t)
 {
 	if (open_size(t, t->arg))
-		read_at(t, 1);
+		inline_read_at(t, 1);
 }
 
 static void reply_over_no_chunk(struct cf_test *t)
@@ -135,7 +135,7 @@ static void lists_count(struct cf_test *t)
 	if (!cf_offer_reply(t, c, 4096, 8))
 		return;
 	struct cf_reply *r = cf_ask(t, c);
-	if (!r || !check_read(t, r, count))
+	if (!r || !inline_check_read(t, r, count))
 		return;
 	if (r->h.proc == CF_NOMSG)
 		return; /* section 4.3.3 permits the Reply chunk even if inline would do */
@@ -143,7 +143,7 @@ static void lists_count(struct cf_test *t)
 	if (!cf_offer_reply(t, c, 4096, 8))
 		return;
 	r = cf_ask(t, c);
-	if (r && check_read(t, r, count + 1) && r->h.proc != CF_NOMSG)
+	if (r && inline_check_read(t, r, count + 1) && r->h.proc != CF_NOMSG)
 		cf_fail(t, "RDMA_NOMSG: header and payload exceed the threshold", "RDMA_MSG");
 }
 
@@ -165,7 +165,7 @@ static void every_size(struct cf_test *t)
 			return;
 		uint32_t count = rn_min(t->conn->reply_inline - overhead, 8192);
 		struct cf_reply *r = cf_ask(t, cf3_read(t, &fh, 0, count));
-		if (!r || !check_read(t, r, count))
+		if (!r || !inline_check_read(t, r, count))
 			return;
 		cf_release(t, mark);
 	}

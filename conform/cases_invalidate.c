@@ -49,7 +49,7 @@ static bool put_write_data(struct handles *h, struct cf_call *c, uint32_t len)
 	return true;
 }
 
-static bool put_chunks(struct handles *h, struct cf_call *c, long kind)
+static bool invalidate_put_chunks(struct handles *h, struct cf_call *c, long kind)
 {
 	struct cf_seg seg;
 
@@ -82,7 +82,7 @@ static struct cf_call *call_with(struct handles *h, const struct cf_fh *fh, long
 	}
 	if (kind == WITH_ERROR)
 		c->proc = 99;
-	return put_chunks(h, c, kind) ? c : NULL;
+	return invalidate_put_chunks(h, c, kind) ? c : NULL;
 }
 
 static void one_call(struct cf_test *t, bool apart, long kind)

@@ -141,7 +141,8 @@ static void no_room_for_lists(struct cf_test *t)
  */
 
 /* Encodes a call with an empty Read list and with lists given word by word. */
-static void begin(struct cf_test *t, struct xdr_out *x, uint8_t *msg, size_t size, uint32_t *xid)
+static void limits_call_begin(struct cf_test *t, struct xdr_out *x, uint8_t *msg, size_t size,
+			      uint32_t *xid)
 {
 	*xid = cf_xid(t);
 	xdr_out_init(x, msg, size);
@@ -149,7 +150,7 @@ static void begin(struct cf_test *t, struct xdr_out *x, uint8_t *msg, size_t siz
 	xdr_put_u32(x, 0);
 }
 
-static void end(struct xdr_out *x, const struct cf_call *c, uint32_t xid)
+static void limits_call_end(struct xdr_out *x, const struct cf_call *c, uint32_t xid)
 {
 	xdr_put_u32(x, xid);
 	xdr_put_fixed(x, c->rpc.base + 4, xdr_out_pos(&c->rpc) - 4);
@@ -167,7 +168,7 @@ static void absurd_count(struct cf_test *t)
 	if (!w)
 		return;
 	struct cf_seg seg = cf_window_seg(w, 0, 64);
-	begin(t, &x, msg, sizeof(msg), &xid);
+	limits_call_begin(t, &x, msg, sizeof(msg), &xid);
 	if (t->arg & 1)
 		xdr_put_u32(&x, 0);
 	xdr_put_u32(&x, 1);
@@ -175,13 +176,13 @@ static void absurd_count(struct cf_test *t)
 	cf_put_seg(&x, &seg);
 	xdr_put_u32(&x, 0);
 	xdr_put_u32(&x, 0);
-	end(&x, cf3_null(t), xid);
+	limits_call_end(&x, cf3_null(t), xid);
 	if (cf_refused_bytes(t, msg, xdr_out_pos(&x), xid))
 		cf_alive(t);
 }
 
 /* Valid message, cut within its Write list and within its Reply chunk. */
-static void cut(struct cf_test *t)
+static void limits_call_cut(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
 	uint8_t *msg = cf_alloc(t, CF_INLINE_MAX);
@@ -203,7 +204,7 @@ static void bad_mark(struct cf_test *t)
 	struct xdr_out x;
 	uint32_t xid;
 
-	begin(t, &x, msg, sizeof(msg), &xid);
+	limits_call_begin(t, &x, msg, sizeof(msg), &xid);
 	xdr_put_u32(&x, t->arg ? 0 : 2);
 	if (!t->arg) {
 		xdr_put_u32(&x, 0);
@@ -211,7 +212,7 @@ static void bad_mark(struct cf_test *t)
 	}
 	xdr_put_u32(&x, t->arg ? 2 : 0);
 	xdr_put_u32(&x, 0);
-	end(&x, cf3_null(t), xid);
+	limits_call_end(&x, cf3_null(t), xid);
 	if (cf_refused_bytes(t, msg, xdr_out_pos(&x), xid))
 		cf_alive(t);
 }
@@ -257,7 +258,7 @@ static const struct cf_case cases[] = {
 	COUNT(1, "2-28", "2^28+1 segments"),
 	COUNT(2, "2-30", "2^30 segments"),
 	COUNT(3, "1000", "1000 segments, of which one is there"),
-	{ "limits-cut", "RFC 8166 4.5.2", "lists that end in the middle", cut, 0, 0 },
+	{ "limits-cut", "RFC 8166 4.5.2", "lists that end in the middle", limits_call_cut, 0, 0 },
 	{ "limits-write-mark", "RFC 8166 4.5.2", "a Write list's mark that is neither 0 nor 1",
 	  bad_mark, 0, 0 },
 	{ "limits-reply-mark", "RFC 8166 4.5.2", "a Reply chunk's mark that is neither 0 nor 1",

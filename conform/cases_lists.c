@@ -9,7 +9,7 @@
 #include "lib/util.h"
 
 /* Starts a message with the fixed words. Returns its xid. */
-static uint32_t begin(struct cf_test *t, struct xdr_out *x)
+static uint32_t lists_msg_begin(struct cf_test *t, struct xdr_out *x)
 {
 	uint32_t xid = cf_xid(t);
 
@@ -18,7 +18,7 @@ static uint32_t begin(struct cf_test *t, struct xdr_out *x)
 	return xid;
 }
 
-static void put_call(struct cf_test *t, struct xdr_out *x, uint32_t xid)
+static void lists_put_call(struct cf_test *t, struct xdr_out *x, uint32_t xid)
 {
 	struct cf_call *c = cf3_null(t);
 
@@ -27,7 +27,7 @@ static void put_call(struct cf_test *t, struct xdr_out *x, uint32_t xid)
 }
 
 /* Expects ERR_CHUNK, and that the connection goes on. */
-static void refused(struct cf_test *t, const struct xdr_out *x, uint32_t xid)
+static void lists_msg_refused(struct cf_test *t, const struct xdr_out *x, uint32_t xid)
 {
 	if (cf_refused_bytes(t, x->base, xdr_out_pos(x), xid))
 		cf_alive(t);
@@ -49,11 +49,11 @@ static struct cf_seg some_memory(struct cf_test *t, uint32_t len)
 
 /* Selects which of the three optional items has the wrong mark; the rest would parse if the mark
  * were 1. */
-static void mark(struct cf_test *t)
+static void lists_bad_mark(struct cf_test *t)
 {
 	struct cf_seg s = some_memory(t, 4096);
 	struct xdr_out x;
-	uint32_t xid = begin(t, &x), bad = t->arg >> 4;
+	uint32_t xid = lists_msg_begin(t, &x), bad = t->arg >> 4;
 
 	for (int i = 0; i < 3; i++) {
 		if (i != (t->arg & 3)) {
@@ -66,33 +66,33 @@ static void mark(struct cf_test *t)
 		if (i < 2)
 			xdr_put_u32(&x, 0);
 	}
-	put_call(t, &x, xid);
-	refused(t, &x, xid);
+	lists_put_call(t, &x, xid);
+	lists_msg_refused(t, &x, xid);
 }
 
 static void huge_write_count(struct cf_test *t)
 {
 	struct xdr_out x;
-	uint32_t xid = begin(t, &x);
+	uint32_t xid = lists_msg_begin(t, &x);
 
 	xdr_put_u32(&x, 0);
 	xdr_put_u32(&x, 1);
 	xdr_put_u32(&x, t->arg);
-	put_call(t, &x, xid);
-	refused(t, &x, xid);
+	lists_put_call(t, &x, xid);
+	lists_msg_refused(t, &x, xid);
 }
 
 static void huge_reply_count(struct cf_test *t)
 {
 	struct xdr_out x;
-	uint32_t xid = begin(t, &x);
+	uint32_t xid = lists_msg_begin(t, &x);
 
 	xdr_put_u32(&x, 0);
 	xdr_put_u32(&x, 0);
 	xdr_put_u32(&x, 1);
 	xdr_put_u32(&x, t->arg);
-	put_call(t, &x, xid);
-	refused(t, &x, xid);
+	lists_put_call(t, &x, xid);
+	lists_msg_refused(t, &x, xid);
 }
 
 /* Read list that fills the message and never ends. */
@@ -100,28 +100,28 @@ static void endless_reads(struct cf_test *t)
 {
 	struct cf_seg s = some_memory(t, 4);
 	struct xdr_out x;
-	uint32_t xid = begin(t, &x);
+	uint32_t xid = lists_msg_begin(t, &x);
 
 	while (xdr_out_pos(&x) + 24 <= t->conn->call_inline) {
 		xdr_put_u32(&x, 1);
 		xdr_put_u32(&x, 40);
 		cf_put_seg(&x, &s);
 	}
-	refused(t, &x, xid);
+	lists_msg_refused(t, &x, xid);
 }
 
 /* Empty Write chunks up to the end of the message, without an end mark. */
 static void endless_writes(struct cf_test *t)
 {
 	struct xdr_out x;
-	uint32_t xid = begin(t, &x);
+	uint32_t xid = lists_msg_begin(t, &x);
 
 	xdr_put_u32(&x, 0);
 	while (xdr_out_pos(&x) + 8 <= t->conn->call_inline) {
 		xdr_put_u32(&x, 1);
 		xdr_put_u32(&x, 0);
 	}
-	refused(t, &x, xid);
+	lists_msg_refused(t, &x, xid);
 }
 
 /* ---- positions --------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ static void sum_overflows(struct cf_test *t)
 
 enum what { BAD_HANDLE, BAD_OFFSET, TOO_LONG };
 
-static struct cf_seg bad_memory(struct cf_test *t, enum what what, uint32_t len)
+static struct cf_seg lists_bad_memory(struct cf_test *t, enum what what, uint32_t len)
 {
 	struct cf_seg s = some_memory(t, len);
 
@@ -228,7 +228,7 @@ static void bad_read_memory(struct cf_test *t)
 
 	if (!cf3_make_file(t, "lists", 0, &fh))
 		return;
-	struct cf_seg s = bad_memory(t, t->arg, 1000);
+	struct cf_seg s = lists_bad_memory(t, t->arg, 1000);
 	if (t->arg == TOO_LONG)
 		s.length = 65536;
 	struct cf_call *c = cf3_write(t, &fh, 0, s.length, NULL);
@@ -240,7 +240,7 @@ static void bad_read_memory(struct cf_test *t)
 static void bad_zero_memory(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
-	struct cf_seg s = bad_memory(t, t->arg, 40);
+	struct cf_seg s = lists_bad_memory(t, t->arg, 40);
 
 	c->proc = CF_NOMSG;
 	cf_add_read(&c->lists, 0, s);
@@ -255,7 +255,7 @@ static void bad_write_memory(struct cf_test *t)
 	if (!cf3_make_file(t, "lists", 2000, &fh))
 		return;
 	struct cf_call *c = cf3_read(t, &fh, 0, 2000);
-	cf_add_seg(cf_add_write(&c->lists), bad_memory(t, t->arg, 2000));
+	cf_add_seg(cf_add_write(&c->lists), lists_bad_memory(t, t->arg, 2000));
 	if (cf_refused_or_closed(t, c))
 		cf_server_alive(t);
 }
@@ -285,7 +285,7 @@ enum again { READ_AGAIN, ZERO_AGAIN, WRITE_AGAIN, REPLY_AGAIN };
 /* Makes a call whose chunk names memory that does not exist. */
 static struct cf_call *hopeless(struct cf_test *t, enum again kind, const struct cf_fh *fh)
 {
-	struct cf_seg s = bad_memory(t, BAD_HANDLE, 4096);
+	struct cf_seg s = lists_bad_memory(t, BAD_HANDLE, 4096);
 	struct cf_call *c;
 
 	switch (kind) {
@@ -362,14 +362,14 @@ static void chunk_again(struct cf_test *t)
 	}
 
 static const struct cf_case cases[] = {
-	{ "mark-read-2", "RFC 4506 4.19", "a Read list's mark of 2: ERR_CHUNK", mark, MARK(0, 2),
-	  0 },
-	{ "mark-write-2", "RFC 4506 4.19", "a Write list's mark of 2: ERR_CHUNK", mark, MARK(1, 2),
-	  0 },
-	{ "mark-reply-2", "RFC 4506 4.19", "a Reply chunk's mark of 2: ERR_CHUNK", mark, MARK(2, 2),
-	  0 },
-	{ "mark-read-max", "RFC 4506 4.19", "a Read list's mark of 2^32-1: ERR_CHUNK", mark,
-	  MARK(0, 0xffffffff), 0 },
+	{ "mark-read-2", "RFC 4506 4.19", "a Read list's mark of 2: ERR_CHUNK", lists_bad_mark,
+	  MARK(0, 2), 0 },
+	{ "mark-write-2", "RFC 4506 4.19", "a Write list's mark of 2: ERR_CHUNK", lists_bad_mark,
+	  MARK(1, 2), 0 },
+	{ "mark-reply-2", "RFC 4506 4.19", "a Reply chunk's mark of 2: ERR_CHUNK", lists_bad_mark,
+	  MARK(2, 2), 0 },
+	{ "mark-read-max", "RFC 4506 4.19", "a Read list's mark of 2^32-1: ERR_CHUNK",
+	  lists_bad_mark, MARK(0, 0xffffffff), 0 },
 	{ "count-write-max", "RFC 8166 4.5.2", "a Write chunk of 2^32-1 segments: ERR_CHUNK",
 	  huge_write_count, 0xffffffff, 0 },
 	{ "count-write-wrap", "RFC 8166 4.5.2", "a Write chunk of 2^28 segments: ERR_CHUNK",

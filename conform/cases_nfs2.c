@@ -19,7 +19,8 @@
 enum { PROG_NFSACL = 100227, ACL_GETACL = 1, ACL_SETACL = 2, ACL_ACCESS = 4 };
 
 /* A file of FILE_SIZE bytes of the pattern, and its directory. */
-static bool make_file(struct cf_test *t, struct cf2_fh *dir, struct cf_fh *v3, struct cf2_fh *fh)
+static bool cf2_make_file(struct cf_test *t, struct cf2_fh *dir, struct cf_fh *v3,
+			  struct cf2_fh *fh)
 {
 	return cf2_scratch(t, dir) && cf3_make_file(t, OLD, FILE_SIZE, v3) &&
 	       cf2_lookup(t, dir, OLD, fh);
@@ -58,7 +59,7 @@ static void read_chunk(struct cf_test *t)
 	struct cf2_fh dir, fh;
 	struct cf_fh v3;
 
-	if (!make_file(t, &dir, &v3, &fh))
+	if (!cf2_make_file(t, &dir, &v3, &fh))
 		return;
 	struct cf_call *c = read_call(t, &fh, len);
 	if (!cf_offer_write(t, c, len, 4))
@@ -73,7 +74,7 @@ static void read_long(struct cf_test *t)
 	struct cf2_fh dir, fh;
 	struct cf_fh v3;
 
-	if (!make_file(t, &dir, &v3, &fh))
+	if (!cf2_make_file(t, &dir, &v3, &fh))
 		return;
 	struct cf_call *c = read_call(t, &fh, FILE_SIZE);
 	if (!cf_make_long(t, c, 2) || !cf_offer_write(t, c, FILE_SIZE, 1))
@@ -83,14 +84,14 @@ static void read_long(struct cf_test *t)
 		cf_chunk_has_pattern(t, &c->lists.write[0], &r->h.lists.write[0], 0, FILE_SIZE);
 }
 
-static void read_inline(struct cf_test *t)
+static void cf2_read_inline(struct cf_test *t)
 {
 	struct cf2_fh dir, fh;
 	uint8_t want[501];
 	struct cf_fh v3;
 	uint32_t len;
 
-	if (!make_file(t, &dir, &v3, &fh))
+	if (!cf2_make_file(t, &dir, &v3, &fh))
 		return;
 	struct cf_reply *r = cf_ask(t, read_call(t, &fh, sizeof(want)));
 	if (!r || !cf3_status(t, r, CF3_OK))
@@ -102,7 +103,7 @@ static void read_inline(struct cf_test *t)
 		cf_fail(t, "the file's bytes in the stream", "something else");
 }
 
-static const char *text(struct cf_test *t)
+static const char *cf2_link_text(struct cf_test *t)
 {
 	char *s = cf_alloc(t, TEXT_LEN + 1);
 
@@ -115,7 +116,7 @@ static void readlink_chunk(struct cf_test *t)
 	struct cf2_fh dir, fh;
 	struct cf_fh v3;
 
-	if (!cf2_scratch(t, &dir) || !cf3_make_symlink(t, "nfs2-link", text(t), &v3) ||
+	if (!cf2_scratch(t, &dir) || !cf3_make_symlink(t, "nfs2-link", cf2_link_text(t), &v3) ||
 	    !cf2_lookup(t, &dir, "nfs2-link", &fh))
 		return;
 	struct cf_call *c = cf2_new(t, CF2_READLINK, &fh);
@@ -123,7 +124,8 @@ static void readlink_chunk(struct cf_test *t)
 		return;
 	struct cf_reply *r = cf_ask(t, c);
 	if (r && reduced_result(t, r, false, TEXT_LEN))
-		cf_chunk_has(t, &c->lists.write[0], &r->h.lists.write[0], text(t), TEXT_LEN);
+		cf_chunk_has(t, &c->lists.write[0], &r->h.lists.write[0], cf2_link_text(t),
+			     TEXT_LEN);
 }
 
 /* ---- arguments -------------------------------------------------------------------------------- */
@@ -147,7 +149,7 @@ static void write_chunk(struct cf_test *t)
 	struct cf2_fh dir, fh;
 	struct cf_fh v3;
 
-	if (!make_file(t, &dir, &v3, &fh))
+	if (!cf2_make_file(t, &dir, &v3, &fh))
 		return;
 	cf_fill_pattern(data, 0, FILE_SIZE);
 	memset(data, 'w', len);
@@ -168,7 +170,7 @@ static void symlink_chunk(struct cf_test *t)
 	struct cf_call *c = cf2_new(t, CF2_SYMLINK, &dir);
 	cf2_put_name(c, "nfs2-sym");
 	xdr_put_u32(&c->rpc, TEXT_LEN);
-	if (!cf_reduce(t, c, text(t), TEXT_LEN, 2))
+	if (!cf_reduce(t, c, cf2_link_text(t), TEXT_LEN, 2))
 		return;
 	cf2_put_sattr(c, 0777);
 	struct cf_reply *r = cf_ask(t, c);
@@ -179,13 +181,13 @@ static void symlink_chunk(struct cf_test *t)
 		return;
 	uint32_t len;
 	const uint8_t *got = xdr_get_opaque(&r->x, 1024, &len);
-	if (!got || len != TEXT_LEN || memcmp(got, text(t), len) != 0)
+	if (!got || len != TEXT_LEN || memcmp(got, cf2_link_text(t), len) != 0)
 		cf_fail(t, "the text of the chunk in the link", "%u other bytes", len);
 }
 
 /* ---- chunks that may not be ------------------------------------------------------------------- */
 
-static bool refused(struct cf_test *t, struct cf_call *c)
+static bool cf2_refused(struct cf_test *t, struct cf_call *c)
 {
 	struct cf_reply *r = cf_ask_any(t, c);
 
@@ -199,19 +201,19 @@ static void handle_by_chunk(struct cf_test *t, uint32_t prog, uint32_t proc, uns
 	struct cf2_fh dir, fh;
 	struct cf_fh v3;
 
-	if (!make_file(t, &dir, &v3, &fh) || !cf_reduce(t, c, fh.data, CF2_FH, 1))
+	if (!cf2_make_file(t, &dir, &v3, &fh) || !cf_reduce(t, c, fh.data, CF2_FH, 1))
 		return;
 	for (unsigned i = 0; i < words; i++)
 		xdr_put_u32(&c->rpc, 1);
-	refused(t, c);
+	cf2_refused(t, c);
 }
 
-static void handle(struct cf_test *t)
+static void cf2_handle_chunk(struct cf_test *t)
 {
 	handle_by_chunk(t, CF_PROG_NFS, (uint32_t)t->arg, t->arg == CF2_READ ? 3 : 0);
 }
 
-static void acl_handle(struct cf_test *t)
+static void cf2_acl_handle_chunk(struct cf_test *t)
 {
 	handle_by_chunk(t, PROG_NFSACL, (uint32_t)t->arg, 1);
 }
@@ -238,7 +240,7 @@ static void name_by_chunk(struct cf_test *t)
 	struct cf2_fh dir, fh;
 	struct cf_fh v3;
 
-	if (!make_file(t, &dir, &v3, &fh))
+	if (!cf2_make_file(t, &dir, &v3, &fh))
 		return;
 	struct cf_call *c = cf2_new(t, proc, proc == CF2_LINK ? &fh : &dir);
 	if (proc == CF2_LINK)
@@ -247,7 +249,7 @@ static void name_by_chunk(struct cf_test *t)
 	if (!cf_reduce(t, c, name, (uint32_t)strlen(name), 1))
 		return;
 	put_rest(c, proc, &dir);
-	if (!refused(t, c) || !cf2_lookup(t, &dir, OLD, &fh))
+	if (!cf2_refused(t, c) || !cf2_lookup(t, &dir, OLD, &fh))
 		return;
 	struct cf_reply *r = cf_ask(t, cf3_lookup(t, &t->run->scratch, MADE));
 	if (r)
@@ -256,7 +258,7 @@ static void name_by_chunk(struct cf_test *t)
 
 /* ---- results that may not be reduced ---------------------------------------------------------- */
 
-static struct cf_call *other_call(struct cf_test *t, const struct cf2_fh *dir)
+static struct cf_call *cf2_other_call(struct cf_test *t, const struct cf2_fh *dir)
 {
 	struct cf_call *c = cf2_new(t, (uint32_t)t->arg, dir);
 
@@ -274,9 +276,9 @@ static void write_list(struct cf_test *t)
 	struct cf2_fh dir, fh;
 	struct cf_fh v3;
 
-	if (!make_file(t, &dir, &v3, &fh))
+	if (!cf2_make_file(t, &dir, &v3, &fh))
 		return;
-	struct cf_call *c = other_call(t, &dir);
+	struct cf_call *c = cf2_other_call(t, &dir);
 	if (!cf_offer_write(t, c, 4096, 2))
 		return;
 	struct cf_reply *r = cf_ask(t, c);
@@ -296,7 +298,7 @@ static struct cf_call *acl_call(struct cf_test *t, uint32_t proc)
 	return c;
 }
 
-static void acl_write_list(struct cf_test *t)
+static void cf2_acl_write_list(struct cf_test *t)
 {
 	struct cf_call *c = acl_call(t, (uint32_t)t->arg);
 
@@ -308,7 +310,7 @@ static void acl_write_list(struct cf_test *t)
 }
 
 /* SETACL whose entries, all of the owner's, go by a Read chunk. */
-static void acl_entries(struct cf_test *t)
+static void cf2_acl_entries(struct cf_test *t)
 {
 	static const uint8_t entry[12] = { 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7 };
 	struct cf_call *c = acl_call(t, ACL_SETACL);
@@ -321,7 +323,7 @@ static void acl_entries(struct cf_test *t)
 		return;
 	xdr_put_u32(&c->rpc, 0);
 	xdr_put_u32(&c->rpc, 0);
-	refused(t, c);
+	cf2_refused(t, c);
 }
 
 #define ROW(id, paragraph, title, run, arg)                                                        \
@@ -335,7 +337,8 @@ static void acl_entries(struct cf_test *t)
 	ROW(id "-write-list", "RFC 8267 4", #NAME " leaves a Write chunk unused", write_list,      \
 	    CF2_##NAME)
 #define HANDLE_ROW(id, NAME)                                                                       \
-	ROW(id "-handle", "RFC 8267 4", #NAME "'s handle by a chunk is refused", handle, CF2_##NAME)
+	ROW(id "-handle", "RFC 8267 4", #NAME "'s handle by a chunk is refused", cf2_handle_chunk, \
+	    CF2_##NAME)
 
 static const struct cf_case cases[] = {
 	ROW("read", "RFC 8267 4", "READ's data by a Write chunk", read_chunk, 4096),
@@ -343,7 +346,7 @@ static const struct cf_case cases[] = {
 	    FILE_SIZE),
 	ROW("read-long-call", "RFC 8166 3.5.3", "READ as a Long Call with a Write chunk", read_long,
 	    0),
-	ROW("read-inline", "RFC 8166 4.3.2.3", "READ without a chunk", read_inline, 0),
+	ROW("read-inline", "RFC 8166 4.3.2.3", "READ without a chunk", cf2_read_inline, 0),
 	ROW("readlink", "RFC 8267 4", "READLINK's path by a Write chunk", readlink_chunk, 0),
 	ROW("write", "RFC 8267 4", "WRITE's data by a Read chunk", write_chunk, 4096),
 	ROW("write-odd", "RFC 8267 4", "WRITE's data by a Read chunk, an odd number", write_chunk,
@@ -365,15 +368,15 @@ static const struct cf_case cases[] = {
 	UNUSED_ROW("readdir", READDIR),
 	UNUSED_ROW("statfs", STATFS),
 	ROW("getacl-handle", "RFC 8267 5.2", "NFSACL 2: GETACL's handle by a chunk is refused",
-	    acl_handle, ACL_GETACL),
+	    cf2_acl_handle_chunk, ACL_GETACL),
 	ROW("access-handle", "RFC 8267 5.2", "NFSACL 2: ACCESS's handle by a chunk is refused",
-	    acl_handle, ACL_ACCESS),
+	    cf2_acl_handle_chunk, ACL_ACCESS),
 	ROW("setacl-entries", "RFC 8267 5.2", "NFSACL 2: SETACL's entries by a chunk are refused",
-	    acl_entries, 0),
+	    cf2_acl_entries, 0),
 	ROW("getacl-write-list", "RFC 8267 5.2", "NFSACL 2: GETACL leaves a Write chunk unused",
-	    acl_write_list, ACL_GETACL),
+	    cf2_acl_write_list, ACL_GETACL),
 	ROW("access-write-list", "RFC 8267 5.2", "NFSACL 2: ACCESS leaves a Write chunk unused",
-	    acl_write_list, ACL_ACCESS),
+	    cf2_acl_write_list, ACL_ACCESS),
 };
 
 const struct cf_group cf_group_nfs2 = { "nfs2", 2701, cases, rn_array_size(cases) };

@@ -20,7 +20,7 @@ static bool open_with(struct cf_test *t, const uint8_t *data, size_t len)
 }
 
 /* Checks that READ returns all data inline. */
-static bool read_inline(struct cf_test *t, const struct cf_fh *fh, uint32_t count)
+static bool private_read_inline(struct cf_test *t, const struct cf_fh *fh, uint32_t count)
 {
 	struct cf3_read_result got;
 	struct cf_reply *r = cf_ask(t, cf3_read(t, fh, 0, count));
@@ -52,7 +52,7 @@ static void in_force(struct cf_test *t)
 		return;
 	}
 	t->conn->reply_inline = BIG;
-	if (cf3_make_file(t, NAME, 2000, &fh) && read_inline(t, &fh, 1300))
+	if (cf3_make_file(t, NAME, 2000, &fh) && private_read_inline(t, &fh, 1300))
 		cf_alive(t);
 }
 
@@ -72,7 +72,7 @@ static void absent_limits(struct cf_test *t)
 		only_default(t);
 }
 
-static void answered(struct cf_test *t)
+static void private_answered(struct cf_test *t)
 {
 	const struct cf_private *p = &t->conn->server;
 
@@ -138,7 +138,7 @@ static void other_format(struct cf_test *t)
 
 /* Sends only the first t->arg bytes of the message. InfiniBand pads with zeros, which encode the
  * same sizes. */
-static void cut(struct cf_test *t)
+static void private_cut(struct cf_test *t)
 {
 	uint8_t data[CF_PRIVATE_SIZE];
 
@@ -209,7 +209,7 @@ static void huge(struct cf_test *t)
 	if (!cf_open(t, &o) || !cf3_make_file(t, NAME, 300000, &fh))
 		return;
 	uint32_t room = t->conn->reply_inline;
-	if (room < 2048 || !read_inline(t, &fh, room - 512))
+	if (room < 2048 || !private_read_inline(t, &fh, room - 512))
 		return;
 	/* The reply by a Reply chunk must keep to the size, too. */
 	struct cf_call *c = cf3_read(t, &fh, 0, room);
@@ -221,7 +221,7 @@ static void huge(struct cf_test *t)
 }
 
 /* The sizes of one connection do not apply to the next. */
-static void change(struct cf_test *t)
+static void private_change(struct cf_test *t)
 {
 	struct cf_conn_options big = { .inline_size = BIG };
 	struct cf_conn_options none = { .no_private = true, .recv_size = BIG };
@@ -229,7 +229,7 @@ static void change(struct cf_test *t)
 
 	if (!cf_open(t, &big) || !cf3_make_file(t, NAME, 2000, &fh))
 		return;
-	if (t->conn->reply_inline >= 2048 && !read_inline(t, &fh, 1300))
+	if (t->conn->reply_inline >= 2048 && !private_read_inline(t, &fh, 1300))
 		return;
 	cf_close(t, t->conn, true);
 	if (cf_open(t, &none))
@@ -245,7 +245,7 @@ static const struct cf_case cases[] = {
 	OWN("private-absent-limits", "5.1", "without a message no reply exceeds 1024 bytes",
 	    absent_limits, 0),
 	{ "private-answered", "RFC 8797 4", "the server's own message: version 1, reserved bits 0",
-	  answered, 0, 0 },
+	  private_answered, 0, 0 },
 	OWN("private-offset-0", "5.2", "the message is found at the start", at_offset, 0),
 	OWN("private-offset-1", "5.2", "the message is found at offset 1", at_offset, 1),
 	OWN("private-offset-2", "5.2", "the message is found at offset 2", at_offset, 2),
@@ -263,9 +263,11 @@ static const struct cf_case cases[] = {
 	    0),
 	OWN("private-format-last", "5.2", "an identifier wrong in its last bit is another",
 	    other_format, 3),
-	OWN("private-cut-4", "5.2", "the identifier alone counts as no message", cut, 4),
-	OWN("private-cut-5", "5.2", "a message cut after its version counts as none", cut, 5),
-	OWN("private-cut-7", "5.2", "a message without its last byte counts as none", cut, 7),
+	OWN("private-cut-4", "5.2", "the identifier alone counts as no message", private_cut, 4),
+	OWN("private-cut-5", "5.2", "a message cut after its version counts as none", private_cut,
+	    5),
+	OWN("private-cut-7", "5.2", "a message without its last byte counts as none", private_cut,
+	    7),
 	OWN("private-cut-by-end", "5.2", "a message that the private data cuts counts as none",
 	    cut_by_the_end, 4),
 	OWN("private-cut-by-end-1", "5.2", "also if one byte is missing", cut_by_the_end, 7),
@@ -277,7 +279,8 @@ static const struct cf_case cases[] = {
 	OWN("private-short-calls", "4.2", "replies are not bound by the client's Send Size",
 	    sizes_differ, 0),
 	OWN("private-huge", "4.2", "replies keep to the server's own Send Size", huge, 0),
-	OWN("private-change", "4", "a new connection starts from its own message", change, 0),
+	OWN("private-change", "4", "a new connection starts from its own message", private_change,
+	    0),
 };
 
 const struct cf_group cf_group_private = { "private", 101, cases, rn_array_size(cases) };

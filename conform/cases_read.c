@@ -46,7 +46,7 @@ static void write_by(struct cf_test *t, uint32_t len, const uint32_t *seg, unsig
 	cf3_file_is(t, &fh, data, len);
 }
 
-static void segments(struct cf_test *t)
+static void read_chunk_segments(struct cf_test *t)
 {
 	uint32_t seg[16], len = 0;
 
@@ -56,7 +56,7 @@ static void segments(struct cf_test *t)
 }
 
 /* Segments may have any boundaries (section 3.4.4): none of these is aligned. */
-static void odd_segments(struct cf_test *t)
+static void read_chunk_odd_segments(struct cf_test *t)
 {
 	static const uint32_t seg[] = {
 		1, 3, 5, 7, 2, 1021, 333, 1, 1, 77, 999, 13, 511, 6, 4, 17
@@ -75,7 +75,7 @@ static void one_byte_segments(struct cf_test *t)
 	write_by(t, 16, seg, 16);
 }
 
-static void no_pad(struct cf_test *t)
+static void read_chunk_no_pad(struct cf_test *t)
 {
 	uint32_t seg = t->arg;
 
@@ -106,7 +106,7 @@ static void empty_segment(struct cf_test *t)
 }
 
 /* WRITE of no bytes, with an empty chunk. */
-static void empty_chunk(struct cf_test *t)
+static void read_chunk_empty(struct cf_test *t)
 {
 	static const uint32_t seg[1] = { 0 };
 
@@ -114,7 +114,7 @@ static void empty_chunk(struct cf_test *t)
 }
 
 /* WRITE of the largest size that the server takes, wtmax of FSINFO. */
-static void largest(struct cf_test *t)
+static void read_chunk_largest(struct cf_test *t)
 {
 	uint32_t seg[16], part;
 	struct cf_reply *r = cf_ask(t, cf3_fsinfo(t, &t->run->scratch));
@@ -200,7 +200,7 @@ static void symlink_path(struct cf_test *t)
 }
 
 /* Chunks of many calls in flight must not mix. */
-static void at_once(struct cf_test *t)
+static void read_chunks_at_once(struct cf_test *t)
 {
 	enum { N = 8, LEN = 4097 };
 	struct cf_fh fh;
@@ -238,10 +238,10 @@ static void at_once(struct cf_test *t)
 #define SEGMENTS(n)                                                                                \
 	{                                                                                          \
 		"read-segments-" #n, "RFC 8166 3.4.4", "a Read chunk of " #n " segment(s)",        \
-			segments, n, 0                                                             \
+			read_chunk_segments, n, 0                                                  \
 	}
 #define ODD(n)                                                                                     \
-	{ "read-odd-" #n, "RFC 8166 3.4.5.2", #n " bytes without pad", no_pad, n, 0 },             \
+	{ "read-odd-" #n, "RFC 8166 3.4.5.2", #n " bytes without pad", read_chunk_no_pad, n, 0 },  \
 		{ "read-pad-" #n,                                                                  \
 		  "RFC 8166 3.4.5.2",                                                              \
 		  #n " bytes with pad in the last segment",                                        \
@@ -276,7 +276,8 @@ static const struct cf_case cases[] = {
 	ODD(4097),
 	ODD(4098),
 	ODD(4099),
-	{ "read-odd-segments", "RFC 8166 3.4.4", "16 segments of odd lengths", odd_segments, 0, 0 },
+	{ "read-odd-segments", "RFC 8166 3.4.4", "16 segments of odd lengths",
+	  read_chunk_odd_segments, 0, 0 },
 	{ "read-one-byte-segments", "RFC 8166 3.4.4", "16 segments of one byte", one_byte_segments,
 	  0, 0 },
 	{ "read-empty-first", "RFC 8166 3.4.3", "an empty segment first", empty_segment, 0, 0 },
@@ -285,9 +286,11 @@ static const struct cf_case cases[] = {
 	{ "read-empty-last", "RFC 8166 3.4.3", "an empty segment last", empty_segment, 2, 0 },
 	{ "read-empty-several", "RFC 8166 3.4.3", "several empty segments", empty_segment, 3, 0 },
 	{ "read-empty-chunk", "RFC 8166 3.4.3", "a chunk of no bytes for a WRITE of no bytes",
-	  empty_chunk, 0, 0 },
-	{ "read-largest-1", "RFC 8166 3.4.4", "the largest WRITE, one segment", largest, 1, 0 },
-	{ "read-largest-16", "RFC 8166 3.4.4", "the largest WRITE, 16 segments", largest, 16, 0 },
+	  read_chunk_empty, 0, 0 },
+	{ "read-largest-1", "RFC 8166 3.4.4", "the largest WRITE, one segment", read_chunk_largest,
+	  1, 0 },
+	{ "read-largest-16", "RFC 8166 3.4.4", "the largest WRITE, 16 segments", read_chunk_largest,
+	  16, 0 },
 	{ "read-same-handle", "RFC 8166 3.4.4", "segments of one memory region", same_handle, 0,
 	  0 },
 	{ "read-list-order", "RFC 8166 3.4.5", "segments are put together in list order",
@@ -295,8 +298,8 @@ static const struct cf_case cases[] = {
 	{ "read-symlink", "RFC 8267 4", "SYMLINK's path by a Read chunk", symlink_path, 100, 0 },
 	{ "read-symlink-odd", "RFC 8267 4", "SYMLINK's path of odd length, without pad",
 	  symlink_path, 123, 0 },
-	{ "read-at-once", "RFC 8166 3.4.5.1", "eight calls with Read chunks in flight", at_once, 0,
-	  0 },
+	{ "read-at-once", "RFC 8166 3.4.5.1", "eight calls with Read chunks in flight",
+	  read_chunks_at_once, 0, 0 },
 };
 
 const struct cf_group cf_group_read = { "read", 301, cases, rn_array_size(cases) };

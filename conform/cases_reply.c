@@ -29,7 +29,7 @@ static bool comes_by_chunk(struct cf_test *t, enum cf_long kind, struct cf_call 
 	return cf_long_check(t, kind, r);
 }
 
-static void by_chunk(struct cf_test *t)
+static void reply_by_chunk(struct cf_test *t)
 {
 	if (cf_open_small(t)) {
 		struct cf_call *c = cf_long_call(t, t->arg);
@@ -39,7 +39,7 @@ static void by_chunk(struct cf_test *t)
 }
 
 /* Returns the length of a long reply's payload stream, or 0 after a verdict. */
-static uint32_t measure(struct cf_test *t, enum cf_long kind)
+static uint32_t reply_measure(struct cf_test *t, enum cf_long kind)
 {
 	struct cf_call *c = cf_long_call(t, kind);
 
@@ -53,7 +53,7 @@ static void exact(struct cf_test *t)
 {
 	if (!cf_open_small(t))
 		return;
-	uint32_t len = measure(t, t->arg);
+	uint32_t len = reply_measure(t, t->arg);
 	struct cf_call *c = len ? cf_long_again(t, t->arg) : NULL;
 	if (c && cf_offer_reply(t, c, len, 1))
 		comes_by_chunk(t, t->arg, c);
@@ -62,7 +62,7 @@ static void exact(struct cf_test *t)
 /*
  * Accepts a refusal or a reply shortened to fit: READ and READDIR may return less than asked for.
  */
-static void refused_or_shortened(struct cf_test *t, enum cf_long kind, struct cf_call *c)
+static void reply_refused_or_short(struct cf_test *t, enum cf_long kind, struct cf_call *c)
 {
 	struct cf_reply *r = cf_ask_any(t, c);
 
@@ -83,10 +83,10 @@ static void one_short(struct cf_test *t)
 {
 	if (!cf_open_small(t))
 		return;
-	uint32_t len = measure(t, t->arg);
+	uint32_t len = reply_measure(t, t->arg);
 	struct cf_call *c = len ? cf_long_again(t, t->arg) : NULL;
 	if (c && cf_offer_reply(t, c, len - 1, 1))
-		refused_or_shortened(t, t->arg, c);
+		reply_refused_or_short(t, t->arg, c);
 }
 
 static void no_chunk(struct cf_test *t)
@@ -95,10 +95,10 @@ static void no_chunk(struct cf_test *t)
 		return;
 	struct cf_call *c = cf_long_call(t, t->arg);
 	if (c)
-		refused_or_shortened(t, t->arg, c);
+		reply_refused_or_short(t, t->arg, c);
 }
 
-static void empty_chunk(struct cf_test *t)
+static void reply_chunk_empty(struct cf_test *t)
 {
 	static const uint32_t zeros[] = { 0, 0, CF_END };
 
@@ -110,7 +110,7 @@ static void empty_chunk(struct cf_test *t)
 	cf_add_reply(&c->lists);
 	if (t->arg && !cf_add_segs(t, &c->lists.reply, zeros, 0))
 		return;
-	refused_or_shortened(t, CF_LONG_READLINK, c);
+	reply_refused_or_short(t, CF_LONG_READLINK, c);
 }
 
 /* ---- segments ---------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ static const struct shape {
 	{ { 999, ROOM, CF_END }, 3 },		{ { 500, ROOM, 4096, CF_END }, 0 },
 };
 
-static void segments(struct cf_test *t)
+static void reply_chunk_segments(struct cf_test *t)
 {
 	const struct shape *s = &shapes[t->arg];
 
@@ -146,7 +146,7 @@ static void exact_segments(struct cf_test *t)
 {
 	if (!cf_open_small(t))
 		return;
-	uint32_t len = measure(t, CF_LONG_READDIRPLUS);
+	uint32_t len = reply_measure(t, CF_LONG_READDIRPLUS);
 	struct cf_call *c = len ? cf_long_again(t, CF_LONG_READDIRPLUS) : NULL;
 	if (c && cf_offer_reply(t, c, len, 7))
 		comes_by_chunk(t, CF_LONG_READDIRPLUS, c);
@@ -208,7 +208,7 @@ static void whole_read(struct cf_test *t)
 		}
 }
 
-static void rpc_refuses(struct cf_test *t)
+static void reply_chunk_rpc_refuses(struct cf_test *t)
 {
 	struct cf_call *c = cf3_new(t, CF3_GETATTR); /* the argument is missing */
 
@@ -235,7 +235,7 @@ static void bad_handle(struct cf_test *t)
 	{ "reply-" name,                                                                           \
 	  "RFC 8166 3.5.3",                                                                        \
 	  proc " longer than the threshold uses the Reply chunk",                                  \
-	  by_chunk,                                                                                \
+	  reply_by_chunk,                                                                          \
 	  kind,                                                                                    \
 	  CF_OWN_CONN },                                                                           \
 		{ "reply-" name "-exact",                                                          \
@@ -257,7 +257,8 @@ static void bad_handle(struct cf_test *t)
 
 #define SEGMENTS(i, name, title)                                                                   \
 	{                                                                                          \
-		"reply-segments-" name, "RFC 8166 4.3.3", title, segments, i, CF_OWN_CONN          \
+		"reply-segments-" name, "RFC 8166 4.3.3", title, reply_chunk_segments, i,          \
+			CF_OWN_CONN                                                                \
 	}
 
 static const struct cf_case cases[] = {
@@ -274,9 +275,9 @@ static const struct cf_case cases[] = {
 	{ "reply-segments-exact", "RFC 8166 4.3.3", "seven segments that are exactly long enough",
 	  exact_segments, 0, CF_OWN_CONN },
 	{ "reply-empty", "RFC 8267 3.1", "a long reply, and a Reply chunk without segments",
-	  empty_chunk, 0, CF_OWN_CONN },
+	  reply_chunk_empty, 0, CF_OWN_CONN },
 	{ "reply-zero-length", "RFC 8267 3.1", "a long reply, and a Reply chunk of empty segments",
-	  empty_chunk, 1, CF_OWN_CONN },
+	  reply_chunk_empty, 1, CF_OWN_CONN },
 	{ "reply-spare-null", "RFC 8166 4.3.3", "NULL with a Reply chunk", not_needed, SMALL_NULL,
 	  0 },
 	{ "reply-spare-getattr", "RFC 8166 4.3.3", "GETATTR with a Reply chunk", not_needed,
@@ -293,8 +294,8 @@ static const struct cf_case cases[] = {
 	  whole_read, 1501, CF_OWN_CONN },
 	{ "reply-read-64k", "RFC 8166 3.5.3", "READ of 64 KiB in a Reply chunk", whole_read, 65536,
 	  CF_OWN_CONN },
-	{ "reply-rpc-refusal", "RFC 8166 4.3.3", "GARBAGE_ARGS with a Reply chunk", rpc_refuses, 0,
-	  0 },
+	{ "reply-rpc-refusal", "RFC 8166 4.3.3", "GARBAGE_ARGS with a Reply chunk",
+	  reply_chunk_rpc_refuses, 0, 0 },
 	{ "reply-bad-handle", "RFC 8166 4.5.3",
 	  "a Reply chunk with a handle that is not registered", bad_handle, 0, CF_OWN_CONN },
 };

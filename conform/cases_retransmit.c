@@ -17,18 +17,18 @@ enum { LONG_FIRST = 16, LONG_AGAIN = 32, REPLY_CHUNK = 64 };
 
 #define TEXT "where/it/points"
 
-static bool clear(struct cf_test *t, const char *name)
+static bool retransmit_clear(struct cf_test *t, const char *name)
 {
 	return cf_ask(t, cf3_remove(t, &t->run->scratch, name)) &&
 	       cf_ask(t, cf3_rmdir(t, &t->run->scratch, name));
 }
 
 /* Creates the objects that the call needs. */
-static bool prepare(struct cf_test *t, enum kind kind, const char *name)
+static bool retransmit_prepare(struct cf_test *t, enum kind kind, const char *name)
 {
 	struct cf_fh fh;
 
-	if (!clear(t, name) || !clear(t, "again-to"))
+	if (!retransmit_clear(t, name) || !retransmit_clear(t, "again-to"))
 		return false;
 	switch (kind) {
 	case REMOVE:
@@ -41,7 +41,8 @@ static bool prepare(struct cf_test *t, enum kind kind, const char *name)
 	}
 }
 
-static struct cf_call *make(struct cf_test *t, enum kind kind, const char *name, uint32_t xid)
+static struct cf_call *retransmit_make_call(struct cf_test *t, enum kind kind, const char *name,
+					    uint32_t xid)
 {
 	const struct cf_fh *dir = &t->run->scratch;
 	struct cf_call *c;
@@ -139,15 +140,15 @@ static void again(struct cf_test *t)
 	enum kind kind = KIND(t->arg);
 	uint32_t xid = cf_xid(t);
 
-	if (!prepare(t, kind, "again"))
+	if (!retransmit_prepare(t, kind, "again"))
 		return;
-	struct cf_call *c = make(t, kind, "again", xid);
+	struct cf_call *c = retransmit_make_call(t, kind, "again", xid);
 	if (!c || !give_form(t, c, t->arg & LONG_FIRST) || !cf_send(t, c))
 		return;
 	struct cf_reply *r = cf_wait(t, c);
 	if (!r || !cf_expect_success(t, r) || !cf3_status(t, r, CF3_OK) || !cf_reopen(t))
 		return;
-	c = make(t, kind, "again", xid);
+	c = retransmit_make_call(t, kind, "again", xid);
 	if (!c || !give_form(t, c, t->arg & LONG_AGAIN))
 		return;
 	r = cf_ask(t, c);
@@ -159,9 +160,9 @@ static void again(struct cf_test *t)
 /* Breaks a connection before its call is answered. */
 static void lost(struct cf_test *t)
 {
-	if (!prepare(t, t->arg, "again"))
+	if (!retransmit_prepare(t, t->arg, "again"))
 		return;
-	struct cf_call *c = make(t, t->arg, "again", cf_xid(t));
+	struct cf_call *c = retransmit_make_call(t, t->arg, "again", cf_xid(t));
 	if (cf_send(t, c))
 		until_answered(t, &c, 1);
 }
@@ -174,9 +175,9 @@ static void many_lost(struct cf_test *t)
 
 	for (unsigned i = 0; i < rn_array_size(calls); i++) {
 		snprintf(name, sizeof(name), "again-%u", i);
-		if (!clear(t, name))
+		if (!retransmit_clear(t, name))
 			return;
-		calls[i] = make(t, i % 2 ? MKDIR : CREATE, name, cf_xid(t));
+		calls[i] = retransmit_make_call(t, i % 2 ? MKDIR : CREATE, name, cf_xid(t));
 	}
 	unsigned n = cf_credits(t, rn_array_size(calls));
 	for (unsigned i = 0; i < n; i++)

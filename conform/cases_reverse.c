@@ -30,7 +30,7 @@ static struct cf_call *reply_message(struct cf_test *t, long kind)
 }
 
 /* True if no answer comes; the connection may have ended. */
-static bool no_answer(struct cf_test *t, uint32_t xid)
+static bool reverse_no_answer(struct cf_test *t, uint32_t xid)
 {
 	struct cf_received in;
 
@@ -45,7 +45,7 @@ static void one(struct cf_test *t)
 {
 	struct cf_call *c = reply_message(t, t->arg);
 
-	if (c && cf_send(t, c) && no_answer(t, c->xid))
+	if (c && cf_send(t, c) && reverse_no_answer(t, c->xid))
 		cf_server_alive(t);
 }
 
@@ -59,7 +59,8 @@ static void with_xid_of_a_call(struct cf_test *t)
 	if (!cf_credits(t, 32) || !cf_send(t, c) || !cf_send(t, other))
 		return;
 	struct cf_reply *r = cf_wait(t, c);
-	if (r && cf_expect_success(t, r) && cf3_status(t, r, CF3_OK) && no_answer(t, c->xid))
+	if (r && cf_expect_success(t, r) && cf3_status(t, r, CF3_OK) &&
+	    reverse_no_answer(t, c->xid))
 		cf_server_alive(t);
 }
 
@@ -75,7 +76,7 @@ static void among_calls(struct cf_test *t)
 		if (!other || !cf_send(t, other))
 			return;
 	}
-	if (n && cf_many(t, calls, n, n, NULL) && no_answer(t, 0))
+	if (n && cf_many(t, calls, n, n, NULL) && reverse_no_answer(t, 0))
 		cf_alive(t);
 }
 

@@ -16,7 +16,7 @@ struct file4 {
 };
 
 /* Prepares a session of this minor version, a file, and data to write to it. */
-static bool begin(struct cf_test *t, uint32_t minor, struct file4 *f)
+static bool v4_file_begin(struct cf_test *t, uint32_t minor, struct file4 *f)
 {
 	f->s = cf4_begin(t, minor);
 	f->data = cf_alloc(t, LEN_MAX);
@@ -61,7 +61,7 @@ static void middle(struct cf_test *t, uint32_t minor, uint32_t len, unsigned nse
 {
 	struct file4 f;
 
-	if (!begin(t, minor, &f))
+	if (!v4_file_begin(t, minor, &f))
 		return;
 	struct cf_call *c = cf4_new(t, f.s, "middle");
 	cf4_putfh(c, &f.fh);
@@ -102,7 +102,7 @@ static void with_pad(struct cf_test *t)
 	struct file4 f;
 	uint32_t len = t->arg;
 
-	if (!begin(t, 0, &f))
+	if (!v4_file_begin(t, 0, &f))
 		return;
 	struct cf_call *c = cf4_new(t, f.s, NULL);
 	cf4_putfh(c, &f.fh);
@@ -121,7 +121,7 @@ static void at_the_end(struct cf_test *t)
 {
 	struct file4 f;
 
-	if (!begin(t, 0, &f))
+	if (!v4_file_begin(t, 0, &f))
 		return;
 	struct cf_call *c = cf4_new(t, f.s, NULL);
 	cf4_putfh(c, &f.fh);
@@ -173,7 +173,7 @@ static void two_chunks(struct cf_test *t)
 	static const unsigned nsegs[] = { 1, 2 };
 	struct file4 f;
 
-	if (begin(t, t->arg, &f))
+	if (v4_file_begin(t, t->arg, &f))
 		several(t, &f, len, nsegs, 2);
 }
 
@@ -183,7 +183,7 @@ static void odd_chunks(struct cf_test *t)
 	static const unsigned nsegs[] = { 1, 3, 2, 1 };
 	struct file4 f;
 
-	if (begin(t, 0, &f))
+	if (v4_file_begin(t, 0, &f))
 		several(t, &f, len, nsegs, 4);
 }
 
@@ -193,7 +193,7 @@ static void chunk_and_inline(struct cf_test *t)
 	static const unsigned nsegs[] = { 0, 2, 0 };
 	struct file4 f;
 
-	if (begin(t, 0, &f))
+	if (v4_file_begin(t, 0, &f))
 		several(t, &f, len, nsegs, 3);
 }
 
@@ -204,7 +204,7 @@ static void nothing_between(struct cf_test *t)
 	static const unsigned nsegs[] = { 1, 0, 0 };
 	struct file4 f;
 
-	if (begin(t, 0, &f))
+	if (v4_file_begin(t, 0, &f))
 		several(t, &f, len, nsegs, 3);
 }
 
@@ -244,12 +244,12 @@ static void linkdata(struct cf_test *t)
 }
 
 /* WRITE by a Read chunk and READ by a Write chunk in one COMPOUND. */
-static void write_and_read(struct cf_test *t)
+static void v4_write_and_read(struct cf_test *t)
 {
 	struct file4 f;
 	struct cf4_read_result got;
 
-	if (!begin(t, t->arg, &f))
+	if (!v4_file_begin(t, t->arg, &f))
 		return;
 	struct cf_call *c = cf4_new(t, f.s, NULL);
 	cf4_putfh(c, &f.fh);
@@ -309,8 +309,9 @@ static const struct cf_case cases[] = {
 	{ "v40-linkdata", "RFC 8267 6.1", "CREATE's linkdata by a chunk", linkdata, 0, CF_NFS4 },
 	{ "v41-linkdata", "RFC 8267 6.1", "the same in NFSv4.1", linkdata, 1, CF_NFS4 },
 	{ "v40-write-and-read", "RFC 8166 4.3", "a Read list and a Write list in one COMPOUND",
-	  write_and_read, 0, CF_NFS4 },
-	{ "v42-write-and-read", "RFC 8166 4.3", "the same in NFSv4.2", write_and_read, 2, CF_NFS4 },
+	  v4_write_and_read, 0, CF_NFS4 },
+	{ "v42-write-and-read", "RFC 8166 4.3", "the same in NFSv4.2", v4_write_and_read, 2,
+	  CF_NFS4 },
 };
 
 const struct cf_group cf_group_v4 = { "v4", 801, cases, rn_array_size(cases) };

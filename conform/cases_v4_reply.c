@@ -43,7 +43,8 @@ static bool getattrs_done(struct cf_test *t, struct cf4_session *s, struct cf_re
 /*
  * Returns the length of the reply's stream, measured with a large Reply chunk; 0 after a verdict.
  */
-static uint32_t by_chunk(struct cf_test *t, struct cf4_session *s, uint32_t room, unsigned nsegs)
+static uint32_t v4_reply_by_chunk(struct cf_test *t, struct cf4_session *s, uint32_t room,
+				  unsigned nsegs)
 {
 	struct cf_call *c = getattrs(t, s);
 
@@ -64,12 +65,12 @@ static struct cf4_session *small_session(struct cf_test *t)
 	return cf_open_small(t) ? cf4_begin(t, t->arg) : NULL;
 }
 
-static void long_getattr(struct cf_test *t)
+static void v4_reply_long_getattr(struct cf_test *t)
 {
 	struct cf4_session *s = small_session(t);
 
 	if (s)
-		by_chunk(t, s, 16384, 1);
+		v4_reply_by_chunk(t, s, 16384, 1);
 }
 
 static void long_getattr_segments(struct cf_test *t)
@@ -77,23 +78,23 @@ static void long_getattr_segments(struct cf_test *t)
 	struct cf4_session *s = small_session(t);
 
 	if (s)
-		by_chunk(t, s, 16384, 16);
+		v4_reply_by_chunk(t, s, 16384, 16);
 }
 
 static void long_getattr_exact(struct cf_test *t)
 {
 	struct cf4_session *s = small_session(t);
-	uint32_t len = s ? by_chunk(t, s, 16384, 1) : 0;
+	uint32_t len = s ? v4_reply_by_chunk(t, s, 16384, 1) : 0;
 
 	if (len)
-		by_chunk(t, s, len, 3);
+		v4_reply_by_chunk(t, s, len, 3);
 }
 
 /* Offers one byte less than the reply needs, or no Reply chunk. */
-static void no_room(struct cf_test *t, bool chunk)
+static void v4_reply_no_room(struct cf_test *t, bool chunk)
 {
 	struct cf4_session *s = small_session(t);
-	uint32_t len = s ? by_chunk(t, s, 16384, 1) : 0;
+	uint32_t len = s ? v4_reply_by_chunk(t, s, 16384, 1) : 0;
 
 	if (!len)
 		return;
@@ -115,12 +116,12 @@ static void no_room(struct cf_test *t, bool chunk)
 
 static void long_getattr_short(struct cf_test *t)
 {
-	no_room(t, true);
+	v4_reply_no_room(t, true);
 }
 
 static void long_getattr_none(struct cf_test *t)
 {
-	no_room(t, false);
+	v4_reply_no_room(t, false);
 }
 
 /* ---- READ with a long rest --------------------------------------------------------------------
@@ -230,9 +231,9 @@ static void read_plus(struct cf_test *t)
 
 static const struct cf_case cases[] = {
 	{ "v40-long-getattr", "RFC 8267 6.2.1", "a long reply of GETATTRs in the Reply chunk",
-	  long_getattr, 0, OWN },
+	  v4_reply_long_getattr, 0, OWN },
 	{ "v41-long-getattr", "RFC 8267 6.2.2", "NFSv4.1: a long reply in the Reply chunk",
-	  long_getattr, 1, OWN },
+	  v4_reply_long_getattr, 1, OWN },
 	{ "v40-long-getattr-segments", "RFC 8267 6.4.2", "a Reply chunk of sixteen segments",
 	  long_getattr_segments, 0, OWN },
 	{ "v40-long-getattr-exact", "RFC 8166 4.3.3", "a Reply chunk that is exactly long enough",

@@ -222,7 +222,7 @@ static bool exchange_id_done(struct cf_test *t, struct cf_reply *r, uint64_t *cl
 		       r->x.left);
 }
 
-static void exchange_id(struct cf_test *t)
+static void v4_session_exchange_id(struct cf_test *t)
 {
 	struct cf4_session none = { .minor = 1 };
 	uint64_t client;
@@ -331,10 +331,10 @@ static const struct cf_case cases[] = {
 	  CF_NFS4 },
 	{ "v41-credits-no-slots", "RFC 8267 6.6", "more credits than slots", credits_without_slots,
 	  0, CF_NFS4 },
-	{ "v41-exchange-id-chunk", "RFC 8267 6.2.2", "EXCHANGE_ID with a Reply chunk", exchange_id,
-	  1, OWN },
+	{ "v41-exchange-id-chunk", "RFC 8267 6.2.2", "EXCHANGE_ID with a Reply chunk",
+	  v4_session_exchange_id, 1, OWN },
 	{ "v41-exchange-id-segments", "RFC 8267 6.4.2",
-	  "EXCHANGE_ID with a Reply chunk of sixteen segments", exchange_id, 16, OWN },
+	  "EXCHANGE_ID with a Reply chunk of sixteen segments", v4_session_exchange_id, 16, OWN },
 	{ "v40-all-attributes", "RFC 8267 6.2.1", "GETATTR of everything, with a Reply chunk",
 	  all_attributes, 0, OWN },
 	{ "v41-all-attributes", "RFC 8267 6.2.2",

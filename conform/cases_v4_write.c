@@ -29,7 +29,7 @@ struct three {
 };
 
 /* Creates the files and the link, and gets the directory's handle. */
-static bool set_up(struct cf_test *t, struct three *w)
+static bool v4_write_set_up(struct cf_test *t, struct three *w)
 {
 	struct cf_fh fh;
 
@@ -39,13 +39,13 @@ static bool set_up(struct cf_test *t, struct three *w)
 	       cf4_handle(t, w->s, NULL, &w->dir);
 }
 
-static void find(struct three *w, struct cf_call *c, const char *name)
+static void v4_write_put_lookup(struct three *w, struct cf_call *c, const char *name)
 {
 	cf4_putfh(c, &w->dir);
 	cf4_lookup(c, name);
 }
 
-static bool found(struct cf_test *t, struct cf_reply *r)
+static bool v4_write_found(struct cf_test *t, struct cf_reply *r)
 {
 	return cf4_op_done(t, r, CF4_PUTFH, CF4_OK) && cf4_op_done(t, r, CF4_LOOKUP, CF4_OK);
 }
@@ -124,11 +124,11 @@ static bool offer_shape(struct cf_test *t, struct cf_call *c, const char *offere
 
 static void put_three(struct three *w, struct cf_call *c)
 {
-	find(w, c, FIRST);
+	v4_write_put_lookup(w, c, FIRST);
 	cf4_read(c, 0, ROOM);
-	find(w, c, LINK);
+	v4_write_put_lookup(w, c, LINK);
 	cf4_readlink(c);
-	find(w, c, SECOND);
+	v4_write_put_lookup(w, c, SECOND);
 	cf4_read(c, 0, ROOM);
 }
 
@@ -137,15 +137,15 @@ static void example(struct cf_test *t)
 	const struct shape *shape = &shapes[SHAPE(t)];
 	struct three w;
 
-	if (!set_up(t, &w))
+	if (!v4_write_set_up(t, &w))
 		return;
 	struct cf_call *c = cf4_new(t, w.s, "A, B, C");
 	put_three(&w, c);
 	if (!offer_shape(t, c, shape->offered) || !cf_offer_reply(t, c, 4096, 1))
 		return;
 	struct cf_reply *r = cf4_ask(t, w.s, c);
-	if (r && found(t, r) && read_is(t, c, r, shape->where[0], FIRST_LEN) && found(t, r) &&
-	    link_is(t, c, r, shape->where[1]) && found(t, r) &&
+	if (r && v4_write_found(t, r) && read_is(t, c, r, shape->where[0], FIRST_LEN) &&
+	    v4_write_found(t, r) && link_is(t, c, r, shape->where[1]) && v4_write_found(t, r) &&
 	    read_is(t, c, r, shape->where[2], SECOND_LEN) && at_end(t, r))
 		cf_writes_unused(t, r, rn_min(strlen(shape->offered), 3));
 }
@@ -155,15 +155,15 @@ static void example_long(struct cf_test *t)
 {
 	struct three w;
 
-	if (!set_up(t, &w))
+	if (!v4_write_set_up(t, &w))
 		return;
 	struct cf_call *c = cf4_new(t, w.s, "A, B, C");
 	put_three(&w, c);
 	if (!offer_shape(t, c, "fff") || !cf_make_long(t, c, 3))
 		return;
 	struct cf_reply *r = cf4_ask(t, w.s, c);
-	if (r && found(t, r) && read_is(t, c, r, 0, FIRST_LEN) && found(t, r) &&
-	    link_is(t, c, r, 1) && found(t, r) && read_is(t, c, r, 2, SECOND_LEN))
+	if (r && v4_write_found(t, r) && read_is(t, c, r, 0, FIRST_LEN) && v4_write_found(t, r) &&
+	    link_is(t, c, r, 1) && v4_write_found(t, r) && read_is(t, c, r, 2, SECOND_LEN))
 		at_end(t, r);
 }
 
@@ -177,23 +177,23 @@ static void fails(struct cf_test *t)
 	bool later = SHAPE(t);
 	struct three w;
 
-	if (!set_up(t, &w))
+	if (!v4_write_set_up(t, &w))
 		return;
 	struct cf_call *c = cf4_new(t, w.s, NULL);
 	if (later) {
-		find(&w, c, FIRST);
+		v4_write_put_lookup(&w, c, FIRST);
 		cf4_read(c, 0, ROOM);
 	}
 	cf4_putfh(c, &w.dir);
 	cf4_read(c, 0, ROOM); /* fails, as it is a directory */
-	find(&w, c, SECOND);
+	v4_write_put_lookup(&w, c, SECOND);
 	cf4_read(c, 0, ROOM);
 	if (!offer_shape(t, c, "fff"))
 		return;
 	struct cf_reply *r = cf_ask(t, c);
 	if (!r || !cf4_results(t, w.s, r, CF4ERR_ISDIR))
 		return;
-	if (later && !(found(t, r) && read_is(t, c, r, 0, FIRST_LEN)))
+	if (later && !(v4_write_found(t, r) && read_is(t, c, r, 0, FIRST_LEN)))
 		return;
 	if (cf4_op_done(t, r, CF4_PUTFH, CF4_OK) && cf4_op_done(t, r, CF4_READ, CF4ERR_ISDIR) &&
 	    at_end(t, r))
@@ -205,17 +205,17 @@ static void reads_nothing(struct cf_test *t)
 {
 	struct three w;
 
-	if (!set_up(t, &w))
+	if (!v4_write_set_up(t, &w))
 		return;
 	struct cf_call *c = cf4_new(t, w.s, NULL);
-	find(&w, c, FIRST);
+	v4_write_put_lookup(&w, c, FIRST);
 	cf4_read(c, FIRST_LEN, ROOM);
-	find(&w, c, SECOND);
+	v4_write_put_lookup(&w, c, SECOND);
 	cf4_read(c, 0, ROOM);
 	if (!offer_shape(t, c, "ff"))
 		return;
 	struct cf_reply *r = cf4_ask(t, w.s, c);
-	if (r && found(t, r) && read_is(t, c, r, 0, 0) && found(t, r) &&
+	if (r && v4_write_found(t, r) && read_is(t, c, r, 0, 0) && v4_write_found(t, r) &&
 	    read_is(t, c, r, 1, SECOND_LEN))
 		at_end(t, r);
 }
@@ -226,10 +226,10 @@ static void one_byte_short(struct cf_test *t)
 	struct cf4_read_result got;
 	struct three w;
 
-	if (!set_up(t, &w))
+	if (!v4_write_set_up(t, &w))
 		return;
 	struct cf_call *c = cf4_new(t, w.s, NULL);
-	find(&w, c, FIRST);
+	v4_write_put_lookup(&w, c, FIRST);
 	cf4_read(c, 0, FIRST_LEN);
 	if (!cf_add_segs(t, cf_add_write(&c->lists), lens, 0))
 		return;
@@ -237,7 +237,7 @@ static void one_byte_short(struct cf_test *t)
 	if (!r)
 		return;
 	if (!cf_is_refusal(r) && cf_peek_status(r) == CF4_OK &&
-	    (!cf4_results(t, w.s, r, CF4_OK) || !found(t, r) ||
+	    (!cf4_results(t, w.s, r, CF4_OK) || !v4_write_found(t, r) ||
 	     !cf4_op_done(t, r, CF4_READ, CF4_OK) || !cf4_read_result(t, r, true, &got) ||
 	     !cf_chunk_has_pattern(t, &c->lists.write[0], &r->h.lists.write[0], 0, got.len)))
 		return;
@@ -248,23 +248,23 @@ static void one_byte_short(struct cf_test *t)
  */
 
 /* WRITE by a Read chunk and READ into a Write chunk in one COMPOUND. */
-static void write_and_read(struct cf_test *t)
+static void v4_write_both_ways(struct cf_test *t)
 {
 	uint8_t data[FIRST_LEN];
 	struct three w;
 
-	if (!set_up(t, &w))
+	if (!v4_write_set_up(t, &w))
 		return;
 	cf_fill_pattern(data, 0, FIRST_LEN);
 	struct cf_call *c = cf4_new(t, w.s, NULL);
-	find(&w, c, SECOND);
+	v4_write_put_lookup(&w, c, SECOND);
 	cf4_write(c, 0, FIRST_LEN, NULL);
 	if (!cf_reduce(t, c, data, FIRST_LEN, 3) || !offer_shape(t, c, "f"))
 		return;
 	cf4_read(c, 0, ROOM);
 	cf4_getattr(c);
 	struct cf_reply *r = cf4_ask(t, w.s, c);
-	if (!r || !found(t, r) || !cf4_op_done(t, r, CF4_WRITE, CF4_OK))
+	if (!r || !v4_write_found(t, r) || !cf4_op_done(t, r, CF4_WRITE, CF4_OK))
 		return;
 	xdr_skip(&r->x, 4 + 4 + 8);
 	if (!read_is(t, c, r, 0, FIRST_LEN) || !cf4_op_done(t, r, CF4_GETATTR, CF4_OK))
@@ -278,15 +278,15 @@ static void sixteen(struct cf_test *t)
 {
 	struct three w;
 
-	if (!set_up(t, &w))
+	if (!v4_write_set_up(t, &w))
 		return;
 	struct cf_call *c = cf4_new(t, w.s, NULL);
-	find(&w, c, FIRST);
+	v4_write_put_lookup(&w, c, FIRST);
 	cf4_read(c, 0, FIRST_LEN);
 	if (!cf_offer_write(t, c, FIRST_LEN, 16))
 		return;
 	struct cf_reply *r = cf4_ask(t, w.s, c);
-	if (r && found(t, r) && read_is(t, c, r, 0, FIRST_LEN))
+	if (r && v4_write_found(t, r) && read_is(t, c, r, 0, FIRST_LEN))
 		at_end(t, r);
 }
 
@@ -295,14 +295,14 @@ static void one_empty(struct cf_test *t)
 {
 	struct three w;
 
-	if (!set_up(t, &w))
+	if (!v4_write_set_up(t, &w))
 		return;
 	struct cf_call *c = cf4_new(t, w.s, NULL);
-	find(&w, c, FIRST);
+	v4_write_put_lookup(&w, c, FIRST);
 	cf4_read(c, 0, FIRST_LEN);
 	cf_add_write(&c->lists);
 	struct cf_reply *r = cf4_ask(t, w.s, c);
-	if (r && found(t, r) && read_is(t, c, r, -1, FIRST_LEN) && at_end(t, r))
+	if (r && v4_write_found(t, r) && read_is(t, c, r, -1, FIRST_LEN) && at_end(t, r))
 		cf_writes_unused(t, r, 0);
 }
 
@@ -344,10 +344,11 @@ static const struct cf_case cases[] = {
 	{ "v40-chunks-short", "RFC 8267 3.1", "a READ's chunk is one byte too short",
 	  one_byte_short, V(0, 0), CF_NFS4 },
 	{ "v40-chunks-both-ways", "RFC 8267 6.4.1",
-	  "WRITE from a Read chunk and READ into a Write chunk", write_and_read, V(0, 0), CF_NFS4 },
-	{ "v41-chunks-both-ways", "RFC 8267 6.4.1",
-	  "NFSv4.1: WRITE from a Read chunk and READ into a Write chunk", write_and_read, V(1, 0),
+	  "WRITE from a Read chunk and READ into a Write chunk", v4_write_both_ways, V(0, 0),
 	  CF_NFS4 },
+	{ "v41-chunks-both-ways", "RFC 8267 6.4.1",
+	  "NFSv4.1: WRITE from a Read chunk and READ into a Write chunk", v4_write_both_ways,
+	  V(1, 0), CF_NFS4 },
 	{ "v40-chunks-sixteen", "RFC 8267 6.4.2", "a Write chunk of sixteen segments", sixteen,
 	  V(0, 0), CF_NFS4 },
 	{ "v41-chunks-sixteen", "RFC 8267 6.4.2", "NFSv4.1: a Write chunk of sixteen segments",

@@ -97,7 +97,7 @@ static void fails_unused(struct cf_test *t, struct cf_call *c)
 		cf_writes_unused(t, r, 0);
 }
 
-static void read_fails(struct cf_test *t)
+static void write_chunk_read_fails(struct cf_test *t)
 {
 	fails_unused(t, cf3_read(t, &t->run->scratch, 0, 4096));
 }
@@ -120,7 +120,7 @@ static void lookup_fails(struct cf_test *t)
 
 enum { OTHER_NULL, OTHER_GETATTR, OTHER_LOOKUP, OTHER_READDIR, OTHER_READDIRPLUS, OTHER_FSINFO };
 
-static struct cf_call *other_call(struct cf_test *t)
+static struct cf_call *write_chunk_other_call(struct cf_test *t)
 {
 	const struct cf_fh *dir = &t->run->scratch;
 	struct cf_fh fh;
@@ -145,7 +145,7 @@ static struct cf_call *other_call(struct cf_test *t)
 
 static void not_eligible(struct cf_test *t)
 {
-	struct cf_call *c = other_call(t);
+	struct cf_call *c = write_chunk_other_call(t);
 
 	if (!c || !cf_add_segs(t, cf_add_write(&c->lists), usual, 0))
 		return;
@@ -157,7 +157,7 @@ static void not_eligible(struct cf_test *t)
 /* ---- calls that RPC refuses -------------------------------------------------------------------
  */
 
-static void rpc_refuses(struct cf_test *t)
+static void write_chunk_rpc_refuses(struct cf_test *t)
 {
 	struct cf_call *c = cf_call_new(t, CF_PROG_NFS, 3, 99);
 
@@ -219,7 +219,7 @@ static bool read_only_seg(struct cf_test *t, struct cf_window *w, struct ibv_mr 
 	return true;
 }
 
-static void bad_memory(struct cf_test *t)
+static void write_chunk_bad_memory(struct cf_test *t)
 {
 	struct ibv_mr *mr = NULL;
 	struct cf_window *w = cf_window_new(t->conn, 1024);
@@ -256,7 +256,7 @@ static const struct cf_case cases[] = {
 	{ "write-readlink-short", "RFC 8267 3.1", "READLINK into a chunk one byte too short",
 	  readlink_short, 0, 0 },
 	{ "write-read-fails", "RFC 8166 4.3.2.2", "a failed READ returns its chunks unused",
-	  read_fails, 0, 0 },
+	  write_chunk_read_fails, 0, 0 },
 	{ "write-readlink-fails", "RFC 8166 4.3.2.2", "a failed READLINK returns its chunks unused",
 	  readlink_fails, 0, 0 },
 	{ "write-lookup-fails", "RFC 8166 4.3.2.2", "a failed LOOKUP returns chunks unused",
@@ -274,7 +274,8 @@ static const struct cf_case cases[] = {
 	{ "write-with-fsinfo", "RFC 8267 4", "FSINFO has nothing to reduce", not_eligible,
 	  OTHER_FSINFO, 0 },
 	{ "write-rpc-refusal", "RFC 8166 4.3.3",
-	  "PROC_UNAVAIL returns the Write chunk unused and the Reply chunk", rpc_refuses, 0, 0 },
+	  "PROC_UNAVAIL returns the Write chunk unused and the Reply chunk",
+	  write_chunk_rpc_refuses, 0, 0 },
 	{ "write-short-1", "RFC 8267 3.1", "READ into a chunk one byte too short", read_too_short,
 	  0, 0 },
 	{ "write-short-segments", "RFC 8267 3.1", "READ into three segments, one byte too short",
@@ -284,11 +285,12 @@ static const struct cf_case cases[] = {
 	{ "write-short-0", "RFC 8166 3.4.6", "READ into segments that are all empty",
 	  read_too_short, 3, 0 },
 	{ "write-bad-handle", "RFC 8166 4.5.3",
-	  "a Write chunk with a handle that is not registered", bad_memory, BAD_HANDLE, 0 },
-	{ "write-bad-end", "RFC 8166 4.5.3", "a Write chunk outside of its region", bad_memory,
-	  BAD_END, 0 },
-	{ "write-bad-rights", "RFC 8166 8.1.1", "a Write chunk that may only be read", bad_memory,
-	  BAD_RIGHTS, 0 },
+	  "a Write chunk with a handle that is not registered", write_chunk_bad_memory, BAD_HANDLE,
+	  0 },
+	{ "write-bad-end", "RFC 8166 4.5.3", "a Write chunk outside of its region",
+	  write_chunk_bad_memory, BAD_END, 0 },
+	{ "write-bad-rights", "RFC 8166 8.1.1", "a Write chunk that may only be read",
+	  write_chunk_bad_memory, BAD_RIGHTS, 0 },
 };
 
 const struct cf_group cf_group_write_other = { "write-other", 1101, cases, rn_array_size(cases) };

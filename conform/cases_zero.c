@@ -8,7 +8,7 @@
 #define NAME "position-zero"
 
 /* Uses GETATTR, as it is longer than NULL's 40 bytes and has results. */
-static bool long_getattr(struct cf_test *t, unsigned nsegs)
+static bool zero_long_getattr(struct cf_test *t, unsigned nsegs)
 {
 	struct cf_call *c = cf3_getattr(t, &t->run->scratch);
 
@@ -18,12 +18,12 @@ static bool long_getattr(struct cf_test *t, unsigned nsegs)
 	return r && cf3_status(t, r, CF3_OK);
 }
 
-static void segments(struct cf_test *t)
+static void zero_segments(struct cf_test *t)
 {
-	long_getattr(t, t->arg);
+	zero_long_getattr(t, t->arg);
 }
 
-static void null_call(struct cf_test *t)
+static void zero_null_call(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
 
@@ -32,7 +32,7 @@ static void null_call(struct cf_test *t)
 }
 
 /* Uses tiny segments, so that the header words of the call come in pieces. */
-static void odd_segments(struct cf_test *t)
+static void zero_odd_segments(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
 	static const uint32_t seg[] = { 1, 3, 2, 5, 1, 1, 11, 7, 6, 3 }; /* 40 bytes */
@@ -89,7 +89,7 @@ static void write_unreduced(struct cf_test *t)
 }
 
 /* The call in a position-zero chunk, its data in a chunk of its own. */
-static void write_reduced(struct cf_test *t)
+static void zero_write_reduced(struct cf_test *t)
 {
 	struct cf_fh fh;
 	uint8_t data[3001];
@@ -245,7 +245,7 @@ static void only_reply_chunk(struct cf_test *t)
 		refused_call(t, c);
 }
 
-static void empty(struct cf_test *t)
+static void zero_nomsg_empty(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
 	struct cf_window *w = cf_window_new(t->conn, 64);
@@ -258,7 +258,7 @@ static void empty(struct cf_test *t)
 }
 
 /* Too short to be a call: any answer is accepted, but the server must go on and must not act. */
-static void cut(struct cf_test *t)
+static void zero_call_cut(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
 	struct cf_window *w = cf_window_new(t->conn, 64);
@@ -275,7 +275,7 @@ static void cut(struct cf_test *t)
 /*
  * Sections 4.2.1 and 4.5.2 permit ERR_CHUNK, or taking the transport's xid and ignoring the other.
  */
-static void two_xids(struct cf_test *t)
+static void zero_two_xids(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
 
@@ -296,22 +296,24 @@ static void two_xids(struct cf_test *t)
 #define SEGMENTS(n)                                                                                \
 	{                                                                                          \
 		"zero-segments-" #n, "RFC 8166 3.5.3", "a Long Call in " #n " segment(s)",         \
-			segments, n, 0                                                             \
+			zero_segments, n, 0                                                        \
 	}
 #define CUT(n)                                                                                     \
 	{                                                                                          \
 		"zero-cut-" #n, "RFC 8166 4.5.2",                                                  \
-			"a Long Call of " #n " bytes is not carried out", cut, n, 0                \
+			"a Long Call of " #n " bytes is not carried out", zero_call_cut, n, 0      \
 	}
 
 static const struct cf_case cases[] = {
-	{ "zero-null", "RFC 8166 3.5.3", "a NULL call by a position-zero chunk", null_call, 0, 0 },
+	{ "zero-null", "RFC 8166 3.5.3", "a NULL call by a position-zero chunk", zero_null_call, 0,
+	  0 },
 	SEGMENTS(1),
 	SEGMENTS(2),
 	SEGMENTS(3),
 	SEGMENTS(8),
 	SEGMENTS(16),
-	{ "zero-odd-segments", "RFC 8166 3.4.4", "segments of odd lengths", odd_segments, 0, 0 },
+	{ "zero-odd-segments", "RFC 8166 3.4.4", "segments of odd lengths", zero_odd_segments, 0,
+	  0 },
 	{ "zero-empty-segments", "RFC 8166 3.4.3", "empty segments among others", empty_segments, 0,
 	  0 },
 	{ "zero-write-512", "RFC 8166 3.5.3", "WRITE with its data in the position-zero chunk",
@@ -320,9 +322,9 @@ static const struct cf_case cases[] = {
 	  513, 0 },
 	{ "zero-write-65536", "RFC 8166 3.5.3", "the same with 64 KiB", write_unreduced, 65536, 0 },
 	{ "zero-further-1", "RFC 8166 3.5.3", "position zero and a further Read chunk",
-	  write_reduced, 1, 0 },
-	{ "zero-further-8", "RFC 8166 3.5.3", "the same, eight segments each", write_reduced, 8,
-	  0 },
+	  zero_write_reduced, 1, 0 },
+	{ "zero-further-8", "RFC 8166 3.5.3", "the same, eight segments each", zero_write_reduced,
+	  8, 0 },
 	{ "zero-symlink", "RFC 8166 3.5.3", "SYMLINK: position zero, and its path by a chunk",
 	  symlink_reduced, 0, 0 },
 	{ "zero-long", "RFC 8166 3.5.3", "a call longer than the threshold", longer_than_inline, 0,
@@ -341,14 +343,14 @@ static const struct cf_case cases[] = {
 	  only_write_list, 0, 0 },
 	{ "nomsg-reply-chunk", "RFC 8166 4.2.4", "RDMA_NOMSG with a Reply chunk only: ERR_CHUNK",
 	  only_reply_chunk, 0, 0 },
-	{ "nomsg-empty", "RFC 8166 4.2.4", "RDMA_NOMSG with an empty chunk: ERR_CHUNK", empty, 0,
-	  0 },
+	{ "nomsg-empty", "RFC 8166 4.2.4", "RDMA_NOMSG with an empty chunk: ERR_CHUNK",
+	  zero_nomsg_empty, 0, 0 },
 	CUT(4),
 	CUT(8),
 	CUT(24),
 	CUT(39),
 	{ "zero-two-xids", "RFC 8166 4.5.2", "a Long Call with another xid than its header",
-	  two_xids, 0, 0 },
+	  zero_two_xids, 0, 0 },
 };
 
 const struct cf_group cf_group_zero = { "zero", 401, cases, rn_array_size(cases) };

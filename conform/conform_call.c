@@ -75,7 +75,7 @@ uint32_t cf_position(const struct cf_call *c)
 }
 
 /* Bytes of part i of len bytes in n parts: none is empty if len >= n. */
-static uint32_t part_of(uint32_t len, unsigned n, unsigned i)
+static uint32_t cf_call_part_len(uint32_t len, unsigned n, unsigned i)
 {
 	return (uint64_t)len * (i + 1) / n - (uint64_t)len * i / n;
 }
@@ -85,7 +85,7 @@ static bool offer_data(struct cf_test *t, struct cf_lists *l, uint32_t position,
 		       const uint8_t *data, uint32_t len, unsigned nsegs)
 {
 	for (unsigned i = 0; i < nsegs; i++) {
-		uint32_t n = part_of(len, nsegs, i);
+		uint32_t n = cf_call_part_len(len, nsegs, i);
 		struct cf_window *w = cf_window_new(t->conn, n);
 
 		if (!w)
@@ -130,7 +130,7 @@ static struct cf_window *offer_room(struct cf_test *t, struct cf_chunk *chunk, u
 		return NULL;
 	}
 	for (unsigned i = 0; i < nsegs; i++) {
-		uint32_t n = part_of(len, nsegs, i);
+		uint32_t n = cf_call_part_len(len, nsegs, i);
 		cf_add_seg(chunk, cf_window_seg(w, off, n));
 		off += n;
 	}

@@ -64,7 +64,7 @@ const uint8_t *cf_gather(struct cf_test *t, const struct cf_chunk *got, uint32_t
 }
 
 /* The up to three bytes behind len bytes of the chunk are as they were. */
-static bool no_pad(struct cf_test *t, const struct cf_chunk *offered, uint32_t len)
+static bool cf_chunk_no_pad(struct cf_test *t, const struct cf_chunk *offered, uint32_t len)
 {
 	uint32_t pad = rn_xdr_pad(len), at = 0;
 
@@ -98,7 +98,7 @@ bool cf_chunk_has(struct cf_test *t, const struct cf_chunk *offered, const struc
 			return cf_fail(t, "the item's bytes in the chunk",
 				       "byte %u of %u is %02x instead of %02x", i, len, p[i],
 				       ((const uint8_t *)data)[i]);
-	return no_pad(t, offered, len);
+	return cf_chunk_no_pad(t, offered, len);
 }
 
 bool cf_chunk_has_pattern(struct cf_test *t, const struct cf_chunk *offered,

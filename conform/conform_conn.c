@@ -65,7 +65,7 @@ static int wait_event(struct cf_conn *c, enum rdma_cm_event_type want, int64_t d
 		      rdma_event_str(got));
 }
 
-static int resolve(struct cf_conn *c, const char *host, const char *port, int64_t deadline)
+static int cf_conn_resolve(struct cf_conn *c, const char *host, const char *port, int64_t deadline)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *ai;
 
@@ -113,7 +113,7 @@ static int make_queues(struct cf_conn *c)
 	return 0;
 }
 
-static int post_recv(struct cf_conn *c, unsigned slot)
+static int cf_conn_post_recv(struct cf_conn *c, unsigned slot)
 {
 	struct ibv_sge sge = { (uintptr_t)c->recv_mem + slot * c->recv_size, c->recv_size,
 			       c->recv_mr->lkey };
@@ -135,7 +135,7 @@ static int make_buffers(struct cf_conn *c)
 	if (!c->recv_mr || !c->send_mr)
 		return closed(c, -ENOMEM, "memory registration (see ulimit -l)");
 	for (unsigned i = 0; i < c->o.recvs; i++)
-		if (post_recv(c, i) < 0)
+		if (cf_conn_post_recv(c, i) < 0)
 			return closed(c, -EIO, "posting a Receive");
 	return 0;
 }
@@ -155,7 +155,7 @@ int cf_conn_prepare(struct cf_conn *c, const char *host, const char *port,
 	c->recv_size = c->o.recv_size	 ? c->o.recv_size
 		       : c->o.no_private ? CF_INLINE_MIN
 					 : c->o.inline_size;
-	int rc = resolve(c, host, port, deadline);
+	int rc = cf_conn_resolve(c, host, port, deadline);
 	if (!rc)
 		rc = make_queues(c);
 	if (!rc)
@@ -220,8 +220,8 @@ int cf_conn_established(struct cf_conn *c, int64_t deadline)
 	return 0;
 }
 
-static int open_once(struct cf_conn *c, const char *host, const char *port,
-		     const struct cf_conn_options *o, int64_t deadline)
+static int cf_conn_open_once(struct cf_conn *c, const char *host, const char *port,
+			     const struct cf_conn_options *o, int64_t deadline)
 {
 	int rc = cf_conn_prepare(c, host, port, o, deadline);
 
@@ -242,10 +242,10 @@ static int open_once(struct cf_conn *c, const char *host, const char *port,
 int cf_conn_open(struct cf_conn *c, const char *host, const char *port,
 		 const struct cf_conn_options *o, int64_t deadline)
 {
-	int rc = open_once(c, host, port, o, deadline);
+	int rc = cf_conn_open_once(c, host, port, o, deadline);
 
 	for (int try = 1; rc == -EADDRINUSE && try < PORTS_TRIED; try++)
-		rc = open_once(c, host, port, o, deadline);
+		rc = cf_conn_open_once(c, host, port, o, deadline);
 	return rc;
 }
 
@@ -440,7 +440,7 @@ enum cf_got cf_conn_receive(struct cf_conn *c, struct cf_received *r, int64_t de
 
 	if (!c->id)
 		return CF_GOT_CLOSED;
-	if (c->last_slot >= 0 && !c->closed && post_recv(c, c->last_slot) < 0)
+	if (c->last_slot >= 0 && !c->closed && cf_conn_post_recv(c, c->last_slot) < 0)
 		closed(c, 0, "a Receive was refused");
 	c->last_slot = -1;
 	for (;;) {

@@ -56,7 +56,7 @@ static void put_credential(struct xdr_out *x, const struct cf_gss *g, uint32_t s
 }
 
 /* A verifier over everything before it (RFC 2203 section 5.3.1). */
-static bool put_verifier(struct cf_test *t, struct cf_call *c)
+static bool cf_gss_put_verifier(struct cf_test *t, struct cf_call *c)
 {
 	struct cf_bytes mic;
 
@@ -69,8 +69,8 @@ static bool put_verifier(struct cf_test *t, struct cf_call *c)
 }
 
 /* Arguments, protected as sections 5.3.2.2 and 5.3.2.3 say. */
-static bool put_body(struct cf_test *t, struct xdr_out *x, struct cf_bytes args, enum cf_service s,
-		     uint32_t seq)
+static bool cf_gss_put_body(struct cf_test *t, struct xdr_out *x, struct cf_bytes args,
+			    enum cf_service s, uint32_t seq)
 {
 	struct cf_bytes plain = { cf_alloc_raw(t, args.len + 4), args.len + 4 }, sum;
 	struct xdr_out p;
@@ -102,14 +102,14 @@ bool cf_gss_protect_as(struct cf_test *t, struct cf_call *c, enum cf_service s, 
 	xdr_out_init(&c->rpc, cf_alloc_raw(t, plain.len + ROOM), plain.len + ROOM);
 	xdr_put_fixed(&c->rpc, plain.data, HEAD);
 	put_credential(&c->rpc, t->gss, s, seq);
-	if (!put_verifier(t, c))
+	if (!cf_gss_put_verifier(t, c))
 		return false;
 	c->head = xdr_out_pos(&c->rpc);
 	c->gss_seq = seq;
 	c->gss_service = s;
 	for (unsigned i = 0; i < c->lists.nreads; i++)
 		c->lists.read[i].position += c->head - head;
-	return put_body(t, &c->rpc, args, s, seq);
+	return cf_gss_put_body(t, &c->rpc, args, s, seq);
 }
 
 bool cf_gss_protect(struct cf_test *t, struct cf_call *c, enum cf_service s)
@@ -144,8 +144,8 @@ static struct cf_bytes get_opaque(struct cf_reply *r)
 	return b;
 }
 
-static bool unwrap(struct cf_test *t, const struct cf_call *c, struct cf_reply *r,
-		   struct cf_bytes *plain)
+static bool cf_gss_unwrap(struct cf_test *t, const struct cf_call *c, struct cf_reply *r,
+			  struct cf_bytes *plain)
 {
 	struct cf_bytes body = get_opaque(r), mic = { 0 };
 
@@ -171,7 +171,7 @@ bool cf_gss_results(struct cf_test *t, const struct cf_call *c, struct cf_reply 
 		return false;
 	if (r->accept != CF_SUCCESS || c->gss_service == CF_KRB5)
 		return true;
-	if (!unwrap(t, c, r, &plain))
+	if (!cf_gss_unwrap(t, c, r, &plain))
 		return false;
 	if (plain.len < 4 || cf_word(plain.data) != c->gss_seq)
 		return cf_fail(t, "the call's sequence number in the body (RFC 2203 5.3.3.2)",
@@ -217,7 +217,8 @@ struct cf_call *cf_gss_init_call(struct cf_test *t)
 	return c;
 }
 
-static bool keep(struct cf_test *t, struct cf_reply *r, uint32_t max, struct cf_bytes *to)
+static bool cf_gss_keep_opaque(struct cf_test *t, struct cf_reply *r, uint32_t max,
+			       struct cf_bytes *to)
 {
 	const uint8_t *p = xdr_get_opaque(&r->x, max, &to->len);
 
@@ -233,10 +234,10 @@ bool cf_gss_init_result(struct cf_test *t, struct cf_call *c, struct cf_reply *r
 	struct cf_bytes token;
 
 	(void)c;
-	bool got = keep(t, r, HANDLE_MAX, &g->handle);
+	bool got = cf_gss_keep_opaque(t, r, HANDLE_MAX, &g->handle);
 	uint32_t major = xdr_get_u32(&r->x), minor = xdr_get_u32(&r->x);
 	g->window = xdr_get_u32(&r->x);
-	if (!got || !keep(t, r, TOKEN_MAX, &token) || r->x.err || r->x.left)
+	if (!got || !cf_gss_keep_opaque(t, r, TOKEN_MAX, &token) || r->x.err || r->x.left)
 		return cf_fail(t, "a context's results (RFC 2203 5.2.3.1)", "they do not decode");
 	if (major > 1)
 		return cf_fail(t, "a context (RFC 2203 5.2.3.1)", "gss_major %u, gss_minor %u",

@@ -30,7 +30,7 @@ bool cf_send_bytes(struct cf_test *t, const void *msg, size_t len)
 }
 
 /* The message, in t->out; 0: verdict. */
-static size_t encode(struct cf_test *t, const struct cf_call *c)
+static size_t cf_message_encode(struct cf_test *t, const struct cf_call *c)
 {
 	if (!t->out && !(t->out = malloc(CF_INLINE_MAX)))
 		return cf_skip(t, "out of memory");
@@ -41,7 +41,7 @@ static size_t encode(struct cf_test *t, const struct cf_call *c)
 
 bool cf_send(struct cf_test *t, struct cf_call *c)
 {
-	size_t len = encode(t, c);
+	size_t len = cf_message_encode(t, c);
 
 	return len && cf_send_bytes(t, t->out, len);
 }
@@ -155,7 +155,7 @@ static bool invalidation(struct cf_test *t, const struct cf_call *c, const struc
 }
 
 /* The payload stream: behind the header, or in the Reply chunk. */
-static bool gather(struct cf_test *t, struct cf_reply *r)
+static bool cf_reply_gather(struct cf_test *t, struct cf_reply *r)
 {
 	const struct cf_chunk *chunk = &r->h.lists.reply;
 
@@ -182,7 +182,7 @@ static bool gather(struct cf_test *t, struct cf_reply *r)
 }
 
 /* xid, REPLY, MSG_ACCEPTED, verifier, status: RFC 5531 section 9. */
-static bool rpc_reply(struct cf_test *t, const struct cf_call *c, struct cf_reply *r)
+static bool cf_reply_decode_rpc(struct cf_test *t, const struct cf_call *c, struct cf_reply *r)
 {
 	rn_arena_init(&r->arena, cf_alloc_raw(t, r->stream_len + 64), r->stream_len + 64);
 	r->seg = (struct rpc_seg){ .base = (uint8_t *)r->stream, .len = r->stream_len };
@@ -227,7 +227,7 @@ bool cf_answers(struct cf_test *t, const struct cf_call *c, struct cf_reply *r)
 	if (bad)
 		return bad_reply(t, r, "lists that answer those of the call (RFC 8166 3.4.6, 4.3)",
 				 bad);
-	return gather(t, r) && rpc_reply(t, c, r);
+	return cf_reply_gather(t, r) && cf_reply_decode_rpc(t, c, r);
 }
 
 struct cf_reply *cf_wait(struct cf_test *t, const struct cf_call *c)
@@ -362,7 +362,7 @@ bool cf_not_carried_out(struct cf_test *t, uint32_t xid)
 	struct cf_received in;
 	enum cf_got got;
 
-	size_t len = encode(t, c);
+	size_t len = cf_message_encode(t, c);
 	if (!len)
 		return false;
 	if (cf_conn_send(t->conn, t->out, len, t->deadline) < 0)

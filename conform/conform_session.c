@@ -8,7 +8,7 @@
 
 #define MESSAGE_MAX (1u << 20)
 
-static bool exchange_id(struct cf_test *t, struct cf4_session *s, uint32_t *sequence)
+static bool cf4_exchange_id(struct cf_test *t, struct cf4_session *s, uint32_t *sequence)
 {
 	struct cf_call *c = cf4_new(t, s, NULL);
 	char owner[64];
@@ -34,7 +34,7 @@ static bool exchange_id(struct cf_test *t, struct cf4_session *s, uint32_t *sequ
 	return !r->x.err || cf_fail(t, "EXCHANGE_ID's result", "it is too short");
 }
 
-static void put_channel(struct xdr_out *x, uint32_t size, uint32_t ops, uint32_t slots)
+static void cf4_put_channel(struct xdr_out *x, uint32_t size, uint32_t ops, uint32_t slots)
 {
 	xdr_put_u32(x, 0); /* header pad */
 	xdr_put_u32(x, size);
@@ -60,8 +60,8 @@ static bool create_session(struct cf_test *t, struct cf4_session *s, uint32_t se
 	xdr_put_u32(&c->rpc, back ? CONN_BACK_CHAN : 0);
 	if (!back)
 		back = &unused;
-	put_channel(&c->rpc, MESSAGE_MAX, 48, slots);
-	put_channel(&c->rpc, back->size, 2, back->slots);
+	cf4_put_channel(&c->rpc, MESSAGE_MAX, 48, slots);
+	cf4_put_channel(&c->rpc, back->size, 2, back->slots);
 	xdr_put_u32(&c->rpc, back->program);
 	xdr_put_u32(&c->rpc, 1); /* one flavor: AUTH_NONE */
 	xdr_put_u32(&c->rpc, 0);
@@ -93,8 +93,8 @@ static bool reclaim_complete(struct cf_test *t, struct cf4_session *s)
 	return r && cf4_op_done(t, r, CF4_RECLAIM_COMPLETE, CF4_OK);
 }
 
-static struct cf4_session *begin(struct cf_test *t, uint32_t minor, uint32_t slots,
-				 const struct cf4_back_channel *back)
+static struct cf4_session *cf4_session_begin(struct cf_test *t, uint32_t minor, uint32_t slots,
+					     const struct cf4_back_channel *back)
 {
 	struct cf4_session *s = cf_alloc(t, sizeof(*s));
 	uint32_t sequence = 0;
@@ -102,7 +102,7 @@ static struct cf4_session *begin(struct cf_test *t, uint32_t minor, uint32_t slo
 	s->minor = minor;
 	if (minor == 0)
 		return s;
-	if (!exchange_id(t, s, &sequence) || !create_session(t, s, sequence, slots, back))
+	if (!cf4_exchange_id(t, s, &sequence) || !create_session(t, s, sequence, slots, back))
 		return NULL;
 	t->session = s;
 	return reclaim_complete(t, s) ? s : NULL;
@@ -110,18 +110,18 @@ static struct cf4_session *begin(struct cf_test *t, uint32_t minor, uint32_t slo
 
 struct cf4_session *cf4_begin_slots(struct cf_test *t, uint32_t minor, uint32_t slots)
 {
-	return begin(t, minor, slots, NULL);
+	return cf4_session_begin(t, minor, slots, NULL);
 }
 
 struct cf4_session *cf4_begin(struct cf_test *t, uint32_t minor)
 {
-	return begin(t, minor, 1, NULL);
+	return cf4_session_begin(t, minor, 1, NULL);
 }
 
 struct cf4_session *cf4_begin_back(struct cf_test *t, uint32_t minor,
 				   const struct cf4_back_channel *back)
 {
-	struct cf4_session *s = begin(t, minor, 1, back);
+	struct cf4_session *s = cf4_session_begin(t, minor, 1, back);
 
 	if (!s || s->has_back)
 		return s;

@@ -55,7 +55,7 @@ void cf_put_seg(struct xdr_out *x, const struct cf_seg *s)
 	xdr_put_u64(x, s->offset);
 }
 
-static void put_chunk(struct xdr_out *x, const struct cf_chunk *c)
+static void cf_put_chunk(struct xdr_out *x, const struct cf_chunk *c)
 {
 	xdr_put_u32(x, c->nsegs);
 	for (unsigned i = 0; i < c->nsegs; i++)
@@ -72,12 +72,12 @@ void cf_put_lists(struct xdr_out *x, const struct cf_lists *l)
 	xdr_put_u32(x, 0);
 	for (unsigned i = 0; i < l->nwrites; i++) {
 		xdr_put_u32(x, 1);
-		put_chunk(x, &l->write[i]);
+		cf_put_chunk(x, &l->write[i]);
 	}
 	xdr_put_u32(x, 0);
 	xdr_put_u32(x, l->has_reply);
 	if (l->has_reply)
-		put_chunk(x, &l->reply);
+		cf_put_chunk(x, &l->reply);
 }
 
 /* ---- replies ----------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ struct reader {
 	const char *bad;
 };
 
-static uint32_t get(struct reader *r)
+static uint32_t cf_header_get(struct reader *r)
 {
 	if (r->bad || r->left < 4) {
 		if (!r->bad)
@@ -103,9 +103,9 @@ static uint32_t get(struct reader *r)
 }
 
 /* The mark of an optional item: 0 or 1 (RFC 4506 section 4.19). */
-static bool get_mark(struct reader *r)
+static bool cf_header_get_mark(struct reader *r)
 {
-	uint32_t v = get(r);
+	uint32_t v = cf_header_get(r);
 
 	if (v > 1)
 		r->bad = "an optional-data mark is neither 0 nor 1";
@@ -116,16 +116,16 @@ static struct cf_seg get_seg(struct reader *r)
 {
 	struct cf_seg s;
 
-	s.handle = get(r);
-	s.length = get(r);
-	uint64_t high = get(r);
-	s.offset = high << 32 | get(r);
+	s.handle = cf_header_get(r);
+	s.length = cf_header_get(r);
+	uint64_t high = cf_header_get(r);
+	s.offset = high << 32 | cf_header_get(r);
 	return s;
 }
 
 static void get_chunk(struct reader *r, struct cf_chunk *c)
 {
-	uint32_t n = get(r);
+	uint32_t n = cf_header_get(r);
 
 	if (n > CF_SEGS_MAX) {
 		r->bad = "a chunk has more segments than any call offered";
@@ -137,22 +137,22 @@ static void get_chunk(struct reader *r, struct cf_chunk *c)
 
 static void get_lists(struct reader *r, struct cf_lists *l)
 {
-	while (get_mark(r)) {
+	while (cf_header_get_mark(r)) {
 		if (l->nreads == CF_READS_MAX) {
 			r->bad = "a Read list in a reply";
 			return;
 		}
-		l->read[l->nreads].position = get(r);
+		l->read[l->nreads].position = cf_header_get(r);
 		l->read[l->nreads++].seg = get_seg(r);
 	}
-	while (get_mark(r)) {
+	while (cf_header_get_mark(r)) {
 		if (l->nwrites == CF_WRITES_MAX) {
 			r->bad = "more Write chunks than any call offered";
 			return;
 		}
 		get_chunk(r, &l->write[l->nwrites++]);
 	}
-	l->has_reply = get_mark(r);
+	l->has_reply = cf_header_get_mark(r);
 	if (l->has_reply)
 		get_chunk(r, &l->reply);
 }
@@ -161,10 +161,10 @@ const char *cf_header_decode(const uint8_t *msg, size_t len, struct cf_header *h
 {
 	struct reader r = { msg, len, NULL };
 
-	*h = (struct cf_header){ .xid = get(&r) };
-	h->vers = get(&r);
-	h->credits = get(&r);
-	h->proc = get(&r);
+	*h = (struct cf_header){ .xid = cf_header_get(&r) };
+	h->vers = cf_header_get(&r);
+	h->credits = cf_header_get(&r);
+	h->proc = cf_header_get(&r);
 	if (r.bad)
 		return r.bad;
 	switch (h->proc) {
@@ -173,10 +173,10 @@ const char *cf_header_decode(const uint8_t *msg, size_t len, struct cf_header *h
 		get_lists(&r, &h->lists);
 		break;
 	case CF_ERROR:
-		h->err = get(&r);
+		h->err = cf_header_get(&r);
 		if (h->err == CF_ERR_VERS) {
-			h->vers_low = get(&r);
-			h->vers_high = get(&r);
+			h->vers_low = cf_header_get(&r);
+			h->vers_high = cf_header_get(&r);
 		} else if (h->err != CF_ERR_CHUNK) {
 			r.bad = "rdma_err is neither ERR_VERS nor ERR_CHUNK";
 		}

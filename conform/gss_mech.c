@@ -19,7 +19,8 @@ struct cf_mech {
 };
 
 /* The library's words for a failure: of GSS-API, then of Kerberos. */
-static void explain(char *why, size_t size, const char *call, OM_uint32 major, OM_uint32 minor)
+static void cf_mech_explain(char *why, size_t size, const char *call, OM_uint32 major,
+			    OM_uint32 minor)
 {
 	static const int kinds[] = { GSS_C_GSS_CODE, GSS_C_MECH_CODE };
 	size_t at = snprintf(why, size, "%s", call);
@@ -37,12 +38,12 @@ static void explain(char *why, size_t size, const char *call, OM_uint32 major, O
 	}
 }
 
-static bool failed(struct cf_test *t, const char *expected, const char *call, OM_uint32 major,
-		   OM_uint32 minor)
+static bool cf_mech_failed(struct cf_test *t, const char *expected, const char *call,
+			   OM_uint32 major, OM_uint32 minor)
 {
 	char why[400];
 
-	explain(why, sizeof(why), call, major, minor);
+	cf_mech_explain(why, sizeof(why), call, major, minor);
 	return cf_fail(t, expected, "%s", why);
 }
 
@@ -51,7 +52,7 @@ static gss_buffer_desc buffer(struct cf_bytes b)
 	return (gss_buffer_desc){ .length = b.len, .value = b.data };
 }
 
-static void take(struct cf_test *t, gss_buffer_t from, struct cf_bytes *to)
+static void cf_mech_take_buffer(struct cf_test *t, gss_buffer_t from, struct cf_bytes *to)
 {
 	OM_uint32 ignored;
 
@@ -81,7 +82,7 @@ static OM_uint32 get_ticket(const struct cf_login *l, OM_uint32 *minor)
 }
 
 /* Tickets that the keytab gets stay in memory: the caller's own cache is left alone. */
-static OM_uint32 acquire(struct cf_login *l, const char *keytab, OM_uint32 *minor)
+static OM_uint32 cf_login_acquire(struct cf_login *l, const char *keytab, OM_uint32 *minor)
 {
 	gss_key_value_element_desc from[] = { { "client_keytab", keytab },
 					      { "ccache", "MEMORY:rpcrdma-conform" } };
@@ -106,7 +107,7 @@ struct cf_login *cf_login_new(const char *service, const char *keytab, char *why
 	major = gss_import_name(&minor, &name, GSS_C_NT_HOSTBASED_SERVICE, &l->service);
 	if (!GSS_ERROR(major)) {
 		call = keytab ? "the client's keytab" : "the ticket cache";
-		major = acquire(l, keytab, &minor);
+		major = cf_login_acquire(l, keytab, &minor);
 	}
 	if (!GSS_ERROR(major)) {
 		call = "a ticket for the service";
@@ -114,7 +115,7 @@ struct cf_login *cf_login_new(const char *service, const char *keytab, char *why
 	}
 	if (!GSS_ERROR(major))
 		return l;
-	explain(why, size, call, major, minor);
+	cf_mech_explain(why, size, call, major, minor);
 	cf_login_free(l);
 	return NULL;
 }
@@ -165,9 +166,9 @@ bool cf_mech_step(struct cf_test *t, struct cf_mech *m, struct cf_bytes in, stru
 		gss_init_sec_context(&minor, m->login->cred, &m->ctx, m->login->service,
 				     (gss_OID)gss_mech_krb5, GSS_C_MUTUAL_FLAG, 0, NULL,
 				     in.len ? &given : GSS_C_NO_BUFFER, NULL, &token, NULL, NULL);
-	take(t, &token, out);
+	cf_mech_take_buffer(t, &token, out);
 	if (GSS_ERROR(major))
-		return failed(t, "a context", "gss_init_sec_context", major, minor);
+		return cf_mech_failed(t, "a context", "gss_init_sec_context", major, minor);
 	m->complete = !(major & GSS_S_CONTINUE_NEEDED);
 	return true;
 }
@@ -178,8 +179,8 @@ bool cf_mech_sign(struct cf_test *t, struct cf_mech *m, struct cf_bytes data, st
 	OM_uint32 minor;
 
 	OM_uint32 major = gss_get_mic(&minor, m->ctx, GSS_C_QOP_DEFAULT, &given, &got);
-	take(t, &got, mic);
-	return !GSS_ERROR(major) || failed(t, "a MIC", "gss_get_mic", major, minor);
+	cf_mech_take_buffer(t, &got, mic);
+	return !GSS_ERROR(major) || cf_mech_failed(t, "a MIC", "gss_get_mic", major, minor);
 }
 
 bool cf_mech_wrap(struct cf_test *t, struct cf_mech *m, struct cf_bytes data,
@@ -189,8 +190,9 @@ bool cf_mech_wrap(struct cf_test *t, struct cf_mech *m, struct cf_bytes data,
 	OM_uint32 minor;
 
 	OM_uint32 major = gss_wrap(&minor, m->ctx, 1, GSS_C_QOP_DEFAULT, &given, NULL, &got);
-	take(t, &got, token);
-	return !GSS_ERROR(major) || failed(t, "an encrypted message", "gss_wrap", major, minor);
+	cf_mech_take_buffer(t, &got, token);
+	return !GSS_ERROR(major) ||
+	       cf_mech_failed(t, "an encrypted message", "gss_wrap", major, minor);
 }
 
 bool cf_mech_verify(struct cf_test *t, struct cf_mech *m, struct cf_bytes data, struct cf_bytes mic,
@@ -200,7 +202,7 @@ bool cf_mech_verify(struct cf_test *t, struct cf_mech *m, struct cf_bytes data, 
 	OM_uint32 minor;
 
 	OM_uint32 major = gss_verify_mic(&minor, m->ctx, &given, &sum, NULL);
-	return !GSS_ERROR(major) || failed(t, what, "gss_verify_mic", major, minor);
+	return !GSS_ERROR(major) || cf_mech_failed(t, what, "gss_verify_mic", major, minor);
 }
 
 bool cf_mech_unwrap(struct cf_test *t, struct cf_mech *m, struct cf_bytes token,
@@ -211,10 +213,10 @@ bool cf_mech_unwrap(struct cf_test *t, struct cf_mech *m, struct cf_bytes token,
 	int encrypted = 0;
 
 	OM_uint32 major = gss_unwrap(&minor, m->ctx, &given, &got, &encrypted, NULL);
-	take(t, &got, data);
+	cf_mech_take_buffer(t, &got, data);
 	if (GSS_ERROR(major))
-		return failed(t, "results that can be decrypted (RFC 2203 5.3.3.2)", "gss_unwrap",
-			      major, minor);
+		return cf_mech_failed(t, "results that can be decrypted (RFC 2203 5.3.3.2)",
+				      "gss_unwrap", major, minor);
 	return encrypted ||
 	       cf_fail(t, "encrypted results (RFC 2203 5.3.3.2)", "they are in clear text");
 }

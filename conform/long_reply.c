@@ -28,7 +28,8 @@ static void link_text(char *text)
 	text[TEXT_LEN] = 0;
 }
 
-static bool look_up(struct cf_test *t, const struct cf_fh *dir, const char *name, struct cf_fh *fh)
+static bool cf_long_look_up(struct cf_test *t, const struct cf_fh *dir, const char *name,
+			    struct cf_fh *fh)
 {
 	struct cf_reply *r = cf_ask(t, cf3_lookup(t, dir, name));
 
@@ -54,7 +55,7 @@ static bool make_entries(struct cf_test *t)
 }
 
 /* The text, too long to be sent inline, goes by a Read chunk. */
-static bool make_link(struct cf_test *t, const char *text)
+static bool cf_long_make_link(struct cf_test *t, const char *text)
 {
 	if (!cf_ask(t, cf3_remove(t, &t->run->scratch, "long-link")))
 		return false;
@@ -71,7 +72,8 @@ struct cf_call *cf_long_again(struct cf_test *t, enum cf_long kind)
 	const struct cf_fh *dir = &t->run->scratch;
 	struct cf_fh fh;
 
-	if ((kind == CF_LONG_READ || kind == CF_LONG_READLINK) && !look_up(t, dir, name, &fh))
+	if ((kind == CF_LONG_READ || kind == CF_LONG_READLINK) &&
+	    !cf_long_look_up(t, dir, name, &fh))
 		return NULL;
 	switch (kind) {
 	case CF_LONG_READDIR:
@@ -97,7 +99,7 @@ struct cf_call *cf_long_call(struct cf_test *t, enum cf_long kind)
 		made = cf3_make_file(t, "long-file", READ_LEN, &fh);
 		break;
 	case CF_LONG_READLINK:
-		made = make_link(t, text);
+		made = cf_long_make_link(t, text);
 		break;
 	default:
 		made = make_entries(t);

@@ -18,7 +18,7 @@
 
 #define REPLY_MAX 1024u
 
-static int dial(const char *host, const char *port, int timeout_ms)
+static int cf_mount_dial(const char *host, const char *port, int timeout_ms)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *ai, *a;
 	struct timeval limit = { timeout_ms / 1000, timeout_ms % 1000 * 1000 };
@@ -44,7 +44,7 @@ static int dial(const char *host, const char *port, int timeout_ms)
 	return fd < 0 ? -ECONNREFUSED : fd;
 }
 
-static bool read_all(int fd, uint8_t *p, size_t len)
+static bool cf_mount_read(int fd, uint8_t *p, size_t len)
 {
 	while (len) {
 		ssize_t n = read(fd, p, len);
@@ -69,14 +69,14 @@ static int call_tcp(const struct cf_run *run, const char *port, struct cf_call *
 	size_t len = xdr_out_pos(&c->rpc);
 	uint8_t mark[4] = { 0x80 | len >> 24, len >> 16, len >> 8, len };
 	uint32_t vlen;
-	int fd = dial(run->host, port, run->timeout_ms);
+	int fd = cf_mount_dial(run->host, port, run->timeout_ms);
 
 	if (fd < 0)
 		return fd;
 	bool good = write(fd, mark, 4) == 4 && write(fd, c->rpc.base, len) == (ssize_t)len &&
-		    read_all(fd, mark, 4);
+		    cf_mount_read(fd, mark, 4);
 	uint32_t n = cf_word(mark) & 0x7fffffff;
-	good = good && n <= REPLY_MAX && read_all(fd, r->buf, n);
+	good = good && n <= REPLY_MAX && cf_mount_read(fd, r->buf, n);
 	close(fd);
 	if (!good)
 		return -EIO;

@@ -44,7 +44,7 @@ bool cf2_lookup(struct cf_test *t, const struct cf2_fh *dir, const char *name, s
 	return r && get_fh(t, r, fh);
 }
 
-static bool is_there(struct cf_test *t, uint32_t prog, uint32_t vers)
+static bool cf2_is_there(struct cf_test *t, uint32_t prog, uint32_t vers)
 {
 	struct cf_reply *r = cf_ask_any(t, cf_call_new_none(t, prog, vers, 0));
 
@@ -56,7 +56,7 @@ bool cf2_scratch(struct cf_test *t, struct cf2_fh *fh)
 	struct cf_call *c = cf_call_new(t, CF_PROG_MOUNT, 1, 1);
 	struct cf2_fh root;
 
-	if (!is_there(t, CF_PROG_NFS, 2) || !is_there(t, CF_PROG_MOUNT, 1))
+	if (!cf2_is_there(t, CF_PROG_NFS, 2) || !cf2_is_there(t, CF_PROG_MOUNT, 1))
 		return t->verdict == CF_PASS &&
 		       cf_skip(t, "NFSv2 and MOUNT 1 are not served over RDMA");
 	xdr_put_opaque(&c->rpc, t->run->export_path, strlen(t->run->export_path));

@@ -10,12 +10,12 @@ static const char *strength(const struct cf_case *c)
 	return c->flags & CF_SHOULD ? ", SHOULD" : "";
 }
 
-static bool differs(const struct cf_test *t)
+static bool cf_test_differs(const struct cf_test *t)
 {
 	return t->verdict == CF_FAIL || t->verdict == CF_WARN;
 }
 
-static unsigned done(const struct cf_report *r)
+static unsigned cf_report_done(const struct cf_report *r)
 {
 	return r->passed + r->failed + r->warned + r->skipped;
 }
@@ -67,7 +67,7 @@ static void text_case(struct cf_report *r, const struct cf_test *t)
 
 	fprintf(r->out, "%s %u %s (%s%s): %s, %lld ms", word[t->verdict], t->number, t->c->id,
 		t->c->paragraph, strength(t->c), t->c->title, (long long)t->took_ms);
-	if (differs(t))
+	if (cf_test_differs(t))
 		fprintf(r->out, "\n    expected: %s\n    seen:     %s", t->expected, t->seen);
 	if (t->verdict == CF_SKIP)
 		fprintf(r->out, ": %s", t->seen);
@@ -76,14 +76,15 @@ static void text_case(struct cf_report *r, const struct cf_test *t)
 
 static void tap_case(struct cf_report *r, const struct cf_test *t)
 {
-	fprintf(r->out, "%s %u - %u %s (%s%s) %s", differs(t) ? "not ok" : "ok", done(r), t->number,
-		t->c->id, t->c->paragraph, strength(t->c), t->c->title);
+	fprintf(r->out, "%s %u - %u %s (%s%s) %s", cf_test_differs(t) ? "not ok" : "ok",
+		cf_report_done(r), t->number, t->c->id, t->c->paragraph, strength(t->c),
+		t->c->title);
 	if (t->verdict == CF_WARN)
 		fputs(" # TODO a SHOULD", r->out);
 	if (t->verdict == CF_SKIP)
 		fprintf(r->out, " # SKIP %s", t->seen);
 	fputc('\n', r->out);
-	if (!differs(t))
+	if (!cf_test_differs(t))
 		return;
 	fputs("  ---\n  expected: ", r->out);
 	json_string(r->out, t->expected);
@@ -96,21 +97,21 @@ static void json_case(struct cf_report *r, const struct cf_group *g, const struc
 {
 	static const char *const word[] = { "pass", "fail", "skip", "warn" };
 
-	fprintf(r->out, "%s\n  {\"number\": %u, \"ms\": %lld, ", done(r) > 1 ? "," : "", t->number,
-		(long long)t->took_ms);
+	fprintf(r->out, "%s\n  {\"number\": %u, \"ms\": %lld, ", cf_report_done(r) > 1 ? "," : "",
+		t->number, (long long)t->took_ms);
 	json_field(r->out, "id", t->c->id, ", ");
 	json_field(r->out, "group", g->name, ", ");
 	json_field(r->out, "paragraph", t->c->paragraph, ", ");
 	json_field(r->out, "strength", t->c->flags & CF_SHOULD ? "should" : "must", ", ");
 	json_field(r->out, "title", t->c->title, ", ");
 	json_field(r->out, "result", word[t->verdict], "");
-	if (differs(t)) {
+	if (cf_test_differs(t)) {
 		fputs(", ", r->out);
 		json_field(r->out, "expected", t->expected, "");
 	}
 	if (t->verdict != CF_PASS) {
 		fputs(", ", r->out);
-		json_field(r->out, differs(t) ? "seen" : "reason", t->seen, "");
+		json_field(r->out, cf_test_differs(t) ? "seen" : "reason", t->seen, "");
 	}
 	fputs("}", r->out);
 }

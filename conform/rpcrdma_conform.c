@@ -81,7 +81,7 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static int usage(const char *what, const char *arg)
+static int conform_usage(const char *what, const char *arg)
 {
 	if (what)
 		fprintf(stderr, "rpcrdma-conform: %s: %s\n", what, arg);
@@ -89,7 +89,8 @@ static int usage(const char *what, const char *arg)
 	return EXIT_USAGE;
 }
 
-static bool number(const char *s, unsigned long min, unsigned long max, unsigned long *v)
+static bool conform_parse_number(const char *s, unsigned long min, unsigned long max,
+				 unsigned long *v)
 {
 	char *end;
 
@@ -97,7 +98,7 @@ static bool number(const char *s, unsigned long min, unsigned long max, unsigned
 	return *s >= '0' && *s <= '9' && !*end && *v >= min && *v <= max;
 }
 
-static bool handle(const char *s, struct cf_fh *fh)
+static bool conform_parse_handle(const char *s, struct cf_fh *fh)
 {
 	size_t n = strlen(s);
 
@@ -111,7 +112,7 @@ static bool handle(const char *s, struct cf_fh *fh)
 }
 
 /* One option; false: its argument is bad. */
-static bool option(struct args *a, int c, const char *arg)
+static bool conform_take_option(struct args *a, int c, const char *arg)
 {
 	unsigned long v = 0;
 	bool good = true;
@@ -133,29 +134,29 @@ static bool option(struct args *a, int c, const char *arg)
 		a->report.format = CF_JSON;
 		break;
 	case OPT_TIMEOUT:
-		good = number(arg, 1, 3600, &v);
+		good = conform_parse_number(arg, 1, 3600, &v);
 		a->run.timeout_ms = v * 1000;
 		break;
 	case OPT_INLINE:
-		good = number(arg, CF_INLINE_MIN, CF_INLINE_MAX, &v) && v % 1024 == 0;
+		good = conform_parse_number(arg, CF_INLINE_MIN, CF_INLINE_MAX, &v) && v % 1024 == 0;
 		a->run.inline_size = v;
 		break;
 	case OPT_MOUNT_PORT:
-		good = number(arg, 1, 65535, &v);
+		good = conform_parse_number(arg, 1, 65535, &v);
 		a->run.mount_port = arg;
 		break;
 	case OPT_HANDLE:
-		good = handle(arg, &a->run.root);
+		good = conform_parse_handle(arg, &a->run.root);
 		break;
 	case OPT_V4_PATH:
 		a->run.v4_path = arg;
 		break;
 	case OPT_UID:
-		good = number(arg, 0, UINT32_MAX, &v);
+		good = conform_parse_number(arg, 0, UINT32_MAX, &v);
 		a->run.uid = v;
 		break;
 	case OPT_GID:
-		good = number(arg, 0, UINT32_MAX, &v);
+		good = conform_parse_number(arg, 0, UINT32_MAX, &v);
 		a->run.gid = v;
 		break;
 	case OPT_GSS:
@@ -195,10 +196,10 @@ static bool split_host(struct args *a, const char *s)
 		*colon = '\0';
 		a->run.port = colon + 1;
 	}
-	return *a->host && number(a->run.port, 1, 65535, &v);
+	return *a->host && conform_parse_number(a->run.port, 1, 65535, &v);
 }
 
-static bool wanted(const struct args *a, const struct cf_group *g, unsigned i)
+static bool conform_case_wanted(const struct args *a, const struct cf_group *g, unsigned i)
 {
 	return cf_selected(a->only, g, i) && !(a->skip && cf_selected(a->skip, g, i));
 }
@@ -209,7 +210,7 @@ static unsigned count_wanted(const struct args *a)
 
 	for (const struct cf_group *const *g = cf_groups; *g; g++)
 		for (unsigned i = 0; i < (*g)->ncases; i++)
-			n += wanted(a, *g, i);
+			n += conform_case_wanted(a, *g, i);
 	return n;
 }
 
@@ -240,7 +241,7 @@ static int run_cases(struct args *a)
 	for (const struct cf_group *const *g = cf_groups; *g; g++) {
 		for (unsigned i = 0; i < (*g)->ncases; i++) {
 			struct cf_test t;
-			if (!wanted(a, *g, i))
+			if (!conform_case_wanted(a, *g, i))
 				continue;
 			cf_run_case(&a->run, &(*g)->cases[i], (*g)->first + i, &t);
 			cf_report_case(&a->report, *g, &t);
@@ -292,20 +293,21 @@ int main(int argc, char **argv)
 			return fputs(help, stdout) < 0;
 		if (c == OPT_VERSION)
 			return puts("rpcrdma-conform of " PACKAGE_STRING) < 0;
-		if (c == '?' || !option(&a, c, optarg))
-			return usage(c == '?' ? NULL : "bad argument", optarg ? optarg : "");
+		if (c == '?' || !conform_take_option(&a, c, optarg))
+			return conform_usage(c == '?' ? NULL : "bad argument",
+					     optarg ? optarg : "");
 	}
 	if ((a.only && cf_select_check(a.only, word, sizeof(word))) ||
 	    (a.skip && cf_select_check(a.skip, word, sizeof(word))))
-		return usage("there is no such case or group", word);
+		return conform_usage("there is no such case or group", word);
 	if (a.list) {
 		cf_report_list(stdout, a.only);
 		return 0;
 	}
 	if (argc - optind != 2)
-		return usage(NULL, NULL);
+		return conform_usage(NULL, NULL);
 	if (!split_host(&a, argv[optind]))
-		return usage("bad host or port", argv[optind]);
+		return conform_usage("bad host or port", argv[optind]);
 	a.run.export_path = argv[optind + 1];
 	if (!a.run.v4_path)
 		a.run.v4_path = a.run.export_path;

@@ -34,7 +34,7 @@ void cf_run_case(struct cf_run *run, const struct cf_case *c, unsigned number, s
 }
 
 /* Stores the text of a failed test as the reason, and returns -1. */
-static int reason(struct cf_test *t, const char *what, char *why, size_t size)
+static int cf_run_reason(struct cf_test *t, const char *what, char *why, size_t size)
 {
 	snprintf(why, size, "%s: %.400s", what, t->seen);
 	cf_test_end(t);
@@ -61,7 +61,7 @@ static int mount_export(struct cf_test *t, char *why, size_t size)
 	if (!t->run->mount_port && mount_by_rdma(t))
 		return 0;
 	if (t->verdict != CF_PASS)
-		return reason(t, "MNT", why, size);
+		return cf_run_reason(t, "MNT", why, size);
 	if (cf_mount_by_tcp(t->run, &t->run->root, why, size) == 0)
 		return 0;
 	cf_test_end(t);
@@ -87,18 +87,18 @@ int cf_run_set_up(struct cf_run *run, char *why, size_t size)
 
 	cf_test_begin(&t, run, NULL, 0);
 	if (!cf_open(&t, NULL))
-		return reason(&t, "connecting", why, size);
+		return cf_run_reason(&t, "connecting", why, size);
 	if (!cf_alive(&t))
-		return reason(&t, "NFSv3 NULL", why, size);
+		return cf_run_reason(&t, "NFSv3 NULL", why, size);
 	if (mount_export(&t, why, size) < 0)
 		return -1;
 	snprintf(run->scratch_name, sizeof(run->scratch_name), ".rpcrdma-conform.%d", getpid());
 	struct cf_reply *r = cf_ask(&t, cf3_mkdir(&t, &run->root, run->scratch_name));
 	if (!r || !cf3_status(&t, r, CF3_OK))
-		return reason(&t, "making the scratch directory", why, size);
+		return cf_run_reason(&t, "making the scratch directory", why, size);
 	r = cf_ask(&t, cf3_lookup(&t, &run->root, run->scratch_name));
 	if (!r || !cf3_status(&t, r, CF3_OK))
-		return reason(&t, "looking up the scratch directory", why, size);
+		return cf_run_reason(&t, "looking up the scratch directory", why, size);
 	cf_get_fh(&r->x, &run->scratch);
 	ask_for_nfs4(&t);
 	cf_test_end(&t);
@@ -144,7 +144,7 @@ int cf_run_tear_down(struct cf_run *run, char *why, size_t size)
 	for (;;) {
 		cf_test_begin(&t, run, NULL, 0);
 		if (!cf_open(&t, NULL))
-			return reason(&t, "connecting to clean up", why, size);
+			return cf_run_reason(&t, "connecting to clean up", why, size);
 		int some = remove_some(&t, &run->scratch);
 		if (some < 0)
 			break;
@@ -152,7 +152,7 @@ int cf_run_tear_down(struct cf_run *run, char *why, size_t size)
 	}
 	struct cf_reply *r = cf_ask(&t, cf3_rmdir(&t, &run->root, run->scratch_name));
 	if (!r || !cf3_status(&t, r, CF3_OK))
-		return reason(&t, "removing the scratch directory", why, size);
+		return cf_run_reason(&t, "removing the scratch directory", why, size);
 	cf_test_end(&t);
 	return 0;
 }

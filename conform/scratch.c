@@ -22,7 +22,7 @@ void cf_fill_pattern(void *p, uint32_t from, uint32_t len)
 		b[i] = cf_pattern(from + i);
 }
 
-static bool remove_name(struct cf_test *t, const char *name)
+static bool cf3_remove_name(struct cf_test *t, const char *name)
 {
 	return cf_ask(t, cf3_remove(t, &t->run->scratch, name)) != NULL;
 }
@@ -41,7 +41,7 @@ static bool new_handle(struct cf_test *t, struct cf_reply *r, const char *name, 
 	return !r->x.err || cf_fail(t, "a file handle", "none");
 }
 
-static bool fill(struct cf_test *t, const struct cf_fh *fh, uint32_t size)
+static bool cf3_file_fill(struct cf_test *t, const struct cf_fh *fh, uint32_t size)
 {
 	uint8_t *data = cf_alloc(t, size + 1);
 	uint32_t by = size > 16 * PIECE ? 65536 : PIECE;
@@ -62,10 +62,10 @@ static bool fill(struct cf_test *t, const struct cf_fh *fh, uint32_t size)
 
 bool cf3_make_file(struct cf_test *t, const char *name, uint32_t size, struct cf_fh *fh)
 {
-	return remove_name(t, name) &&
+	return cf3_remove_name(t, name) &&
 	       new_handle(t, cf_ask(t, cf3_create(t, &t->run->scratch, name, CF3_UNCHECKED)), name,
 			  fh) &&
-	       fill(t, fh, size);
+	       cf3_file_fill(t, fh, size);
 }
 
 bool cf3_make_dir(struct cf_test *t, const char *name, struct cf_fh *fh)
@@ -79,13 +79,13 @@ bool cf3_make_symlink(struct cf_test *t, const char *name, const char *text, str
 {
 	struct cf_call *c = cf3_symlink(t, &t->run->scratch, name, text, strlen(text));
 
-	return remove_name(t, name) && new_handle(t, cf_ask(t, c), name, fh);
+	return cf3_remove_name(t, name) && new_handle(t, cf_ask(t, c), name, fh);
 }
 
 /* Reads up to len bytes from at on: inline, or where there are many by a Write chunk. NULL:
  * verdict. */
-static const uint8_t *read_some(struct cf_test *t, const struct cf_fh *fh, uint32_t at,
-				uint32_t len, struct cf3_read_result *got)
+static const uint8_t *cf3_file_read(struct cf_test *t, const struct cf_fh *fh, uint32_t at,
+				    uint32_t len, struct cf3_read_result *got)
 {
 	struct cf_call *c = cf3_read(t, fh, at, len);
 	struct cf_window *w = NULL;
@@ -109,7 +109,7 @@ bool cf3_file_is(struct cf_test *t, const struct cf_fh *fh, const void *data, ui
 
 	for (uint32_t at = 0; at < size;) {
 		struct cf3_read_result got;
-		const uint8_t *p = read_some(t, fh, at, rn_min(by, size - at), &got);
+		const uint8_t *p = cf3_file_read(t, fh, at, rn_min(by, size - at), &got);
 
 		if (!p)
 			return false;

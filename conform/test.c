@@ -99,7 +99,7 @@ struct cf_conn_options cf_default_options(const struct cf_run *run)
 	return (struct cf_conn_options){ .inline_size = run->inline_size };
 }
 
-static struct cf_conn **free_slot(struct cf_test *t)
+static struct cf_conn **cf_test_free_slot(struct cf_test *t)
 {
 	for (size_t i = 0; i < rn_array_size(t->conns); i++)
 		if (!t->conns[i])
@@ -110,7 +110,7 @@ static struct cf_conn **free_slot(struct cf_test *t)
 struct cf_conn *cf_open(struct cf_test *t, const struct cf_conn_options *o)
 {
 	struct cf_conn_options usual = cf_default_options(t->run);
-	struct cf_conn **slot = free_slot(t), *c = calloc(1, sizeof(*c));
+	struct cf_conn **slot = cf_test_free_slot(t), *c = calloc(1, sizeof(*c));
 
 	if (!slot || !c)
 		abort();

@@ -46,7 +46,7 @@ void bundle_missing(struct bundle *b, const char *name, const char *fmt, ...)
 }
 
 /* Files of /proc have no size that is known before. */
-static ssize_t read_all(int fd, char *text, size_t size)
+static ssize_t bundle_read_fd(int fd, char *text, size_t size)
 {
 	size_t len = 0;
 	ssize_t n;
@@ -65,7 +65,7 @@ void bundle_file(struct bundle *b, const char *name, const char *path)
 {
 	char *text = malloc(FILE_MOST);
 	const int fd = text ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	const ssize_t len = fd < 0 ? -(text ? errno : ENOMEM) : read_all(fd, text, FILE_MOST);
+	const ssize_t len = fd < 0 ? -(text ? errno : ENOMEM) : bundle_read_fd(fd, text, FILE_MOST);
 
 	if (len < 0)
 		bundle_missing(b, name, "%s: %s", path, strerror((int)-len));
@@ -95,7 +95,7 @@ static void add_about(struct bundle *b, char *const *missing, const size_t *miss
 	free(text);
 }
 
-static int fill(struct bundle *b, bool with_paths)
+static int bundle_fill(struct bundle *b, bool with_paths)
 {
 	char *missing = NULL;
 	size_t missing_len = 0;
@@ -117,13 +117,14 @@ static int fill(struct bundle *b, bool with_paths)
 	return tar_close(&b->tar);
 }
 
-static int make(const struct ctl *ctl, const char *output, const char *folder, bool with_paths)
+static int bundle_make(const struct ctl *ctl, const char *output, const char *folder,
+		       bool with_paths)
 {
 	struct bundle b = { .socket = ctl->socket };
 	int rc = tar_open(&b.tar, output, folder);
 
 	if (!rc) {
-		rc = fill(&b, with_paths);
+		rc = bundle_fill(&b, with_paths);
 		if (rc)
 			unlink(output);
 	}
@@ -155,5 +156,5 @@ int ctl_support_bundle(const struct ctl *ctl, int argc, char **argv)
 	localtime_r(&now, &tm);
 	strftime(folder, sizeof(folder), "ringnfs-support-%Y%m%d-%H%M%S", &tm);
 	snprintf(name, sizeof(name), "%s.tar", folder);
-	return make(ctl, output ? output : name, folder, with_paths);
+	return bundle_make(ctl, output ? output : name, folder, with_paths);
 }

@@ -23,14 +23,14 @@ struct page {
 	size_t len;
 };
 
-static bool begin(struct page *p)
+static bool bundle_page_begin(struct page *p)
 {
 	*p = (struct page){ 0 };
 	p->out = open_memstream(&p->text, &p->len);
 	return p->out;
 }
 
-static void end(struct page *p, struct bundle *b, const char *name)
+static void bundle_page_end(struct page *p, struct bundle *b, const char *name)
 {
 	fclose(p->out);
 	tar_add(&b->tar, name, p->text, p->len);
@@ -38,7 +38,7 @@ static void end(struct page *p, struct bundle *b, const char *name)
 }
 
 /* The first line of a small file, behind a name. */
-static void put_line(FILE *out, const char *name, const char *path)
+static void bundle_put_line(FILE *out, const char *name, const char *path)
 {
 	char line[LINE_MOST];
 	FILE *in = fopen(path, "re");
@@ -68,19 +68,19 @@ static void add_machine(struct bundle *b)
 	struct utsname u;
 	struct page p;
 
-	if (!begin(&p))
+	if (!bundle_page_begin(&p))
 		return;
 	fprintf(p.out, "ringnfsctl: %s\n", PACKAGE_VERSION);
 	if (uname(&u) == 0)
 		fprintf(p.out, "kernel: %s %s %s %s\n", u.sysname, u.release, u.version, u.machine);
 	put_distribution(p.out);
 	fprintf(p.out, "processors: %d\n", get_nprocs());
-	put_line(p.out, "load", "/proc/loadavg");
-	put_line(p.out, "memory", "/proc/meminfo");
-	put_line(p.out, "pressure of memory", "/proc/pressure/memory");
-	put_line(p.out, "pressure of input and output", "/proc/pressure/io");
-	put_line(p.out, "security modules", "/sys/kernel/security/lsm");
-	end(&p, b, "machine.txt");
+	bundle_put_line(p.out, "load", "/proc/loadavg");
+	bundle_put_line(p.out, "memory", "/proc/meminfo");
+	bundle_put_line(p.out, "pressure of memory", "/proc/pressure/memory");
+	bundle_put_line(p.out, "pressure of input and output", "/proc/pressure/io");
+	bundle_put_line(p.out, "security modules", "/sys/kernel/security/lsm");
+	bundle_page_end(&p, b, "machine.txt");
 }
 
 static void put_port(FILE *out, const char *device, const char *port)
@@ -92,11 +92,11 @@ static void put_port(FILE *out, const char *device, const char *port)
 		snprintf(path, sizeof(path), RDMA "/%.255s/ports/%.255s/%s", device, port,
 			 names[i]);
 		snprintf(name, sizeof(name), "  port %.255s %s", port, names[i]);
-		put_line(out, name, path);
+		bundle_put_line(out, name, path);
 	}
 }
 
-static void put_device(FILE *out, const char *device)
+static void bundle_put_device(FILE *out, const char *device)
 {
 	static const char *const names[] = { "node_type", "fw_ver", "hca_type", "board_id" };
 	char path[LINE_MOST], name[64];
@@ -106,7 +106,7 @@ static void put_device(FILE *out, const char *device)
 	for (size_t i = 0; i < rn_array_size(names); i++) {
 		snprintf(path, sizeof(path), RDMA "/%.255s/%s", device, names[i]);
 		snprintf(name, sizeof(name), "  %s", names[i]);
-		put_line(out, name, path);
+		bundle_put_line(out, name, path);
 	}
 	snprintf(path, sizeof(path), RDMA "/%.255s/ports", device);
 	DIR *ports = opendir(path);
@@ -118,7 +118,7 @@ static void put_device(FILE *out, const char *device)
 		closedir(ports);
 }
 
-static void add_rdma(struct bundle *b)
+static void bundle_add_rdma(struct bundle *b)
 {
 	const struct dirent *e;
 	DIR *devices = opendir(RDMA);
@@ -131,11 +131,11 @@ static void add_rdma(struct bundle *b)
 			bundle_missing(b, "rdma.txt", RDMA ": %s", strerror(errno));
 		return;
 	}
-	if (begin(&p)) {
+	if (bundle_page_begin(&p)) {
 		while ((e = readdir(devices)))
 			if (e->d_name[0] != '.')
-				put_device(p.out, e->d_name);
-		end(&p, b, "rdma.txt");
+				bundle_put_device(p.out, e->d_name);
+		bundle_page_end(&p, b, "rdma.txt");
 	}
 	closedir(devices);
 }
@@ -178,12 +178,12 @@ static void add_mounts(struct bundle *b)
 		bundle_missing(b, "mounts.txt", "%s: %s", path, strerror(errno));
 		return;
 	}
-	if (begin(&p)) {
+	if (bundle_page_begin(&p)) {
 		while (fgets(line, sizeof(line), in))
 			if (sscanf(line, "%*d %*d %*s %*s %4095s", mount) == 1 &&
 			    concerns(b, mount))
 				bundle_put_mount(p.out, line);
-		end(&p, b, "mounts.txt");
+		bundle_page_end(&p, b, "mounts.txt");
 	}
 	fclose(in);
 }
@@ -203,7 +203,7 @@ static void add_process(struct bundle *b)
 void bundle_host(struct bundle *b)
 {
 	add_machine(b);
-	add_rdma(b);
+	bundle_add_rdma(b);
 	add_mounts(b);
 	add_process(b);
 }

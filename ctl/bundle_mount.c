@@ -40,7 +40,7 @@ static void put_url(FILE *out, const char *text, size_t len)
 }
 
 /* An option NAME, or NAME=VALUE. */
-static void put_option(FILE *out, const char *option, size_t len)
+static void bundle_put_option(FILE *out, const char *option, size_t len)
 {
 	const char *equals = memchr(option, '=', len);
 	const size_t name = equals ? (size_t)(equals - option) : len;
@@ -58,7 +58,7 @@ void bundle_put_mount(FILE *out, const char *line)
 	while (*line) {
 		const size_t len = strcspn(line, " ,\n");
 
-		put_option(out, line, len);
+		bundle_put_option(out, line, len);
 		line += len;
 		if (*line)
 			fputc(*line++, out);

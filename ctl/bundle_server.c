@@ -55,7 +55,7 @@ static void add_without_ids(struct bundle *b, const char *name, json_t *answer)
 }
 
 /* Adds an answer. The parsed one, for the caller to free; NULL: none, or no JSON. */
-static json_t *add(struct bundle *b, const char *name, const char *path)
+static json_t *bundle_add_answer(struct bundle *b, const char *name, const char *path)
 {
 	const struct http_question q = { .method = "GET", .path = path };
 	struct http_answer a;
@@ -95,7 +95,7 @@ static char *next_page(const char *path, const json_t *answer)
 	return uri_add(uri_new(path), "after", number);
 }
 
-static void keep(struct bundle *b, const char *name, const json_t *answer)
+static void bundle_keep_answer(struct bundle *b, const char *name, const json_t *answer)
 {
 	if (strcmp(name, "status.json") == 0)
 		b->pid = (pid_t)json_integer_value(json_object_get(answer, "pid"));
@@ -115,9 +115,9 @@ static void add_pages(struct bundle *b, const char *name, const char *path)
 			snprintf(page, sizeof(page), "%s", name);
 		else
 			snprintf(page, sizeof(page), "%.*s-%u%s", (int)stem, name, n, name + stem);
-		json_t *answer = add(b, page, at);
+		json_t *answer = bundle_add_answer(b, page, at);
 
-		keep(b, page, answer);
+		bundle_keep_answer(b, page, answer);
 		free(at);
 		at = next_page(path, answer);
 		json_decref(answer);

@@ -8,7 +8,7 @@
 #include "ctl/rows.h"
 #include "lib/util.h"
 
-static void put(struct table *t, const json_t *c)
+static void calls_put_row(struct table *t, const json_t *c)
 {
 	const char *address = pages_text(c, "address"), *op = pages_text(c, "operation");
 
@@ -25,13 +25,13 @@ static void put(struct table *t, const json_t *c)
 		table_cell(t, NULL);
 }
 
-static int print(const json_t *rows, uint64_t younger)
+static int calls_print(const json_t *rows, uint64_t younger)
 {
 	static const struct table_column columns[] = {
 		{ "CLIENT", false }, { "CONN", true }, { "XID", false },       { "PROGRAM", false },
 		{ "CALL", false },   { "AGE", true },  { "WAITS FOR", false }, { "FOR", true },
 	};
-	static const struct rows_shape shape = { columns, rn_array_size(columns), put };
+	static const struct rows_shape shape = { columns, rn_array_size(columns), calls_put_row };
 	const int status = rows_print(&shape, rows, stdout);
 
 	if (status == CTL_DONE && younger)
@@ -52,7 +52,7 @@ int ctl_calls(const struct ctl *ctl, int argc, char **argv)
 
 	if (status == CTL_DONE)
 		status = ctl->json ? pages_print_json(&q, rows)
-				   : print(rows, pages_number(last, "younger"));
+				   : calls_print(rows, pages_number(last, "younger"));
 	json_decref(rows);
 	json_decref(last);
 	return status;

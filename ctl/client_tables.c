@@ -11,12 +11,12 @@
 #include "ctl/rows.h"
 #include "lib/util.h"
 
-static void put_number(struct table *t, const json_t *c, const char *name)
+static void client_put_number(struct table *t, const json_t *c, const char *name)
 {
 	table_cellf(t, "%" PRIu64, pages_number(c, name));
 }
 
-static void put_size(struct table *t, const json_t *c, const char *name)
+static void client_put_size(struct table *t, const json_t *c, const char *name)
 {
 	char text[PRINT_MAX];
 
@@ -24,7 +24,7 @@ static void put_size(struct table *t, const json_t *c, const char *name)
 }
 
 /* The transport of its last connection, with its device; without connections that of its registration. */
-static void put_transport(struct table *t, const json_t *c)
+static void client_put_transport(struct table *t, const json_t *c)
 {
 	const char *transport = pages_text(c, "transport"), *device = pages_text(c, "device");
 
@@ -36,7 +36,7 @@ static void put_transport(struct table *t, const json_t *c)
 		table_cell(t, transport ? transport : pages_text(c, "netid"));
 }
 
-static void put_state(struct table *t, const json_t *c)
+static void client_put_state(struct table *t, const json_t *c)
 {
 	char since[PRINT_MAX], left[PRINT_MAX];
 	const char *state = pages_text(c, "state");
@@ -52,21 +52,21 @@ static void put_nfs4(struct table *t, const json_t *c)
 {
 	table_cell(t, pages_text(c, "id"));
 	table_cell(t, pages_text(c, "address"));
-	put_transport(t, c);
+	client_put_transport(t, c);
 	table_cell(t, pages_text(c, "version"));
-	put_number(t, c, "sessions");
-	put_number(t, c, "opens");
-	put_number(t, c, "locks");
-	put_number(t, c, "delegations");
-	put_number(t, c, "operations");
-	put_number(t, c, "errors");
-	put_size(t, c, "bytes_read");
-	put_size(t, c, "bytes_written");
+	client_put_number(t, c, "sessions");
+	client_put_number(t, c, "opens");
+	client_put_number(t, c, "locks");
+	client_put_number(t, c, "delegations");
+	client_put_number(t, c, "operations");
+	client_put_number(t, c, "errors");
+	client_put_size(t, c, "bytes_read");
+	client_put_size(t, c, "bytes_written");
 	if (json_object_get(c, "oldest_ms"))
 		table_cellf(t, "%" PRIu64 " ms", pages_number(c, "oldest_ms"));
 	else
 		table_cell(t, NULL);
-	put_state(t, c);
+	client_put_state(t, c);
 	table_cell(t, pages_text(c, "name"));
 }
 
@@ -76,11 +76,11 @@ static void put_nfs3(struct table *t, const json_t *c)
 
 	table_cellf(t, "%s%s", pages_text(c, "address"),
 		    json_is_true(json_object_get(c, "network")) ? "/64" : "");
-	put_number(t, c, "connections");
-	put_number(t, c, "calls");
-	put_number(t, c, "errors");
-	put_size(t, c, "bytes_read");
-	put_size(t, c, "bytes_written");
+	client_put_number(t, c, "connections");
+	client_put_number(t, c, "calls");
+	client_put_number(t, c, "errors");
+	client_put_size(t, c, "bytes_read");
+	client_put_size(t, c, "bytes_written");
 	table_cell(t, print_age(pages_number(c, "idle"), idle));
 }
 
@@ -148,7 +148,7 @@ static void print_security(const json_t *row)
 }
 
 /* Session of the last connection, and the user of its certificate. */
-static void print_tls(const json_t *row)
+static void client_print_tls(const json_t *row)
 {
 	const char *version = pages_text(row, "tls_version"), *cipher = pages_text(row, "cipher");
 	const char *subject = pages_text(row, "subject"), *user = pages_text(row, "user");
@@ -175,7 +175,7 @@ void client_print_detail(const json_t *row)
 	}
 	print_rdma(row);
 	print_security(row);
-	print_tls(row);
+	client_print_tls(row);
 	printf("calls        %" PRIu64, pages_number(row, "calls"));
 	if (json_object_get(row, "under_way"))
 		printf(", %" PRIu64 " under way", pages_number(row, "under_way"));

@@ -15,15 +15,15 @@ struct clients {
 };
 
 /* The id of an NFSv4 client is a number. */
-static bool is_address(const char *what)
+static bool clients_is_address(const char *what)
 {
 	return strpbrk(what, ".:") != NULL;
 }
 
 /* what: an id, an address, or NULL for all. */
-static int get(const struct ctl *ctl, const char *what, struct clients *out)
+static int clients_get(const struct ctl *ctl, const char *what, struct clients *out)
 {
-	const bool address = what && is_address(what);
+	const bool address = what && clients_is_address(what);
 	const struct pages_query nfs4 = {
 		.path = "/v1/clients",
 		.list = "clients",
@@ -46,7 +46,7 @@ static int get(const struct ctl *ctl, const char *what, struct clients *out)
 	return status;
 }
 
-static int print_json(const struct clients *c)
+static int clients_print_json(const struct clients *c)
 {
 	json_t *all = json_object();
 	const json_t *others = json_object_get(c->last, "others");
@@ -64,7 +64,7 @@ static int print_json(const struct clients *c)
 	return rc ? pages_no_memory() : CTL_DONE;
 }
 
-static int print(const struct clients *c, bool detail)
+static int clients_print(const struct clients *c, bool detail)
 {
 	int status = CTL_DONE;
 
@@ -92,14 +92,14 @@ int ctl_clients(const struct ctl *ctl, int argc, char **argv)
 			argv[2]);
 		return CTL_USAGE;
 	}
-	int status = get(ctl, what, &c);
+	int status = clients_get(ctl, what, &c);
 
 	if (status == CTL_DONE && what && json_array_size(c.nfs4 ? c.nfs4 : c.nfs3) == 0) {
 		fprintf(stderr, "ringnfsctl: there is no client %s\n", what);
 		status = CTL_REFUSED;
 	}
 	if (status == CTL_DONE)
-		status = ctl->json ? print_json(&c) : print(&c, what != NULL);
+		status = ctl->json ? clients_print_json(&c) : clients_print(&c, what != NULL);
 	json_decref(c.nfs4);
 	json_decref(c.nfs3);
 	json_decref(c.last);

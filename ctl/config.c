@@ -7,14 +7,14 @@
 #include "ctl/rows.h"
 #include "lib/util.h"
 
-static const char *text(const json_t *from, const char *name)
+static const char *config_text(const json_t *from, const char *name)
 {
 	return json_string_value(json_object_get(from, name));
 }
 
-static void put_value(struct table *t, const json_t *row)
+static void config_put_value(struct table *t, const json_t *row)
 {
-	const char *value = text(row, "value"), *in_force = text(row, "in_force");
+	const char *value = config_text(row, "value"), *in_force = config_text(row, "in_force");
 
 	if (!value || !*value)
 		value = "-";
@@ -28,27 +28,28 @@ static void put_origin(struct table *t, const json_t *row)
 {
 	const json_int_t line = json_integer_value(json_object_get(row, "line"));
 
-	if (text(row, "file"))
-		table_cellf(t, "%s:%" JSON_INTEGER_FORMAT, text(row, "file"), line);
+	if (config_text(row, "file"))
+		table_cellf(t, "%s:%" JSON_INTEGER_FORMAT, config_text(row, "file"), line);
 	else
-		table_cell(t, text(row, "option") ? text(row, "option") : text(row, "from"));
+		table_cell(t, config_text(row, "option") ? config_text(row, "option")
+							 : config_text(row, "from"));
 }
 
-static void put(struct table *t, const json_t *row)
+static void config_put_row(struct table *t, const json_t *row)
 {
-	table_cell(t, text(row, "key"));
-	put_value(t, row);
+	table_cell(t, config_text(row, "key"));
+	config_put_value(t, row);
 	put_origin(t, row);
 }
 
-static int print(const json_t *answer)
+static int config_print(const json_t *answer)
 {
 	static const struct table_column columns[] = {
 		{ "SETTING", false },
 		{ "VALUE", false },
 		{ "FROM", false },
 	};
-	static const struct rows_shape shape = { columns, rn_array_size(columns), put };
+	static const struct rows_shape shape = { columns, rn_array_size(columns), config_put_row };
 
 	return rows_print(&shape, json_object_get(answer, "settings"), stdout);
 }
@@ -64,7 +65,7 @@ int ctl_config(const struct ctl *ctl, int argc, char **argv)
 	int status = ctl_get(ctl, "/v1/config", &answer);
 
 	if (status == CTL_DONE && !ctl->json)
-		status = print(answer);
+		status = config_print(answer);
 	json_decref(answer);
 	return status;
 }

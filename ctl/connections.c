@@ -20,7 +20,7 @@ static void put_endpoint(struct table *t, const json_t *c, const char *address, 
 }
 
 /* Transport and device, and whether it is in no usual state. */
-static void put_transport(struct table *t, const json_t *c)
+static void connections_put_transport(struct table *t, const json_t *c)
 {
 	const char *device = pages_text(c, "device"), *tls = pages_text(c, "tls");
 	const char *mark = json_is_true(json_object_get(c, "closing"))	? " (closing)"
@@ -34,7 +34,7 @@ static void put_transport(struct table *t, const json_t *c)
 }
 
 /* Longest messages from and to the client, and credits. */
-static void put_rdma(struct table *t, const json_t *c)
+static void connections_put_rdma(struct table *t, const json_t *c)
 {
 	char in[PRINT_MAX], out[PRINT_MAX];
 
@@ -71,7 +71,7 @@ static uint64_t errors(const json_t *c)
 }
 
 /* Version and cipher, by whom data are encrypted, and whose certificate the client has. */
-static void put_tls(struct table *t, const json_t *c)
+static void connections_put_tls(struct table *t, const json_t *c)
 {
 	const char *version = pages_text(c, "tls_version"), *cipher = pages_text(c, "cipher");
 	const char *by = pages_text(c, "encrypted_by"), *alpn = pages_text(c, "alpn");
@@ -86,14 +86,14 @@ static void put_tls(struct table *t, const json_t *c)
 	table_cell(t, pages_text(c, "subject"));
 }
 
-static void put(struct table *t, const json_t *c)
+static void connections_put_row(struct table *t, const json_t *c)
 {
 	char text[PRINT_MAX];
 
 	put_endpoint(t, c, "address", "port");
 	put_endpoint(t, c, "local_address", "local_port");
-	put_transport(t, c);
-	put_rdma(t, c);
+	connections_put_transport(t, c);
+	connections_put_rdma(t, c);
 	table_cell(t, print_age(pages_number(c, "age"), text));
 	table_cell(t, print_age(pages_number(c, "idle"), text));
 	put_calls(t, c);
@@ -104,10 +104,10 @@ static void put(struct table *t, const json_t *c)
 	table_cell(t, pages_text(c, "client"));
 	pages_join(c, "security", text, sizeof(text));
 	table_cell(t, *text ? text : NULL);
-	put_tls(t, c);
+	connections_put_tls(t, c);
 }
 
-static int print(const json_t *rows)
+static int connections_print(const json_t *rows)
 {
 	static const struct table_column columns[] = {
 		{ "PEER", false },    { "LOCAL", false },  { "NET", false },
@@ -118,7 +118,8 @@ static int print(const json_t *rows)
 		{ "SEC", false },     { "TLS", false },	   { "USER", false },
 		{ "SUBJECT", false },
 	};
-	static const struct rows_shape shape = { columns, rn_array_size(columns), put };
+	static const struct rows_shape shape = { columns, rn_array_size(columns),
+						 connections_put_row };
 
 	return rows_print(&shape, rows, stdout);
 }
@@ -145,7 +146,7 @@ int ctl_connections(const struct ctl *ctl, int argc, char **argv)
 		status = CTL_REFUSED;
 	}
 	if (status == CTL_DONE)
-		status = ctl->json ? pages_print_json(&q, rows) : print(rows);
+		status = ctl->json ? pages_print_json(&q, rows) : connections_print(rows);
 	json_decref(rows);
 	return status;
 }

@@ -11,7 +11,7 @@
 #include "ctl/uri.h"
 
 /* Prints all that the client holds of one kind. An exit status. */
-static int print_held(const struct ctl *ctl, enum states_kind kind, const char *id)
+static int ctl_client_print_held(const struct ctl *ctl, enum states_kind kind, const char *id)
 {
 	const struct states_choice choice = { .client = id };
 	json_t *rows = NULL;
@@ -26,7 +26,7 @@ static int print_held(const struct ctl *ctl, enum states_kind kind, const char *
 }
 
 /* CTL_DONE if there is such a client; else that is said. */
-static int find(const struct ctl *ctl, const char *id)
+static int ctl_client_find(const struct ctl *ctl, const char *id)
 {
 	const struct pages_query q = {
 		.path = "/v1/clients",
@@ -46,11 +46,11 @@ static int find(const struct ctl *ctl, const char *id)
 }
 
 /* True if the client is to be evicted; else *status is to be returned. */
-static bool confirm(const struct ctl *ctl, const char *id, int *status)
+static bool ctl_client_confirm(const struct ctl *ctl, const char *id, int *status)
 {
-	*status = confirm_possible() ? find(ctl, id) : CTL_USAGE;
+	*status = confirm_possible() ? ctl_client_find(ctl, id) : CTL_USAGE;
 	for (int kind = STATES_OPENS; kind <= STATES_DELEGATIONS && *status == CTL_DONE; kind++)
-		*status = print_held(ctl, (enum states_kind)kind, id);
+		*status = ctl_client_print_held(ctl, (enum states_kind)kind, id);
 	if (*status != CTL_DONE)
 		return false;
 	if (confirm_ask("The client loses all of this, and its sessions, and cannot get it back. "
@@ -60,7 +60,7 @@ static bool confirm(const struct ctl *ctl, const char *id, int *status)
 	return false;
 }
 
-static int evict(const struct ctl *ctl, const char *id)
+static int ctl_client_evict(const struct ctl *ctl, const char *id)
 {
 	char *uri = uri_add(uri_new("/v1/clients/evict"), "id", id);
 	json_t *answer = NULL;
@@ -91,7 +91,7 @@ int ctl_client(const struct ctl *ctl, int argc, char **argv)
 		fputs("usage: ringnfsctl client evict ID [--yes]\n", stderr);
 		return CTL_USAGE;
 	}
-	if (!yes && !confirm(ctl, argv[2], &status))
+	if (!yes && !ctl_client_confirm(ctl, argv[2], &status))
 		return status;
-	return evict(ctl, argv[2]);
+	return ctl_client_evict(ctl, argv[2]);
 }

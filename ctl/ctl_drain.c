@@ -40,7 +40,7 @@ static bool is_held(const json_t *answer)
 						0;
 }
 
-static void put_client(struct table *t, const json_t *c)
+static void drain_put_client(struct table *t, const json_t *c)
 {
 	static const char *const numbers[] = { "opens", "locks", "delegations" };
 
@@ -50,21 +50,22 @@ static void put_client(struct table *t, const json_t *c)
 		table_cellf(t, "%" PRIu64, pages_number(c, numbers[i]));
 }
 
-static int print_clients(const json_t *clients)
+static int drain_print_clients(const json_t *clients)
 {
 	static const struct table_column columns[] = { { "CLIENT", false },
 						       { "ADDRESS", false },
 						       { "OPENS", true },
 						       { "LOCKS", true },
 						       { "DELEGATIONS", true } };
-	static const struct rows_shape shape = { columns, rn_array_size(columns), put_client };
+	static const struct rows_shape shape = { columns, rn_array_size(columns),
+						 drain_put_client };
 	const int status = rows_print(&shape, clients, stdout);
 
 	fflush(stdout);
 	return status;
 }
 
-static int print_held(const json_t *answer)
+static int drain_print_held(const json_t *answer)
 {
 	const json_t *held = json_object_get(answer, "held");
 
@@ -76,21 +77,21 @@ static int print_held(const json_t *answer)
 	       " delegations of NFSv4, locks of %" PRIu64 " owners of NFSv3\n",
 	       pages_number(held, "opens"), pages_number(held, "locks"),
 	       pages_number(held, "delegations"), pages_number(held, "nlm_owners"));
-	return print_clients(json_object_get(held, "clients"));
+	return drain_print_clients(json_object_get(held, "clients"));
 }
 
 /* Prints what is held, unless it is the same as before. */
-static int report(struct draining *d, const json_t *answer)
+static int drain_report_held(struct draining *d, const json_t *answer)
 {
 	char *held = json_dumps(json_object_get(answer, "held"), JSON_COMPACT | JSON_ENCODE_ANY);
 	const bool same = held && d->printed && strcmp(held, d->printed) == 0;
 
 	free(d->printed);
 	d->printed = held;
-	return same || d->ctl->json ? CTL_DONE : print_held(answer);
+	return same || d->ctl->json ? CTL_DONE : drain_print_held(answer);
 }
 
-static void print_json(const json_t *answer)
+static void drain_print_json(const json_t *answer)
 {
 	put_json(answer, JSON_INDENT(2));
 	putchar('\n');
@@ -98,7 +99,7 @@ static void print_json(const json_t *answer)
 
 /* *over is set when there is nothing more to wait for: nothing is held at two looks, as a call that began before the
  * drain may have been under way at the first. */
-static int look_at(struct draining *d, const json_t *answer, bool *over)
+static int drain_look_at(struct draining *d, const json_t *answer, bool *over)
 {
 	const bool active = json_is_true(json_object_get(answer, "active"));
 	const bool held = active && is_held(answer), first = !held && !d->free_before;
@@ -114,7 +115,7 @@ static int look_at(struct draining *d, const json_t *answer, bool *over)
 		return CTL_REFUSED;
 	}
 	if (held)
-		status = report(d, answer);
+		status = drain_report_held(d, answer);
 	if (status == CTL_DONE && held && !d->waits_for_ever && rn_now_ns() >= d->deadline_ns) {
 		fputs("ringnfsctl: this is held still; clients get nothing new until "
 		      "ringnfsctl drain --cancel\n",
@@ -124,7 +125,7 @@ static int look_at(struct draining *d, const json_t *answer, bool *over)
 		*over = false;
 	}
 	if (*over && d->ctl->json)
-		print_json(answer);
+		drain_print_json(answer);
 	else if (*over && !held)
 		puts("drained: nothing is held; clients get nothing new until ringnfsctl drain "
 		     "--cancel");
@@ -138,7 +139,7 @@ static char *uri_of(const char *path, const char *export)
 	return export ? uri_add(uri, "export", export) : uri;
 }
 
-static int wait_for_end(struct draining *d)
+static int drain_wait_for_end(struct draining *d)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	char *uri = uri_of("/v1/drain", d->export);
@@ -147,7 +148,7 @@ static int wait_for_end(struct draining *d)
 	int status = uri ? ctl_post(&d->plain, uri, NULL, &answer) : pages_no_memory();
 
 	while (uri && status == CTL_DONE) {
-		status = look_at(d, answer, &over);
+		status = drain_look_at(d, answer, &over);
 		json_decref(answer);
 		if (status != CTL_DONE || over)
 			break;
@@ -207,5 +208,5 @@ int ctl_drain(const struct ctl *ctl, int argc, char **argv)
 		      stderr);
 		return CTL_USAGE;
 	}
-	return ends ? cancel(ctl, d.export) : wait_for_end(&d);
+	return ends ? cancel(ctl, d.export) : drain_wait_for_end(&d);
 }

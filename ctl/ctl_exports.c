@@ -13,13 +13,13 @@
 static const struct ctl_command commands[] = {
 	{ "add", "until the next reload: add CLIENT:PATH [-o OPTIONS] [--yes]", exports_add },
 	{ "check", "find what is wrong in a file: check [FILE]", exports_check },
-	{ "diff", "tell what a reload would change: diff [FILE]", exports_diff },
+	{ "diff", "tell what a reload would change: diff [FILE]", ctl_exports_diff },
 	{ "explain", "which line is for a client, and why: explain CLIENT PATH [--uid N] [--gid N]",
 	  exports_explain },
 	{ "import", "lines of exports(5) for nfs-ganesha's: import --ganesha FILE",
 	  exports_import },
 	{ "list", "the exports in force", exports_list },
-	{ "reload", "read the files again", exports_reload },
+	{ "reload", "read the files again", ctl_exports_reload },
 	{ "remove", "until the next reload: remove CLIENT:PATH [--yes]", exports_remove },
 };
 

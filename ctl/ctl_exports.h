@@ -9,11 +9,11 @@
 
 int exports_add(const struct ctl *ctl, int argc, char **argv);
 int exports_check(const struct ctl *ctl, int argc, char **argv);
-int exports_diff(const struct ctl *ctl, int argc, char **argv);
+int ctl_exports_diff(const struct ctl *ctl, int argc, char **argv);
 int exports_explain(const struct ctl *ctl, int argc, char **argv);
 int exports_import(const struct ctl *ctl, int argc, char **argv);
 int exports_list(const struct ctl *ctl, int argc, char **argv);
-int exports_reload(const struct ctl *ctl, int argc, char **argv);
+int ctl_exports_reload(const struct ctl *ctl, int argc, char **argv);
 int exports_remove(const struct ctl *ctl, int argc, char **argv);
 
 /* Prints the list of these commands. */

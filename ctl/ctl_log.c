@@ -9,21 +9,22 @@
 #include "ctl/uri.h"
 #include "lib/util.h"
 
-static void put(struct table *t, const json_t *row)
+static void ctl_log_put_row(struct table *t, const json_t *row)
 {
 	table_cell(t, pages_text(row, "module"));
 	table_cell(t, pages_text(row, "level"));
 }
 
-static int print(const json_t *answer)
+static int ctl_log_print(const json_t *answer)
 {
 	static const struct table_column columns[] = { { "MODULE", false }, { "LEVEL", false } };
-	static const struct rows_shape shape = { columns, rn_array_size(columns), put };
+	static const struct rows_shape shape = { columns, rn_array_size(columns), ctl_log_put_row };
 
 	return rows_print(&shape, json_object_get(answer, "modules"), stdout);
 }
 
-static int set(const struct ctl *ctl, const char *level, const char *module, json_t **answer)
+static int ctl_log_set(const struct ctl *ctl, const char *level, const char *module,
+		       json_t **answer)
 {
 	char *uri = uri_add(uri_new("/v1/log"), "level", level);
 
@@ -49,9 +50,9 @@ int ctl_log(const struct ctl *ctl, int argc, char **argv)
 	if (argc == 1)
 		status = ctl_get(ctl, "/v1/log", &answer);
 	else
-		status = set(ctl, argv[1], argc == 3 ? argv[2] : NULL, &answer);
+		status = ctl_log_set(ctl, argv[1], argc == 3 ? argv[2] : NULL, &answer);
 	if (status == CTL_DONE && !ctl->json)
-		status = print(answer);
+		status = ctl_log_print(answer);
 	json_decref(answer);
 	return status;
 }

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct ctl_option *find(const struct ctl_option *options, size_t n, const char *word)
+static const struct ctl_option *ctl_options_find(const struct ctl_option *options, size_t n,
+						 const char *word)
 {
 	const size_t len = strcspn(word, "=");
 
@@ -16,7 +17,7 @@ static const struct ctl_option *find(const struct ctl_option *options, size_t n,
 }
 
 /* Takes the option at argv[at]. The number of words that it has, or 0 if they are wrong. */
-static int take(const struct ctl_option *o, int argc, char **argv, int at)
+static int ctl_options_take(const struct ctl_option *o, int argc, char **argv, int at)
 {
 	const char *equals = strchr(argv[at], '=');
 
@@ -46,7 +47,8 @@ int ctl_options(const struct ctl_option *options, size_t n, int argc, char **arg
 				argv[left++] = argv[at];
 			break;
 		}
-		const int words = take(find(options, n, argv[at] + 2), argc, argv, at);
+		const int words = ctl_options_take(ctl_options_find(options, n, argv[at] + 2), argc,
+						   argv, at);
 
 		if (words == 0) {
 			fprintf(stderr, "ringnfsctl: %s: wrong option '%s'; see ringnfsctl(8)\n",

@@ -11,12 +11,12 @@
 #include "lib/util.h"
 
 /* A number of an object within the answer; 0 if there is none, as of an older server. */
-static uint64_t number(const json_t *from, const char *object, const char *name)
+static uint64_t ctl_status_number(const json_t *from, const char *object, const char *name)
 {
 	return (uint64_t)json_integer_value(json_object_get(json_object_get(from, object), name));
 }
 
-static const char *text(const json_t *from, const char *name)
+static const char *ctl_status_text(const json_t *from, const char *name)
 {
 	const char *s = json_string_value(json_object_get(from, name));
 
@@ -29,9 +29,9 @@ static void print_server(const json_t *st)
 	const json_int_t pid = json_integer_value(json_object_get(st, "pid"));
 	char age[PRINT_MAX];
 
-	printf("server       ringnfsd %s, process %" PRIu64 "\n", text(st, "version"),
+	printf("server       ringnfsd %s, process %" PRIu64 "\n", ctl_status_text(st, "version"),
 	       (uint64_t)pid);
-	printf("running for  %s, since %s\n", print_age(up, age), text(st, "started"));
+	printf("running for  %s, since %s\n", print_age(up, age), ctl_status_text(st, "started"));
 }
 
 static void print_listeners(const json_t *st)
@@ -42,19 +42,19 @@ static void print_listeners(const json_t *st)
 
 	json_array_foreach(json_object_get(st, "listeners"), i, l)
 	{
-		const char *address = text(l, "address");
+		const char *address = ctl_status_text(l, "address");
 		const bool v6 = strchr(address, ':') != NULL;
 
 		printf("%-12s %s%s%s:%" PRIu64 " %s %s\n", title, v6 ? "[" : "", address,
 		       v6 ? "]" : "", (uint64_t)json_integer_value(json_object_get(l, "port")),
-		       text(l, "transport"), text(l, "service"));
+		       ctl_status_text(l, "transport"), ctl_status_text(l, "service"));
 		title = "";
 	}
 	if (!i)
 		printf("%-12s nowhere\n", title);
 }
 
-static void print_grace(const json_t *st)
+static void ctl_status_print_grace(const json_t *st)
 {
 	char left[PRINT_MAX];
 
@@ -64,8 +64,9 @@ static void print_grace(const json_t *st)
 	}
 	printf("grace        %s left; %" PRIu64 " of %" PRIu64
 	       " clients have not reclaimed their locks\n",
-	       print_age(number(st, "grace", "seconds_left"), left), number(st, "grace", "waiting"),
-	       number(st, "grace", "expected"));
+	       print_age(ctl_status_number(st, "grace", "seconds_left"), left),
+	       ctl_status_number(st, "grace", "waiting"),
+	       ctl_status_number(st, "grace", "expected"));
 }
 
 static void print_records(const json_t *st)
@@ -85,9 +86,9 @@ static void print_exports(const json_t *st)
 	};
 	bool any = false;
 
-	printf("exports      %" PRIu64 " served", number(st, "exports", "served"));
+	printf("exports      %" PRIu64 " served", ctl_status_number(st, "exports", "served"));
 	for (size_t i = 0; i < rn_array_size(kinds); i++) {
-		const uint64_t n = number(st, "exports", kinds[i][0]);
+		const uint64_t n = ctl_status_number(st, "exports", kinds[i][0]);
 
 		if (n)
 			printf("%s%" PRIu64 " %s", any ? ", " : "; NOT served: ", n, kinds[i][1]);
@@ -107,7 +108,8 @@ static void print_drain(const json_t *st)
 
 	if (!json_is_true(json_object_get(drain, "active")))
 		return;
-	printf("drain        for %s, of %s", print_age(number(st, "drain", "seconds"), age),
+	printf("drain        for %s, of %s",
+	       print_age(ctl_status_number(st, "drain", "seconds"), age),
 	       json_is_true(json_object_get(drain, "all")) ? "all exports\n" : "");
 	if (json_is_true(json_object_get(drain, "all")))
 		return;
@@ -149,12 +151,12 @@ static void print_failures(const json_t *shakes)
 	puts(failures(shakes) ? ")" : "");
 }
 
-static void print_tls(const json_t *st)
+static void ctl_status_print_tls(const json_t *st)
 {
 	const json_t *tls = json_object_get(st, "tls");
 	const json_t *shakes = json_object_get(tls, "handshakes");
 	const json_int_t days = json_integer_value(json_object_get(tls, "days_left"));
-	char *subject = table_safe_text(text(tls, "subject"));
+	char *subject = table_safe_text(ctl_status_text(tls, "subject"));
 
 	if (!tls) {
 		printf("TLS          not offered\n");
@@ -162,25 +164,27 @@ static void print_tls(const json_t *st)
 		return;
 	}
 	printf("TLS          %s, valid until %s, %" JSON_INTEGER_FORMAT " days\n",
-	       subject ? subject : "?", text(tls, "expires"), days);
+	       subject ? subject : "?", ctl_status_text(tls, "expires"), days);
 	free(subject);
 	printf("             clients' certificates are %sverified; data are encrypted by the %s\n",
 	       json_is_true(json_object_get(tls, "verifies_clients")) ? "" : "not ",
 	       json_is_true(json_object_get(tls, "kernel")) ? "kernel where it can" : "server");
 	printf("handshakes   %" PRIu64 " TLS, %" PRIu64 " mutual TLS, %" PRIu64
 	       " with the kernel, %" PRIu64 " without room, %" PRIu64 " failed",
-	       number(tls, "handshakes", "tls"), number(tls, "handshakes", "mtls"),
-	       number(tls, "handshakes", "encrypted_by_kernel"),
-	       number(tls, "handshakes", "refused"), failures(shakes));
+	       ctl_status_number(tls, "handshakes", "tls"),
+	       ctl_status_number(tls, "handshakes", "mtls"),
+	       ctl_status_number(tls, "handshakes", "encrypted_by_kernel"),
+	       ctl_status_number(tls, "handshakes", "refused"), failures(shakes));
 	print_failures(shakes);
 }
 
 static void print_threads(const json_t *st)
 {
-	const uint64_t stuck = number(st, "threads", "stuck");
+	const uint64_t stuck = ctl_status_number(st, "threads", "stuck");
 
 	printf("threads      %" PRIu64 " event threads, %" PRIu64 " workers",
-	       number(st, "threads", "event"), number(st, "threads", "workers"));
+	       ctl_status_number(st, "threads", "event"),
+	       ctl_status_number(st, "threads", "workers"));
 	if (stuck)
 		printf("; %" PRIu64 " WAIT for a file system that does not answer", stuck);
 	putchar('\n');
@@ -194,20 +198,23 @@ static void print_status(const json_t *st)
 	print_listeners(st);
 	print_threads(st);
 	printf("connections  %" PRIu64 " TCP, %" PRIu64 " RDMA, of %" PRIu64 " clients\n",
-	       number(st, "connections", "tcp"), number(st, "connections", "rdma"),
-	       number(st, "clients", "connected"));
+	       ctl_status_number(st, "connections", "tcp"),
+	       ctl_status_number(st, "connections", "rdma"),
+	       ctl_status_number(st, "clients", "connected"));
 	printf("NFSv4        %" PRIu64 " clients (%" PRIu64 " with an expired lease), %" PRIu64
 	       " opens, %" PRIu64 " locks, %" PRIu64 " delegations\n",
-	       number(st, "clients", "nfs4"), number(st, "clients", "nfs4_courtesy"),
-	       number(st, "held", "nfs4_opens"), number(st, "held", "nfs4_locks"),
-	       number(st, "held", "nfs4_delegations"));
-	print_grace(st);
+	       ctl_status_number(st, "clients", "nfs4"),
+	       ctl_status_number(st, "clients", "nfs4_courtesy"),
+	       ctl_status_number(st, "held", "nfs4_opens"),
+	       ctl_status_number(st, "held", "nfs4_locks"),
+	       ctl_status_number(st, "held", "nfs4_delegations"));
+	ctl_status_print_grace(st);
 	print_exports(st);
 	print_records(st);
 	print_drain(st);
-	print_tls(st);
-	printf("memory       %s of %s\n", print_size(number(st, "memory", "used"), used),
-	       print_size(number(st, "memory", "limit"), limit));
+	ctl_status_print_tls(st);
+	printf("memory       %s of %s\n", print_size(ctl_status_number(st, "memory", "used"), used),
+	       print_size(ctl_status_number(st, "memory", "limit"), limit));
 }
 
 int ctl_status(const struct ctl *ctl, int argc, char **argv)

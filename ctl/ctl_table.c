@@ -50,7 +50,7 @@ struct table *table_new(const struct table_column *columns, size_t n)
 	return t;
 }
 
-static bool make_room(struct table *t)
+static bool table_make_room(struct table *t)
 {
 	const size_t room = t->room ? t->room * 2 : 256;
 	char **more =
@@ -68,7 +68,7 @@ void table_cell(struct table *t, const char *text)
 {
 	char *safe = table_safe_text(text ? text : "-");
 
-	if (!safe || !make_room(t)) {
+	if (!safe || !table_make_room(t)) {
 		t->no_memory = true;
 		free(safe);
 		return;
@@ -108,8 +108,8 @@ static size_t width(const char *text)
 	return n;
 }
 
-static void print_row(const struct table *t, const char *const *cells, const size_t *widths,
-		      FILE *out)
+static void table_print_row(const struct table *t, const char *const *cells, const size_t *widths,
+			    FILE *out)
 {
 	for (size_t i = 0; i < t->ncolumns; i++) {
 		const int space = (int)(widths[i] - width(cells[i]));
@@ -145,9 +145,9 @@ int table_print(const struct table *t, FILE *out)
 		if (w > widths[i % t->ncolumns])
 			widths[i % t->ncolumns] = w;
 	}
-	print_row(t, titles, widths, out);
+	table_print_row(t, titles, widths, out);
 	for (size_t i = 0; i < cells; i += t->ncolumns)
-		print_row(t, (const char *const *)&t->cells[i], widths, out);
+		table_print_row(t, (const char *const *)&t->cells[i], widths, out);
 	return 0;
 }
 

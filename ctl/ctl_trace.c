@@ -35,18 +35,18 @@ struct run {
 	bool more;	 /* the server has more calls */
 };
 
-static int no_memory(void)
+static int ctl_trace_no_memory(void)
 {
 	fputs("ringnfsctl: out of memory\n", stderr);
 	return CTL_UNREACHABLE;
 }
 
-static const char *text(const json_t *from, const char *name)
+static const char *ctl_trace_text(const json_t *from, const char *name)
 {
 	return json_string_value(json_object_get(from, name));
 }
 
-static uint64_t number(const json_t *from, const char *name)
+static uint64_t ctl_trace_number(const json_t *from, const char *name)
 {
 	return (uint64_t)json_integer_value(json_object_get(from, name));
 }
@@ -89,7 +89,7 @@ static bool read_time(const char *value, uint64_t *ns)
 	return false;
 }
 
-static bool read_choice(int argc, char **argv, struct choice *c)
+static bool ctl_trace_read_choice(int argc, char **argv, struct choice *c)
 {
 	const char *count = NULL, *seconds = NULL;
 	const struct ctl_option options[] = {
@@ -122,7 +122,7 @@ static char *start_uri(const struct choice *c, uint64_t slower_ns)
 	return slower_ns ? uri_add(uri, "slower_ns", ns) : uri;
 }
 
-static int start(struct run *r)
+static int ctl_trace_start(struct run *r)
 {
 	uint64_t slower_ns = 0;
 	json_t *answer = NULL;
@@ -132,10 +132,10 @@ static int start(struct run *r)
 	char *uri = start_uri(r->choice, slower_ns);
 
 	if (!uri)
-		return no_memory();
+		return ctl_trace_no_memory();
 	const int status = ctl_post(r->ctl, uri, NULL, &answer);
 
-	snprintf(r->id, sizeof(r->id), "%" PRIu64, number(answer, "id"));
+	snprintf(r->id, sizeof(r->id), "%" PRIu64, ctl_trace_number(answer, "id"));
 	json_decref(answer);
 	free(uri);
 	return status;
@@ -161,10 +161,10 @@ static void print_clock(const char *utc)
 static void name_call(const json_t *call, char out[LINE_MAX_])
 {
 	const json_t *list = json_object_get(call, "operations"), *op;
-	const uint64_t total = number(call, "operations_total");
+	const uint64_t total = ctl_trace_number(call, "operations_total");
 	size_t i, len = 0;
 
-	snprintf(out, LINE_MAX_, "%s", text(call, "procedure"));
+	snprintf(out, LINE_MAX_, "%s", ctl_trace_text(call, "procedure"));
 	json_array_foreach(list, i, op)
 	{
 		const int n = snprintf(out + len, LINE_MAX_ - len, "%s%s", i ? " " : "",
@@ -179,15 +179,15 @@ static void name_call(const json_t *call, char out[LINE_MAX_])
 
 static void print_file(const json_t *call)
 {
-	const char *path = text(call, "path"), *export = text(call, "export");
+	const char *path = ctl_trace_text(call, "path"), *export = ctl_trace_text(call, "export");
 	char *safe = table_safe_text(path ? path : export ? export : "");
 
 	if (path)
 		printf("  %s", safe ? safe : "?");
 	else if (export)
-		printf("  %s:%s", safe ? safe : "?", text(call, "handle"));
-	else if (text(call, "handle"))
-		printf("  %s", text(call, "handle"));
+		printf("  %s:%s", safe ? safe : "?", ctl_trace_text(call, "handle"));
+	else if (ctl_trace_text(call, "handle"))
+		printf("  %s", ctl_trace_text(call, "handle"));
 	free(safe);
 }
 
@@ -195,35 +195,38 @@ static void print_call(const json_t *call)
 {
 	char what[LINE_MAX_], time[PRINT_MAX], in[PRINT_MAX], out[PRINT_MAX], version[32];
 
-	print_clock(text(call, "time"));
+	print_clock(ctl_trace_text(call, "time"));
 	name_call(call, what);
 	snprintf(version, sizeof(version), "%s%s",
-		 strcmp(text(call, "program"), "nfs") ? text(call, "program") : "",
-		 text(call, "version"));
-	printf("%-15s %-5s %-9s %10s %10s %10s  %s", text(call, "client"), version,
-	       json_is_true(json_object_get(call, "failed")) ? text(call, "status") : "ok",
-	       print_duration(number(call, "duration_ns"), time),
-	       print_size(number(call, "bytes_in"), in), print_size(number(call, "bytes_out"), out),
-	       what);
+		 strcmp(ctl_trace_text(call, "program"), "nfs") ? ctl_trace_text(call, "program")
+								: "",
+		 ctl_trace_text(call, "version"));
+	printf("%-15s %-5s %-9s %10s %10s %10s  %s", ctl_trace_text(call, "client"), version,
+	       json_is_true(json_object_get(call, "failed")) ? ctl_trace_text(call, "status")
+							     : "ok",
+	       print_duration(ctl_trace_number(call, "duration_ns"), time),
+	       print_size(ctl_trace_number(call, "bytes_in"), in),
+	       print_size(ctl_trace_number(call, "bytes_out"), out), what);
 	print_file(call);
 	putchar('\n');
 }
 
 static bool is_whole(const json_t *call)
 {
-	return text(call, "client") && text(call, "program") && text(call, "version") &&
-	       text(call, "status") && text(call, "procedure");
+	return ctl_trace_text(call, "client") && ctl_trace_text(call, "program") &&
+	       ctl_trace_text(call, "version") && ctl_trace_text(call, "status") &&
+	       ctl_trace_text(call, "procedure");
 }
 
-static bool is_over(const struct run *r)
+static bool ctl_trace_is_over(const struct run *r)
 {
 	return (r->choice->count && r->shown >= r->choice->count) ||
 	       (r->end_ns && rn_now_ns() >= r->end_ns);
 }
 
-static void show(struct run *r, const json_t *answer)
+static void ctl_trace_show(struct run *r, const json_t *answer)
 {
-	const uint64_t lost = number(answer, "lost");
+	const uint64_t lost = ctl_trace_number(answer, "lost");
 	const json_t *call;
 	size_t i;
 
@@ -254,23 +257,23 @@ static int poll_once(struct run *r)
 	json_t *answer = NULL;
 
 	if (!uri)
-		return no_memory();
+		return ctl_trace_no_memory();
 	const int status = ctl_get(r->ctl, uri, &answer);
 
 	free(uri);
 	if (status == CTL_DONE)
-		show(r, answer);
+		ctl_trace_show(r, answer);
 	json_decref(answer);
 	return status;
 }
 
-static int stop(const struct run *r)
+static int ctl_trace_stop(const struct run *r)
 {
 	char *uri = uri_add(uri_new("/v1/trace/stop"), "id", r->id);
 	json_t *answer = NULL;
 
 	if (!uri)
-		return no_memory();
+		return ctl_trace_no_memory();
 	const int status = ctl_post(r->ctl, uri, NULL, &answer);
 
 	json_decref(answer);
@@ -285,20 +288,20 @@ int ctl_trace(const struct ctl *ctl, int argc, char **argv)
 	struct choice choice = { .count = 0 };
 	struct run r = { .ctl = &plain, .choice = &choice, .json = ctl->json };
 
-	if (!read_choice(argc, argv, &choice))
+	if (!ctl_trace_read_choice(argc, argv, &choice))
 		return CTL_USAGE;
-	int status = start(&r);
+	int status = ctl_trace_start(&r);
 
 	if (status != CTL_DONE)
 		return status;
 	if (choice.seconds)
 		r.end_ns = rn_now_ns() + choice.seconds * RN_NS_PER_SECOND;
-	while (!is_over(&r) && !ferror(stdout)) {
+	while (!ctl_trace_is_over(&r) && !ferror(stdout)) {
 		if (!r.more)
 			nanosleep(&pause, NULL);
 		status = poll_once(&r);
 		if (status != CTL_DONE)
 			return status;
 	}
-	return stop(&r);
+	return ctl_trace_stop(&r);
 }

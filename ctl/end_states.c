@@ -53,8 +53,8 @@ static void say_none(const struct verb *v, const struct states_choice *choice)
 }
 
 /* True if the rows are to be ended. *status is set if not. */
-static bool confirm(const struct ctl *ctl, const struct verb *v, const struct states_choice *choice,
-		    int *status)
+static bool end_states_confirm(const struct ctl *ctl, const struct verb *v,
+			       const struct states_choice *choice, int *status)
 {
 	json_t *rows = NULL;
 	bool yes = false;
@@ -73,7 +73,7 @@ static bool confirm(const struct ctl *ctl, const struct verb *v, const struct st
 }
 
 /* An exit status: CTL_REFUSED if there was nothing, or something is still there. */
-static int report(const struct ctl *ctl, const struct verb *v, json_t *rows)
+static int end_states_report(const struct ctl *ctl, const struct verb *v, json_t *rows)
 {
 	json_t *busy = json_array(), *row;
 	size_t i, done = 0;
@@ -103,26 +103,26 @@ static int report(const struct ctl *ctl, const struct verb *v, json_t *rows)
 	return status;
 }
 
-static int end(const struct ctl *ctl, const struct verb *v, const struct states_choice *choice,
-	       bool yes)
+static int end_states_end(const struct ctl *ctl, const struct verb *v,
+			  const struct states_choice *choice, bool yes)
 {
 	json_t *rows = NULL;
 	int status;
 
-	if (!yes && !confirm(ctl, v, choice, &status))
+	if (!yes && !end_states_confirm(ctl, v, choice, &status))
 		return status;
 	status = states_end(ctl, v->kind, v->path, choice, &rows);
 	if (status == CTL_DONE && json_array_size(rows) == 0)
 		say_none(v, choice);
 	if (status == CTL_DONE)
-		status = report(ctl, v, rows);
+		status = end_states_report(ctl, v, rows);
 	else if (json_array_size(rows) > 0)
-		report(ctl, v, rows);
+		end_states_report(ctl, v, rows);
 	json_decref(rows);
 	return status;
 }
 
-static int usage(const struct verb *v, const char *command)
+static int end_states_usage(const struct verb *v, const char *command)
 {
 	fprintf(stderr,
 		"usage: ringnfsctl %s %s ID|--file PATH|--client ID|--export PATH [--yes]\n",
@@ -130,7 +130,7 @@ static int usage(const struct verb *v, const char *command)
 	return CTL_USAGE;
 }
 
-static int run(const struct ctl *ctl, int argc, char **argv, const struct verb *v)
+static int end_states_run(const struct ctl *ctl, int argc, char **argv, const struct verb *v)
 {
 	struct states_choice choice = { 0 };
 	bool yes = false, revoke = false;
@@ -148,22 +148,22 @@ static int run(const struct ctl *ctl, int argc, char **argv, const struct verb *
 	choice.revoke = revoke ? "1" : NULL;
 	if (left < 2 || left > 3 || strcmp(argv[1], v->name) != 0 ||
 	    !(choice.id || choice.file || choice.client || choice.export))
-		return usage(v, argv[0]);
+		return end_states_usage(v, argv[0]);
 	states_find_file(&choice);
-	return end(ctl, revoke ? &revoke_delegations : v, &choice, yes);
+	return end_states_end(ctl, revoke ? &revoke_delegations : v, &choice, yes);
 }
 
 int ctl_open(const struct ctl *ctl, int argc, char **argv)
 {
-	return run(ctl, argc, argv, &close_opens);
+	return end_states_run(ctl, argc, argv, &close_opens);
 }
 
 int ctl_lock(const struct ctl *ctl, int argc, char **argv)
 {
-	return run(ctl, argc, argv, &release_locks);
+	return end_states_run(ctl, argc, argv, &release_locks);
 }
 
 int ctl_delegation(const struct ctl *ctl, int argc, char **argv)
 {
-	return run(ctl, argc, argv, &recall_delegations);
+	return end_states_run(ctl, argc, argv, &recall_delegations);
 }

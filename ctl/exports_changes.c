@@ -8,7 +8,7 @@
 #include "ctl/ctl_exports.h"
 #include "ctl/ctl_table.h"
 
-static char sign(const json_t *change)
+static char exports_change_sign(const json_t *change)
 {
 	const char *word = json_string_value(json_object_get(change, "change"));
 
@@ -18,7 +18,7 @@ static char sign(const json_t *change)
 					      : '~';
 }
 
-static void print_options(const char *verb, const json_t *list, FILE *out)
+static void exports_change_options(const char *verb, const json_t *list, FILE *out)
 {
 	const json_t *option;
 	size_t i;
@@ -35,19 +35,19 @@ static void print_options(const char *verb, const json_t *list, FILE *out)
 
 static void print_client(const json_t *c, FILE *out)
 {
-	fprintf(out, "    %c ", sign(c));
+	fprintf(out, "    %c ", exports_change_sign(c));
 	exports_print_text(c, "client", "", out);
 	if (json_object_get(c, "options")) {
 		fputc('(', out);
 		exports_print_text(c, "options", ")\n", out);
 		return;
 	}
-	print_options(" gains ", json_object_get(c, "gained"), out);
-	print_options(" loses ", json_object_get(c, "lost"), out);
+	exports_change_options(" gains ", json_object_get(c, "gained"), out);
+	exports_change_options(" loses ", json_object_get(c, "lost"), out);
 	fputc('\n', out);
 }
 
-static uint64_t number(const json_t *from, const char *name)
+static uint64_t exports_change_number(const json_t *from, const char *name)
 {
 	return (uint64_t)json_integer_value(json_object_get(from, name));
 }
@@ -60,15 +60,17 @@ static void print_revoked(const json_t *rev, bool would, FILE *out)
 	fprintf(out,
 		"%s: %" PRIu64 " opens, %" PRIu64 " locks and %" PRIu64
 		" delegations of NFSv4, locks of %" PRIu64 " owners of NFSv3\n",
-		would ? "would revoke" : "revoked", number(rev, "opens"), number(rev, "locks"),
-		number(rev, "delegations"), number(rev, "nlm_owners"));
+		would ? "would revoke" : "revoked", exports_change_number(rev, "opens"),
+		exports_change_number(rev, "locks"), exports_change_number(rev, "delegations"),
+		exports_change_number(rev, "nlm_owners"));
 	json_array_foreach(json_object_get(rev, "clients"), i, c)
 	{
 		fprintf(out, "    client ");
 		exports_print_text(c, "client", " at ", out);
 		exports_print_text(c, "address", ": ", out);
 		fprintf(out, "%" PRIu64 " opens, %" PRIu64 " locks, %" PRIu64 " delegations\n",
-			number(c, "opens"), number(c, "locks"), number(c, "delegations"));
+			exports_change_number(c, "opens"), exports_change_number(c, "locks"),
+			exports_change_number(c, "delegations"));
 	}
 }
 
@@ -80,7 +82,7 @@ void exports_print_changes(const json_t *answer, bool would, FILE *out)
 
 	json_array_foreach(changes, i, e)
 	{
-		fprintf(out, "%c ", sign(e));
+		fprintf(out, "%c ", exports_change_sign(e));
 		exports_print_text(e, "path", "\n", out);
 		json_array_foreach(json_object_get(e, "clients"), j, c) print_client(c, out);
 	}

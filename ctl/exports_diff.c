@@ -55,7 +55,7 @@ static int ask_about_file(const struct ctl *ctl, const char *name, json_t **out)
 }
 
 /* The answer to a question without or with a file. An exit status. */
-static int try_exports(const struct ctl *ctl, int argc, char **argv, json_t **out)
+static int exports_ask_try(const struct ctl *ctl, int argc, char **argv, json_t **out)
 {
 	*out = NULL;
 	if (argc > 2) {
@@ -72,7 +72,7 @@ static int try_exports(const struct ctl *ctl, int argc, char **argv, json_t **ou
 int exports_check(const struct ctl *ctl, int argc, char **argv)
 {
 	json_t *answer;
-	int status = try_exports(ctl, argc, argv, &answer);
+	int status = exports_ask_try(ctl, argc, argv, &answer);
 
 	if (status == CTL_DONE && answer)
 		printf("%" JSON_INTEGER_FORMAT " exports are right\n",
@@ -81,10 +81,10 @@ int exports_check(const struct ctl *ctl, int argc, char **argv)
 	return status;
 }
 
-int exports_diff(const struct ctl *ctl, int argc, char **argv)
+int ctl_exports_diff(const struct ctl *ctl, int argc, char **argv)
 {
 	json_t *answer;
-	int status = try_exports(ctl, argc, argv, &answer);
+	int status = exports_ask_try(ctl, argc, argv, &answer);
 
 	if (status == CTL_DONE && answer)
 		exports_print_changes(answer, true, stdout);

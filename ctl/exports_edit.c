@@ -20,7 +20,7 @@ struct edit {
 };
 
 /* CLIENT:PATH, with an IPv6 address in square brackets. The caller frees e->client. */
-static bool split(const char *text, struct edit *e)
+static bool exports_edit_split(const char *text, struct edit *e)
 {
 	const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
 	const char *colon = strstr(bracket ? bracket : text, ":/");
@@ -48,7 +48,8 @@ static bool split(const char *text, struct edit *e)
 	return true;
 }
 
-static int ask(const struct ctl *ctl, const struct edit *e, bool only_try, json_t **answer)
+static int exports_edit_ask(const struct ctl *ctl, const struct edit *e, bool only_try,
+			    json_t **answer)
 {
 	const struct ctl plain = { .socket = ctl->socket };
 	char start[64];
@@ -83,12 +84,12 @@ static bool revokes(const json_t *answer)
 }
 
 /* True if it is to be done; else *status is to be returned. */
-static bool confirm(const struct ctl *ctl, const struct edit *e, int *status)
+static bool exports_edit_confirm(const struct ctl *ctl, const struct edit *e, int *status)
 {
 	json_t *answer;
 	bool yes = false;
 
-	*status = ask(ctl, e, true, &answer);
+	*status = exports_edit_ask(ctl, e, true, &answer);
 	if (*status != CTL_DONE) {
 		exports_print_messages(answer, stderr);
 	} else if (!revokes(answer)) {
@@ -103,14 +104,14 @@ static bool confirm(const struct ctl *ctl, const struct edit *e, int *status)
 	return yes;
 }
 
-static int run(const struct ctl *ctl, const struct edit *e)
+static int exports_edit_run(const struct ctl *ctl, const struct edit *e)
 {
 	json_t *answer;
 	int status;
 
-	if (!e->yes && !confirm(ctl, e, &status))
+	if (!e->yes && !exports_edit_confirm(ctl, e, &status))
 		return status;
-	status = ask(ctl, e, false, &answer);
+	status = exports_edit_ask(ctl, e, false, &answer);
 	exports_print_messages(answer, stderr);
 	if (status == CTL_DONE && answer) {
 		exports_print_changes(answer, false, stdout);
@@ -120,7 +121,7 @@ static int run(const struct ctl *ctl, const struct edit *e)
 	return status;
 }
 
-static int usage(const struct edit *e, bool add)
+static int exports_edit_usage(const struct edit *e, bool add)
 {
 	fprintf(stderr,
 		"usage: ringnfsctl exports %s CLIENT:PATH%s [--yes]\n"
@@ -146,7 +147,7 @@ static int take_o(int argc, char **argv, const char **options)
 	return left;
 }
 
-static int edit(const struct ctl *ctl, int argc, char **argv, bool add)
+static int exports_edit_command(const struct ctl *ctl, int argc, char **argv, bool add)
 {
 	struct edit e = { .verb = argv[0] };
 	const struct ctl_option options[] = { { "yes", NULL, &e.yes } };
@@ -154,9 +155,9 @@ static int edit(const struct ctl *ctl, int argc, char **argv, bool add)
 
 	if (left >= 0 && add)
 		left = take_o(left, argv, &e.options);
-	if (left != 2 || !split(argv[1], &e))
-		return usage(&e, add);
-	const int status = run(ctl, &e);
+	if (left != 2 || !exports_edit_split(argv[1], &e))
+		return exports_edit_usage(&e, add);
+	const int status = exports_edit_run(ctl, &e);
 
 	free(e.client);
 	return status;
@@ -164,10 +165,10 @@ static int edit(const struct ctl *ctl, int argc, char **argv, bool add)
 
 int exports_add(const struct ctl *ctl, int argc, char **argv)
 {
-	return edit(ctl, argc, argv, true);
+	return exports_edit_command(ctl, argc, argv, true);
 }
 
 int exports_remove(const struct ctl *ctl, int argc, char **argv)
 {
-	return edit(ctl, argc, argv, false);
+	return exports_edit_command(ctl, argc, argv, false);
 }

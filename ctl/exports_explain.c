@@ -17,14 +17,14 @@ struct question {
 	const char *path, *uid, *gid;
 };
 
-static const char *text(const json_t *from, const char *name)
+static const char *exports_explain_text(const json_t *from, const char *name)
 {
 	return json_string_value(json_object_get(from, name));
 }
 
 static void add_place(struct table *t, const json_t *line)
 {
-	const char *file = text(line, "file");
+	const char *file = exports_explain_text(line, "file");
 
 	if (file)
 		table_cellf(t, "%s:%" JSON_INTEGER_FORMAT, file,
@@ -33,12 +33,12 @@ static void add_place(struct table *t, const json_t *line)
 		table_cell(t, "temporary");
 }
 
-static void put_line(struct table *t, const json_t *line)
+static void explain_put_line(struct table *t, const json_t *line)
 {
-	table_cell(t, text(line, "client"));
-	table_cell(t, text(line, "kind"));
-	table_cell(t, text(line, "applies"));
-	table_cell(t, text(line, "why"));
+	table_cell(t, exports_explain_text(line, "client"));
+	table_cell(t, exports_explain_text(line, "kind"));
+	table_cell(t, exports_explain_text(line, "applies"));
+	table_cell(t, exports_explain_text(line, "why"));
 	add_place(t, line);
 }
 
@@ -48,21 +48,23 @@ static int print_lines(const json_t *answer)
 		{ "LINE FOR", false }, { "KIND", false }, { "APPLIES", false },
 		{ "WHY", false },      { "FROM", false },
 	};
-	static const struct rows_shape shape = { columns, rn_array_size(columns), put_line };
+	static const struct rows_shape shape = { columns, rn_array_size(columns),
+						 explain_put_line };
 
 	return rows_print(&shape, json_object_get(answer, "lines"), stdout);
 }
 
-static void put_option(struct table *t, const json_t *option)
+static void explain_put_option(struct table *t, const json_t *option)
 {
-	table_cell(t, text(option, "option"));
-	table_cell(t, text(option, "from"));
+	table_cell(t, exports_explain_text(option, "option"));
+	table_cell(t, exports_explain_text(option, "from"));
 }
 
-static int print_options(const json_t *answer)
+static int explain_print_options(const json_t *answer)
 {
 	static const struct table_column columns[] = { { "OPTION", false }, { "FROM", false } };
-	static const struct rows_shape shape = { columns, rn_array_size(columns), put_option };
+	static const struct rows_shape shape = { columns, rn_array_size(columns),
+						 explain_put_option };
 
 	return rows_print(&shape, json_object_get(answer, "options"), stdout);
 }
@@ -103,7 +105,7 @@ static void print_nesting(const json_t *answer)
 		       safe ? safe : "?");
 		free(safe);
 	}
-	if (text(answer, "mount_below")) {
+	if (exports_explain_text(answer, "mount_below")) {
 		exports_print_text(answer, "mount_below", "", stdout);
 		printf(" is a mount of its own, %s\n",
 		       json_is_true(json_object_get(answer, "mount_shown"))
@@ -111,7 +113,7 @@ static void print_nesting(const json_t *answer)
 			       : "not shown without crossmnt: clients see an empty directory, and "
 				 "MNT is refused");
 	}
-	if (!text(answer, "within"))
+	if (!exports_explain_text(answer, "within"))
 		return;
 	printf("within ");
 	exports_print_text(answer, "within", ", entered from there by ", stdout);
@@ -119,17 +121,18 @@ static void print_nesting(const json_t *answer)
 }
 
 /* CTL_REFUSED if the client has no access. */
-static int print(const char *address, const struct question *q, const json_t *answer)
+static int exports_explain_print(const char *address, const struct question *q,
+				 const json_t *answer)
 {
 	printf("%s at %s: ", address, q->path);
-	if (text(answer, "in_error")) {
+	if (exports_explain_text(answer, "in_error")) {
 		exports_print_text(answer, "in_error",
 				   ": its lines are in error: nobody has access until they are "
 				   "mended; see the log\n",
 				   stdout);
 		return CTL_REFUSED;
 	}
-	if (!text(answer, "export")) {
+	if (!exports_explain_text(answer, "export")) {
 		printf("no access: no export leads there\n");
 		return CTL_REFUSED;
 	}
@@ -137,20 +140,20 @@ static int print(const char *address, const struct question *q, const json_t *an
 	exports_print_text(answer, "access", ", by the export ", stdout);
 	exports_print_text(answer, "export", ", which is ", stdout);
 	exports_print_text(answer, "state", "\n", stdout);
-	if (text(answer, "reason"))
+	if (exports_explain_text(answer, "reason"))
 		exports_print_text(answer, "reason", "\n", stdout);
 	print_nesting(answer);
 	if (print_lines(answer) != CTL_DONE)
 		return CTL_UNREACHABLE;
 	if (!json_object_get(answer, "options"))
 		return CTL_REFUSED;
-	if (print_options(answer) != CTL_DONE)
+	if (explain_print_options(answer) != CTL_DONE)
 		return CTL_UNREACHABLE;
 	print_rights(answer);
-	return text(answer, "reason") ? CTL_REFUSED : CTL_DONE;
+	return exports_explain_text(answer, "reason") ? CTL_REFUSED : CTL_DONE;
 }
 
-static int explain(const struct ctl *ctl, const char *address, const struct question *q)
+static int exports_explain_one(const struct ctl *ctl, const char *address, const struct question *q)
 {
 	char *uri = uri_add(uri_add(uri_new("/v1/exports/explain"), "client", address), "path",
 			    q->path);
@@ -166,7 +169,7 @@ static int explain(const struct ctl *ctl, const char *address, const struct ques
 	else
 		fprintf(stderr, "ringnfsctl: out of memory\n");
 	if (status == CTL_DONE && answer)
-		status = print(address, q, answer);
+		status = exports_explain_print(address, q, answer);
 	free(uri);
 	json_decref(answer);
 	return status;
@@ -190,7 +193,7 @@ static int explain_all(const struct ctl *ctl, const char *client, const struct q
 				NI_NUMERICHOST) != 0)
 			continue;
 		address[strcspn(address, "%")] = '\0'; /* exports(5) has no scopes */
-		const int one = explain(ctl, address, q);
+		const int one = exports_explain_one(ctl, address, q);
 
 		status = one > status ? one : status;
 	}

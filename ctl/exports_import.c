@@ -12,7 +12,7 @@
 #define FILE_MOST (4u << 20)
 
 /* All of the file. NULL: a message was printed. */
-static char *read_file(const char *name, size_t *len)
+static char *exports_import_read(const char *name, size_t *len)
 {
 	FILE *f = strcmp(name, "-") == 0 ? stdin : fopen(name, "re");
 	char *text = f ? malloc(FILE_MOST + 1) : NULL;
@@ -29,11 +29,11 @@ static char *read_file(const char *name, size_t *len)
 	return text;
 }
 
-static int import(const char *name)
+static int exports_import_file(const char *name)
 {
 	struct ganesha_said said = { .file = name, .out = stdout, .err = stderr };
 	size_t len;
-	char *text = read_file(name, &len);
+	char *text = exports_import_read(name, &len);
 
 	if (!text)
 		return CTL_USAGE;
@@ -58,7 +58,7 @@ int exports_import(const struct ctl *ctl, int argc, char **argv)
 
 	(void)ctl;
 	if (left == 1 && ganesha)
-		return import(ganesha);
+		return exports_import_file(ganesha);
 	if (left >= 0)
 		fputs("usage: ringnfsctl exports import --ganesha FILE\n", stderr);
 	return CTL_USAGE;

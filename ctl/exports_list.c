@@ -12,21 +12,21 @@ static const struct table_column columns[] = {
 	{ "FS TYPE", false }, { "ID", true },	   { "FROM", false },
 };
 
-static const char *text(const json_t *from, const char *name)
+static const char *exports_list_text(const json_t *from, const char *name)
 {
 	return json_string_value(json_object_get(from, name));
 }
 
-static void add_row(struct table *t, const json_t *export, const json_t *client)
+static void exports_list_add_row(struct table *t, const json_t *export, const json_t *client)
 {
 	const bool waits = json_is_true(json_object_get(client, "waiting"));
-	const char *file = text(client, "file");
+	const char *file = exports_list_text(client, "file");
 
-	table_cell(t, text(export, "path"));
-	table_cell(t, text(client, "client"));
-	table_cell(t, text(client, "options"));
-	table_cell(t, waits ? "waiting" : text(export, "state"));
-	table_cell(t, text(export, "fs_type"));
+	table_cell(t, exports_list_text(export, "path"));
+	table_cell(t, exports_list_text(client, "client"));
+	table_cell(t, exports_list_text(client, "options"));
+	table_cell(t, waits ? "waiting" : exports_list_text(export, "state"));
+	table_cell(t, exports_list_text(export, "fs_type"));
 	table_cellf(t, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(export, "id")));
 	if (file)
 		table_cellf(t, "%s:%" JSON_INTEGER_FORMAT, file,
@@ -42,9 +42,11 @@ static void print_reasons(const json_t *exports)
 
 	json_array_foreach(exports, i, e)
 	{
-		if (!text(e, "reason"))
+		if (!exports_list_text(e, "reason"))
 			continue;
-		const bool moved = strcmp(text(e, "state") ? text(e, "state") : "", "moved") == 0;
+		const bool moved =
+			strcmp(exports_list_text(e, "state") ? exports_list_text(e, "state") : "",
+			       "moved") == 0;
 
 		exports_print_text(e, "path", moved ? ": " : ": not served: ", stdout);
 		exports_print_text(e, "reason", "\n", stdout);
@@ -60,7 +62,7 @@ static void print_edits(json_int_t n)
 		       n);
 }
 
-static int print(const json_t *answer)
+static int exports_list_print(const json_t *answer)
 {
 	const json_t *exports = json_object_get(answer, "exports"), *e, *client;
 	struct table *t = table_new(columns, rn_array_size(columns));
@@ -71,7 +73,7 @@ static int print(const json_t *answer)
 		json_array_foreach(json_object_get(e, "clients"), j, client)
 		{
 			if (t)
-				add_row(t, e, client);
+				exports_list_add_row(t, e, client);
 		}
 	}
 	const int status = rows_end(t, stdout);
@@ -96,7 +98,7 @@ int exports_list(const struct ctl *ctl, int argc, char **argv)
 	int status = ctl_get(ctl, "/v1/exports", &answer);
 
 	if (status == CTL_DONE && answer)
-		status = print(answer);
+		status = exports_list_print(answer);
 	json_decref(answer);
 	return status;
 }

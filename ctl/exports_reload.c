@@ -5,7 +5,7 @@
 
 #include "ctl/ctl_exports.h"
 
-int exports_reload(const struct ctl *ctl, int argc, char **argv)
+int ctl_exports_reload(const struct ctl *ctl, int argc, char **argv)
 {
 	json_t *answer;
 

@@ -29,7 +29,7 @@ struct lookup {
 };
 
 /* Takes over the lock and a reference. */
-static void put_locked(struct lookup *l)
+static void file_lookup_put_locked(struct lookup *l)
 {
 	const bool last = --l->refs == 0;
 
@@ -55,7 +55,7 @@ static void put_handle(const struct file_handle *h, char *to)
 }
 
 /* The descriptor keeps handle and device those of one file. */
-static int look_up(const char *path, struct file_handle_text *out)
+static int file_handle_look_up(const char *path, struct file_handle_text *out)
 {
 	union {
 		struct file_handle h;
@@ -82,7 +82,7 @@ static void *lookup_main(void *arg)
 {
 	struct lookup *l = arg;
 	struct file_handle_text text;
-	const int rc = look_up(l->path, &text);
+	const int rc = file_handle_look_up(l->path, &text);
 
 	pthread_mutex_lock(&l->lock);
 	l->rc = rc;
@@ -90,7 +90,7 @@ static void *lookup_main(void *arg)
 		l->text = text;
 	l->done = true;
 	pthread_cond_broadcast(&l->changed);
-	put_locked(l);
+	file_lookup_put_locked(l);
 	return NULL;
 }
 
@@ -134,6 +134,6 @@ int file_handle_of(const char *path, struct file_handle_text *out)
 		rc = l->rc;
 	if (!rc)
 		*out = l->text;
-	put_locked(l);
+	file_lookup_put_locked(l);
 	return rc;
 }

@@ -11,7 +11,7 @@
 #define BITS 128u
 #define MAPPED 96u /* bits before an IPv4 address */
 
-static bool set_address(struct ganesha_client *c, const char *text)
+static bool ganesha_client_set_address(struct ganesha_client *c, const char *text)
 {
 	struct in_addr in4;
 
@@ -37,7 +37,7 @@ static bool parse_address(struct ganesha_client *c)
 	memcpy(text, c->spec, len);
 	text[len] = '\0';
 	c->prefix = BITS;
-	if (!set_address(c, text))
+	if (!ganesha_client_set_address(c, text))
 		return false;
 	if (!c->spec[len])
 		return true;
@@ -48,7 +48,7 @@ static bool parse_address(struct ganesha_client *c)
 	       bits <= (v6 ? BITS : BITS - MAPPED);
 }
 
-static bool is_name(const char *text, const char *more)
+static bool ganesha_client_is_name(const char *text, const char *more)
 {
 	for (const char *s = text; *s; s++) {
 		const bool plain = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
@@ -116,9 +116,10 @@ static const char *classify_host(struct ganesha_client *c)
 	if (c->has_address)
 		return NULL;
 	if (!strpbrk(c->spec, "*?["))
-		return is_name(c->spec, "._-") && !is_number(c->spec) ? NULL : CLIENT;
+		return ganesha_client_is_name(c->spec, "._-") && !is_number(c->spec) ? NULL
+										     : CLIENT;
 	c->kind = GANESHA_PATTERN;
-	if (!is_name(c->spec, "._-*?[]!") || !brackets_end(c->spec))
+	if (!ganesha_client_is_name(c->spec, "._-*?[]!") || !brackets_end(c->spec))
 		return CLIENT;
 	return can_match_address(c->spec)
 		       ? "nfs-ganesha holds this pattern against addresses, too, and exports(5) "
@@ -136,7 +137,7 @@ static const char *classify(struct ganesha_client *c)
 	}
 	if (c->spec[0] == '@') {
 		c->kind = GANESHA_NETGROUP;
-		return is_name(c->spec + 1, "._-") ? NULL : CLIENT;
+		return ganesha_client_is_name(c->spec + 1, "._-") ? NULL : CLIENT;
 	}
 	c->has_address = parse_address(c);
 	if (!strchr(c->spec, '/'))
@@ -184,7 +185,7 @@ static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)
 }
 
 /* True if each machine that is b is also a. */
-static bool covers(const struct ganesha_client *a, const struct ganesha_client *b)
+static bool ganesha_client_covers(const struct ganesha_client *a, const struct ganesha_client *b)
 {
 	if (a->kind == GANESHA_NETGROUP)
 		return strcmp(a->spec, b->spec) == 0;
@@ -197,7 +198,8 @@ static bool covers(const struct ganesha_client *a, const struct ganesha_client *
 /* False if no machine is both. */
 static bool overlap(const struct ganesha_client *a, const struct ganesha_client *b)
 {
-	return !a->has_address || !b->has_address || covers(a, b) || covers(b, a);
+	return !a->has_address || !b->has_address || ganesha_client_covers(a, b) ||
+	       ganesha_client_covers(b, a);
 }
 
 static bool same_rights(const struct ganesha_rights *a, const struct ganesha_rights *b)
@@ -215,7 +217,7 @@ static void mark_covered(struct ganesha_said *said, struct ganesha_clients *all,
 	struct ganesha_client *c = &all->client[at];
 
 	for (size_t i = 0; i < at && !c->never; i++) {
-		if (all->client[i].never || !covers(&all->client[i], c))
+		if (all->client[i].never || !ganesha_client_covers(&all->client[i], c))
 			continue;
 		c->never = true;
 		ganesha_say(said, GANESHA_NOTE, c->line,
@@ -226,8 +228,9 @@ static void mark_covered(struct ganesha_said *said, struct ganesha_clients *all,
 }
 
 /* The first stands before the second. False: there is no line of exports(5) that does the same. */
-static bool check_pair(struct ganesha_said *said, const struct ganesha_client *first,
-		       const struct ganesha_client *second)
+static bool ganesha_clients_check_pair(struct ganesha_said *said,
+				       const struct ganesha_client *first,
+				       const struct ganesha_client *second)
 {
 	const bool denied = ganesha_rights_none(&first->rights);
 
@@ -258,7 +261,8 @@ bool ganesha_clients_check(struct ganesha_said *said, struct ganesha_clients *al
 	for (size_t i = 0; i < all->n; i++) {
 		for (size_t j = i + 1; j < all->n; j++) {
 			if (!all->client[i].never && !all->client[j].never)
-				good &= check_pair(said, &all->client[i], &all->client[j]);
+				good &= ganesha_clients_check_pair(said, &all->client[i],
+								   &all->client[j]);
 		}
 	}
 	return good;

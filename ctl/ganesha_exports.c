@@ -33,8 +33,8 @@ struct export
 	bool good;
 };
 
-static void refuse(struct conversion *c, struct export *e, unsigned line, const char *what,
-		   const char *right)
+static void ganesha_export_refuse(struct conversion *c, struct export *e, unsigned line,
+				  const char *what, const char *right)
 {
 	ganesha_say(c->said, GANESHA_ERROR, line, "%s: %s", what, right);
 	e->good = false;
@@ -48,13 +48,14 @@ static const char *value_of(struct conversion *c, struct export *e, const char *
 	if (!item)
 		return NULL;
 	if (item->block || item->n != 1 || ganesha_find(e->block, name, item)) {
-		refuse(c, e, item->line, name, "it stands there once, with one value");
+		ganesha_export_refuse(c, e, item->line, name,
+				      "it stands there once, with one value");
 		return NULL;
 	}
 	return item->value[0];
 }
 
-static bool climbs(const char *path)
+static bool ganesha_path_climbs(const char *path)
 {
 	const size_t len = strlen(path);
 
@@ -65,14 +66,15 @@ static void take_path(struct conversion *c, struct export *e)
 {
 	e->path = value_of(c, e, "Path");
 	if (e->path && e->path[0] != '/')
-		refuse(c, e, e->block->line, "Path", "an absolute path is expected");
-	else if (e->path && climbs(e->path))
-		refuse(c, e, e->block->line, "Path", "a path without \"..\" is expected");
+		ganesha_export_refuse(c, e, e->block->line, "Path", "an absolute path is expected");
+	else if (e->path && ganesha_path_climbs(e->path))
+		ganesha_export_refuse(c, e, e->block->line, "Path",
+				      "a path without \"..\" is expected");
 	else if (!e->path && e->good)
-		refuse(c, e, e->block->line, "Path", "it is missing");
+		ganesha_export_refuse(c, e, e->block->line, "Path", "it is missing");
 }
 
-static void take_id(struct conversion *c, struct export *e)
+static void ganesha_export_take_id(struct conversion *c, struct export *e)
 {
 	const char *text = value_of(c, e, "Export_Id");
 	char *end;
@@ -83,7 +85,8 @@ static void take_id(struct conversion *c, struct export *e)
 	errno = 0;
 	e->id = strtol(text, &end, 0);
 	if (errno || *end || end == text || e->id < 0 || e->id > ID_MOST)
-		refuse(c, e, e->block->line, "Export_Id", "a number from 0 to 65535 is expected");
+		ganesha_export_refuse(c, e, e->block->line, "Export_Id",
+				      "a number from 0 to 65535 is expected");
 }
 
 /* True if another file may have blocks: EXPORT_DEFAULTS, without which rights would be too wide, or more exports. */
@@ -143,8 +146,8 @@ static void check_fsal(struct conversion *c, struct export *e)
 	e->good = false;
 }
 
-static void add_client(struct conversion *c, struct export *e, const char *spec, unsigned line,
-		       const struct ganesha_rights *rights)
+static void ganesha_export_add_client(struct conversion *c, struct export *e, const char *spec,
+				      unsigned line, const struct ganesha_rights *rights)
 {
 	const int rc = ganesha_clients_add(c->said, &e->clients, spec, line, rights);
 
@@ -164,7 +167,7 @@ static void add_block(struct conversion *c, struct export *e, const struct ganes
 		ganesha_say(c->said, GANESHA_WARNING, block->line, "CLIENT without Clients");
 	for (; list; list = ganesha_find(block, "Clients", list))
 		for (size_t i = 0; i < list->n; i++)
-			add_client(c, e, list->value[i], list->line, &rights);
+			ganesha_export_add_client(c, e, list->value[i], list->line, &rights);
 }
 
 /* The clients of EXPORT_DEFAULTS are for exports that name none. */
@@ -178,13 +181,13 @@ static void take_clients(struct conversion *c, struct export *e)
 	}
 	for (; block; block = ganesha_find(from, "CLIENT", block))
 		add_block(c, e, block);
-	add_client(c, e, "*", e->block->line, &e->rights);
+	ganesha_export_add_client(c, e, "*", e->block->line, &e->rights);
 	if (e->good)
 		e->good = ganesha_clients_check(c->said, &e->clients);
 }
 
 /* Bytes that mean nothing in exports(5) stay as they are; others are written in octal. */
-static void put_path(FILE *out, const char *path)
+static void ganesha_put_path(FILE *out, const char *path)
 {
 	for (const char *s = path; *s; s++) {
 		if ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
@@ -195,8 +198,8 @@ static void put_path(FILE *out, const char *path)
 	}
 }
 
-static void put_client(struct conversion *c, const struct export *e,
-		       const struct ganesha_client *client)
+static void ganesha_put_client(struct conversion *c, const struct export *e,
+			       const struct ganesha_client *client)
 {
 	char *options = ganesha_rights_options(&client->rights);
 
@@ -214,7 +217,7 @@ static void put_client(struct conversion *c, const struct export *e,
 	fputc(')', c->said->out);
 }
 
-static void put_export(struct conversion *c, const struct export *e)
+static void ganesha_put_export(struct conversion *c, const struct export *e)
 {
 	unsigned admitted = 0;
 
@@ -227,12 +230,12 @@ static void put_export(struct conversion *c, const struct export *e)
 			    e->path);
 	if (!e->good || !admitted)
 		fputs("# not converted: ", c->said->out);
-	put_path(c->said->out, e->path);
+	ganesha_put_path(c->said->out, e->path);
 	for (size_t i = 0; i < e->clients.n; i++) {
 		const struct ganesha_client *client = &e->clients.client[i];
 
 		if (!client->never && !ganesha_rights_none(&client->rights))
-			put_client(c, e, client);
+			ganesha_put_client(c, e, client);
 	}
 	fputs("\n\n", c->said->out);
 }
@@ -267,12 +270,15 @@ static void check_twice(struct conversion *c, struct export *e)
 			   *pseudo = word_of(other, "Pseudo");
 
 		if (path && e->path && same_path(path, e->path))
-			refuse(c, e, e->block->line, e->path,
-			       "another block exports it, too: here a path has one export");
+			ganesha_export_refuse(
+				c, e, e->block->line, e->path,
+				"another block exports it, too: here a path has one export");
 		if (id && number && e->id >= 0 && strtol(number, NULL, 0) == e->id)
-			refuse(c, e, id->line, "Export_Id", "another block has it, too");
+			ganesha_export_refuse(c, e, id->line, "Export_Id",
+					      "another block has it, too");
 		if (root && pseudo && strcmp(pseudo, "/") == 0)
-			refuse(c, e, e->block->line, "Pseudo = /", "another block has it, too");
+			ganesha_export_refuse(c, e, e->block->line, "Pseudo = /",
+					      "another block has it, too");
 	}
 }
 
@@ -281,7 +287,7 @@ static void convert(struct conversion *c, const struct ganesha_item *block)
 	struct export e = { .block = block, .rights = c->rights, .good = !c->failed };
 
 	take_path(c, &e);
-	take_id(c, &e);
+	ganesha_export_take_id(c, &e);
 	take_pseudo(c, &e);
 	check_fsal(c, &e);
 	check_twice(c, &e);
@@ -289,7 +295,7 @@ static void convert(struct conversion *c, const struct ganesha_item *block)
 	e.good &= ganesha_other_export(c->said, block);
 	take_clients(c, &e);
 	if (e.path && e.path[0] == '/')
-		put_export(c, &e);
+		ganesha_put_export(c, &e);
 	ganesha_clients_free(&e.clients);
 }
 

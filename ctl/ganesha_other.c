@@ -113,7 +113,7 @@ static const char *const known_blocks[] = {
 	"ZFS",
 };
 
-static const struct other *find(const struct other *rows, size_t n, const char *name)
+static const struct other *ganesha_other_find(const struct other *rows, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcasecmp(rows[i].name, name) == 0)
@@ -128,7 +128,7 @@ static bool comment(struct ganesha_said *said, const struct ganesha_item *block,
 	bool good = true;
 
 	for (const struct ganesha_item *item = block->first; item; item = item->next) {
-		const struct other *row = find(rows, n, item->name);
+		const struct other *row = ganesha_other_find(rows, n, item->name);
 
 		if (row && row->text)
 			ganesha_say(said, GANESHA_NOTE, item->line, "%s: %s", item->name,
@@ -188,7 +188,7 @@ bool ganesha_other_client(struct ganesha_said *said, const struct ganesha_item *
 	return comment(said, block, of_client, rn_array_size(of_client));
 }
 
-static bool is_true(const struct ganesha_item *block, const char *name)
+static bool ganesha_other_is_true(const struct ganesha_item *block, const char *name)
 {
 	const struct ganesha_item *item = ganesha_find(block, name, NULL);
 	bool value = false;
@@ -198,9 +198,9 @@ static bool is_true(const struct ganesha_item *block, const char *name)
 
 void ganesha_other_options(const struct ganesha_item *block, FILE *out)
 {
-	if (is_true(block, "DisableReaddirPlus"))
+	if (ganesha_other_is_true(block, "DisableReaddirPlus"))
 		fputs(",nordirplus", out);
-	if (is_true(block, "Security_Label"))
+	if (ganesha_other_is_true(block, "Security_Label"))
 		fputs(",security_label", out);
 }
 
@@ -208,7 +208,8 @@ void ganesha_other_options(const struct ganesha_item *block, FILE *out)
 static void comment_settings(struct ganesha_said *said, const struct ganesha_item *block)
 {
 	for (const struct ganesha_item *item = block->first; item; item = item->next) {
-		const struct other *row = find(settings, rn_array_size(settings), item->name);
+		const struct other *row =
+			ganesha_other_find(settings, rn_array_size(settings), item->name);
 		const bool alone = row && row->text[0] != '!';
 
 		ganesha_say(said, GANESHA_NOTE, item->line, "%s: %s: %s%s", block->name, item->name,
@@ -223,7 +224,7 @@ static void comment_settings(struct ganesha_said *said, const struct ganesha_ite
 }
 
 /* False: the block's name is a wrong one of a block that tells who may use an export. */
-static bool check_name(struct ganesha_said *said, const struct ganesha_item *item)
+static bool ganesha_block_check_name(struct ganesha_said *said, const struct ganesha_item *item)
 {
 	for (size_t i = 0; i < rn_array_size(known_blocks); i++)
 		if (item->block && strcasecmp(item->name, known_blocks[i]) == 0)
@@ -261,7 +262,7 @@ bool ganesha_other_blocks(struct ganesha_said *said, const struct ganesha_item *
 		} else if (item->block && strcasecmp(item->name, "EXPORT_DEFAULTS") == 0) {
 			good &= comment_defaults(said, tree, item);
 		} else {
-			good &= check_name(said, item);
+			good &= ganesha_block_check_name(said, item);
 			comment_settings(said, item);
 		}
 	}

@@ -20,8 +20,8 @@ struct word {
 	unsigned value;
 };
 
-static void wrong(struct reading *g, const struct ganesha_item *item, const char *value,
-		  const char *right)
+static void ganesha_rights_wrong(struct reading *g, const struct ganesha_item *item,
+				 const char *value, const char *right)
 {
 	ganesha_say(g->said, GANESHA_ERROR, item->line, "%s = %s: %s is expected", item->name,
 		    value, right);
@@ -33,7 +33,7 @@ static const char *one_value(struct reading *g, const struct ganesha_item *item,
 {
 	if (item->n == 1)
 		return item->value[0];
-	wrong(g, item, item->n ? "several values" : "nothing", right);
+	ganesha_rights_wrong(g, item, item->n ? "several values" : "nothing", right);
 	return NULL;
 }
 
@@ -57,7 +57,7 @@ static bool take_word(struct reading *g, const struct ganesha_item *item, const 
 	if (word && find_word(words, n, word, value))
 		return true;
 	if (word)
-		wrong(g, item, word, right);
+		ganesha_rights_wrong(g, item, word, right);
 	return false;
 }
 
@@ -71,7 +71,7 @@ static void take_bits(struct reading *g, const struct ganesha_item *item, const 
 		if (find_word(words, n, item->value[i], &bit))
 			all |= bit;
 		else
-			wrong(g, item, item->value[i], right);
+			ganesha_rights_wrong(g, item, item->value[i], right);
 	}
 	*bits = all;
 }
@@ -147,7 +147,7 @@ static void take_squash(struct reading *g, const struct ganesha_item *item)
 	g->r->squash = value;
 }
 
-static bool take_id(struct reading *g, const struct ganesha_item *item, uint32_t *id)
+static bool ganesha_rights_take_id(struct reading *g, const struct ganesha_item *item, uint32_t *id)
 {
 	static const char right[] = "a number from -2147483648 to 4294967294";
 	const char *text = one_value(g, item, right);
@@ -160,7 +160,7 @@ static bool take_id(struct reading *g, const struct ganesha_item *item, uint32_t
 
 	if (errno || *end || end == text || n < INT32_MIN || n >= UINT32_MAX ||
 	    (uint32_t)n == UINT32_MAX) {
-		wrong(g, item, text, right);
+		ganesha_rights_wrong(g, item, text, right);
 		return false;
 	}
 	*id = (uint32_t)n;
@@ -169,15 +169,15 @@ static bool take_id(struct reading *g, const struct ganesha_item *item, uint32_t
 
 static void take_anonuid(struct reading *g, const struct ganesha_item *item)
 {
-	g->r->has_anonuid |= take_id(g, item, &g->r->anonuid);
+	g->r->has_anonuid |= ganesha_rights_take_id(g, item, &g->r->anonuid);
 }
 
 static void take_anongid(struct reading *g, const struct ganesha_item *item)
 {
-	g->r->has_anongid |= take_id(g, item, &g->r->anongid);
+	g->r->has_anongid |= ganesha_rights_take_id(g, item, &g->r->anongid);
 }
 
-static void take_port(struct reading *g, const struct ganesha_item *item)
+static void ganesha_rights_take_port(struct reading *g, const struct ganesha_item *item)
 {
 	unsigned value = 1;
 
@@ -275,12 +275,18 @@ static const struct {
 	const char *name;
 	void (*take)(struct reading *g, const struct ganesha_item *item);
 } rows[] = {
-	{ "Access_Type", take_access },	   { "Anonymous_Gid", take_anongid },
-	{ "Anonymous_Uid", take_anonuid }, { "Delegations", take_delegations },
-	{ "Manage_Gids", take_gids },	   { "NFS_Commit", take_commit },
-	{ "PrivilegedPort", take_port },   { "Privileged_Port", take_port },
-	{ "Protocols", take_protocols },   { "SecType", take_sec },
-	{ "Squash", take_squash },	   { "Transports", take_transports },
+	{ "Access_Type", take_access },
+	{ "Anonymous_Gid", take_anongid },
+	{ "Anonymous_Uid", take_anonuid },
+	{ "Delegations", take_delegations },
+	{ "Manage_Gids", take_gids },
+	{ "NFS_Commit", take_commit },
+	{ "PrivilegedPort", ganesha_rights_take_port },
+	{ "Privileged_Port", ganesha_rights_take_port },
+	{ "Protocols", take_protocols },
+	{ "SecType", take_sec },
+	{ "Squash", take_squash },
+	{ "Transports", take_transports },
 };
 
 struct ganesha_rights ganesha_rights_default(void)
@@ -311,7 +317,7 @@ bool ganesha_rights_read(struct ganesha_said *said, const struct ganesha_item *b
 		if (!item)
 			continue;
 		if (item->block) {
-			wrong(&g, item, "{ }", "a value");
+			ganesha_rights_wrong(&g, item, "{ }", "a value");
 			continue;
 		}
 		rows[i].take(&g, item);

@@ -19,7 +19,8 @@ static void put_safe(FILE *out, const char *text)
 	}
 }
 
-static void put_line(FILE *out, const struct ganesha_said *to, unsigned line, const char *text)
+static void ganesha_put_line(FILE *out, const struct ganesha_said *to, unsigned line,
+			     const char *text)
 {
 	put_safe(out, to->file);
 	if (line)
@@ -43,7 +44,7 @@ void ganesha_say(struct ganesha_said *to, enum ganesha_weight weight, unsigned l
 	to->errors += weight == GANESHA_ERROR;
 	to->warnings += weight == GANESHA_WARNING;
 	fputs("# ", to->out);
-	put_line(to->out, to, line, text);
+	ganesha_put_line(to->out, to, line, text);
 	if (weight != GANESHA_NOTE)
-		put_line(to->err, to, line, text);
+		ganesha_put_line(to->err, to, line, text);
 }

@@ -25,7 +25,7 @@ struct reader {
 	unsigned word_line;
 };
 
-static void fail(struct reader *r, unsigned line, const char *text)
+static void ganesha_parse_fail(struct reader *r, unsigned line, const char *text)
 {
 	if (!r->failed) {
 		r->err->line = line;
@@ -46,7 +46,7 @@ static void skip_blanks(struct reader *r)
 	}
 }
 
-static bool ends_word(char c)
+static bool ganesha_ends_word(char c)
 {
 	return !c || strchr(" \t\r\n\f\v#{}=,;\"'", c);
 }
@@ -57,7 +57,7 @@ static void keep_word(struct reader *r, const char *from, size_t len)
 	r->word = strndup(from, len);
 	r->token = r->word ? WORD : WRONG;
 	if (!r->word)
-		fail(r, 0, "");
+		ganesha_parse_fail(r, 0, "");
 }
 
 /* A double quote is escaped by a backslash in a string between double quotes. Between single quotes nothing is. */
@@ -73,7 +73,7 @@ static void read_string(struct reader *r, char quote)
 			r->line += *++r->at == '\n';
 	}
 	if (r->at >= r->end || !*r->at) {
-		fail(r, line, "the string has no end: its closing quote is missing");
+		ganesha_parse_fail(r, line, "the string has no end: its closing quote is missing");
 		return;
 	}
 	keep_word(r, from, (size_t)(r->at++ - from));
@@ -101,7 +101,7 @@ static void next_token(struct reader *r)
 	if (r->at >= r->end)
 		return;
 	if (!*r->at) {
-		fail(r, r->line, "a NUL octet: this is no text file");
+		ganesha_parse_fail(r, r->line, "a NUL octet: this is no text file");
 		return;
 	}
 	mark = strchr(marks, *r->at);
@@ -112,7 +112,7 @@ static void next_token(struct reader *r)
 		r->quoted = true;
 		read_string(r, *r->at);
 	} else {
-		for (from = r->at; r->at < r->end && !ends_word(*r->at);)
+		for (from = r->at; r->at < r->end && !ganesha_ends_word(*r->at);)
 			r->at++;
 		keep_word(r, from, (size_t)(r->at - from));
 	}
@@ -124,7 +124,7 @@ static struct ganesha_item *item_new(struct reader *r)
 	struct ganesha_item *item = calloc(1, sizeof(*item));
 
 	if (!item) {
-		fail(r, 0, "");
+		ganesha_parse_fail(r, 0, "");
 		return NULL;
 	}
 	item->name = r->word;
@@ -138,7 +138,7 @@ static bool add_value(struct reader *r, struct ganesha_item *item)
 	char **more = realloc(item->value, (item->n + 1) * sizeof(*more));
 
 	if (!more) {
-		fail(r, 0, "");
+		ganesha_parse_fail(r, 0, "");
 		return false;
 	}
 	item->value = more;
@@ -158,13 +158,13 @@ static void parse_values(struct reader *r, struct ganesha_item *item)
 		if (r->token == SEMICOLON)
 			return;
 		if (r->token != COMMA) {
-			fail(r, line, "a \";\" is missing behind this value");
+			ganesha_parse_fail(r, line, "a \";\" is missing behind this value");
 			return;
 		}
 		next_token(r);
 	}
 	if (r->token != SEMICOLON)
-		fail(r, item->line, "a value is expected, and a \";\" behind it");
+		ganesha_parse_fail(r, item->line, "a value is expected, and a \";\" behind it");
 }
 
 static void parse_block(struct reader *r, struct ganesha_item *block, unsigned depth);
@@ -176,14 +176,15 @@ static void parse_item(struct reader *r, struct ganesha_item *item, unsigned dep
 	if (r->token == EQUALS) {
 		parse_values(r, item);
 	} else if (r->token == OPEN && depth == DEPTH_MAX) {
-		fail(r, item->line, "blocks within too many others: there may be 16");
+		ganesha_parse_fail(r, item->line, "blocks within too many others: there may be 16");
 	} else if (r->token == OPEN) {
 		item->block = true;
 		parse_block(r, item, depth + 1);
 		if (r->token != CLOSE)
-			fail(r, item->line, "the block has no end: its \"}\" is missing");
+			ganesha_parse_fail(r, item->line,
+					   "the block has no end: its \"}\" is missing");
 	} else {
-		fail(r, item->line, "a name without \"= VALUE;\" or \"{\" behind it");
+		ganesha_parse_fail(r, item->line, "a name without \"= VALUE;\" or \"{\" behind it");
 	}
 }
 
@@ -198,9 +199,10 @@ static void parse_block(struct reader *r, struct ganesha_item *block, unsigned d
 		const bool directive = !r->quoted && r->word[0] == '%';
 
 		if (r->quoted || (directive && depth > 0)) {
-			fail(r, r->word_line,
-			     r->quoted ? "a name is expected, and not a string"
-				       : "a directive within a block: it stands between blocks");
+			ganesha_parse_fail(
+				r, r->word_line,
+				r->quoted ? "a name is expected, and not a string"
+					  : "a directive within a block: it stands between blocks");
 			return;
 		}
 		*to = item_new(r);
@@ -211,7 +213,7 @@ static void parse_block(struct reader *r, struct ganesha_item *block, unsigned d
 			if (r->token == WORD)
 				add_value(r, *to);
 			else
-				fail(r, (*to)->line, "the name of a file is missing");
+				ganesha_parse_fail(r, (*to)->line, "the name of a file is missing");
 		} else {
 			parse_item(r, *to, depth);
 		}
@@ -231,9 +233,9 @@ struct ganesha_item *ganesha_parse(const char *text, size_t len, struct ganesha_
 	tree->block = true;
 	parse_block(&r, tree, 0);
 	if (!r.failed && r.token != END)
-		fail(&r, r.word_line,
-		     r.token == CLOSE ? "a \"}\" without its \"{\""
-				      : "the name of a block is expected");
+		ganesha_parse_fail(&r, r.word_line,
+				   r.token == CLOSE ? "a \"}\" without its \"{\""
+						    : "the name of a block is expected");
 	free(r.word);
 	if (!r.failed)
 		return tree;

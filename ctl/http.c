@@ -13,7 +13,7 @@
 
 #define FIRST_SIZE 16384u
 
-static int dial(const char *path, unsigned seconds)
+static int http_dial(const char *path, unsigned seconds)
 {
 	const struct timeval patience = { .tv_sec = seconds ? seconds : HTTP_SECONDS };
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -51,7 +51,7 @@ static int send_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-static int send_request(int fd, const struct http_question *q)
+static int http_send_request(int fd, const struct http_question *q)
 {
 	char *text;
 	int len = asprintf(&text,
@@ -67,7 +67,7 @@ static int send_request(int fd, const struct http_question *q)
 	return rc ? rc : send_all(fd, q->body, q->body_len);
 }
 
-static int grow(char **text, size_t *size)
+static int http_grow_text(char **text, size_t *size)
 {
 	const size_t want = *size ? *size * 2 : FIRST_SIZE;
 	char *more = want > HTTP_MOST ? NULL : realloc(*text, want);
@@ -80,13 +80,13 @@ static int grow(char **text, size_t *size)
 }
 
 /* Reads until the server closes, which the request asks it to do. */
-static int receive(int fd, char **text, size_t *len)
+static int http_receive(int fd, char **text, size_t *len)
 {
 	size_t size = 0;
 
 	*len = 0;
 	for (;;) {
-		int rc = *len + 1 >= size ? grow(text, &size) : 0;
+		int rc = *len + 1 >= size ? http_grow_text(text, &size) : 0;
 
 		if (rc)
 			return rc;
@@ -137,17 +137,17 @@ int http_parse(char *text, size_t len, struct http_answer *out)
 
 int http_ask(const char *socket_path, const struct http_question *q, struct http_answer *out)
 {
-	int fd = dial(socket_path, q->seconds);
+	int fd = http_dial(socket_path, q->seconds);
 	size_t len;
 
 	*out = (struct http_answer){ 0 };
 	if (fd < 0)
 		return fd;
-	int rc = send_request(fd, q);
+	int rc = http_send_request(fd, q);
 
 	/* A server that refuses early may close before it has read all: its answer counts. */
 	if (!rc || rc == -EPIPE)
-		rc = receive(fd, &out->text, &len);
+		rc = http_receive(fd, &out->text, &len);
 	close(fd);
 	return rc ? rc : http_parse(out->text, len, out);
 }

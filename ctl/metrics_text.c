@@ -10,7 +10,7 @@
 #define BLANKS " \t"
 
 /* Ends the name that begins at p, and sets *next to the character behind it, which is returned. '\0': there is none. */
-static char take_name(char *p, char **next)
+static char metrics_take_name(char *p, char **next)
 {
 	const size_t len = strspn(p, NAME_CHARACTERS);
 	const char end = p[len];
@@ -23,7 +23,7 @@ static char take_name(char *p, char **next)
 }
 
 /* Takes the escapes out of a value that begins behind its quotation mark. The character behind the closing one, or NULL. */
-static char *take_value(char *p)
+static char *metrics_take_value(char *p)
 {
 	char *to = p;
 
@@ -50,9 +50,9 @@ static char *take_labels(char *p, struct metrics_sample *s)
 
 		if (*p == '}')
 			return p + 1;
-		if (take_name(name, &value) != '=' || *value != '"')
+		if (metrics_take_name(name, &value) != '=' || *value != '"')
 			return NULL;
-		p = take_value(++value);
+		p = metrics_take_value(++value);
 		if (!p)
 			return NULL;
 		if (s->nlabels == METRICS_LABELS_MAX)
@@ -67,7 +67,7 @@ static bool take_sample(char *line, struct metrics_sample *s)
 	char *rest, *end;
 
 	*s = (struct metrics_sample){ .name = line };
-	const char behind = take_name(line, &rest);
+	const char behind = metrics_take_name(line, &rest);
 
 	if (behind == '{')
 		rest = take_labels(rest, s);

@@ -25,7 +25,7 @@ int pages_no_memory(void)
 }
 
 /* The place of a page, a number or a text, for the caller to free. NULL: no memory. */
-static char *place_of(const json_t *after)
+static char *pages_place(const json_t *after)
 {
 	char *text = NULL;
 
@@ -36,7 +36,8 @@ static char *place_of(const json_t *after)
 }
 
 /* Adds a page to rows. *after has the place of the next one, or NULL at the end. */
-static int get_page(const struct ctl *ctl, const struct pages_query *q, json_t *rows, char **after)
+static int pages_get_one(const struct ctl *ctl, const struct pages_query *q, json_t *rows,
+			 char **after)
 {
 	const struct ctl plain = { .socket = ctl->socket };
 	char *uri = uri_new(q->path);
@@ -57,7 +58,7 @@ static int get_page(const struct ctl *ctl, const struct pages_query *q, json_t *
 		return status;
 	json_array_extend(rows, json_object_get(page, q->list));
 	next = json_object_get(page, "after");
-	if (next && !(*after = place_of(next)))
+	if (next && !(*after = pages_place(next)))
 		status = pages_no_memory();
 	if (q->last && !*after) {
 		*q->last = page;
@@ -74,7 +75,7 @@ int pages_get(const struct ctl *ctl, const struct pages_query *q, json_t **rows)
 
 	*rows = json_array();
 	do
-		status = *rows ? get_page(ctl, q, *rows, &after) : pages_no_memory();
+		status = *rows ? pages_get_one(ctl, q, *rows, &after) : pages_no_memory();
 	while (status == CTL_DONE && after);
 	free(after);
 	if (status != CTL_DONE) {

@@ -17,7 +17,7 @@
 #define SOCKET "/run/ringnfs/control"
 #define POST_SECONDS 300 /* without a byte from the server, which may wait for file systems */
 
-static int help(const struct ctl *ctl, int argc, char **argv);
+static int ctl_help(const struct ctl *ctl, int argc, char **argv);
 
 static const struct ctl_command commands[] = {
 	{ "calls", "calls under way, and what they wait for", ctl_calls },
@@ -30,7 +30,7 @@ static const struct ctl_command commands[] = {
 	{ "drain", "give nothing new, and wait until nothing is held", ctl_drain },
 	{ "exports", "what is exported to whom, and changes of it", ctl_exports },
 	{ "grace status|end", "the grace period after a restart", ctl_grace },
-	{ "help", "this text, or what one command is for: help [COMMAND]", help },
+	{ "help", "this text, or what one command is for: help [COMMAND]", ctl_help },
 	{ "lock release", "end locks that clients hold", ctl_lock },
 	{ "locks", "byte-range locks that clients hold", ctl_locks },
 	{ "log", "levels of the log, and to set them", ctl_log },
@@ -52,7 +52,7 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static void print_help(FILE *out)
+static void ctl_print_help(FILE *out)
 {
 	fprintf(out, "usage: ringnfsctl [OPTION ...] COMMAND\n"
 		     "Asks a running ringnfsd, and changes what it does.\n\n"
@@ -65,7 +65,7 @@ static void print_help(FILE *out)
 }
 
 /* A row may name what its command does by a second word. */
-static bool is_name(const char *row, const char *word)
+static bool ctl_command_is(const char *row, const char *word)
 {
 	const size_t len = strcspn(row, " ");
 
@@ -84,7 +84,7 @@ static int print_command(const char *word)
 	bool found = false;
 
 	for (size_t i = 0; i < rn_array_size(commands); i++) {
-		if (!is_name(commands[i].name, word))
+		if (!ctl_command_is(commands[i].name, word))
 			continue;
 		printf("ringnfsctl %s: %s\n", commands[i].name, commands[i].help);
 		found = true;
@@ -97,7 +97,7 @@ static int print_command(const char *word)
 	return CTL_DONE;
 }
 
-static int help(const struct ctl *ctl, int argc, char **argv)
+static int ctl_help(const struct ctl *ctl, int argc, char **argv)
 {
 	(void)ctl;
 	if (argc > 2) {
@@ -106,7 +106,7 @@ static int help(const struct ctl *ctl, int argc, char **argv)
 	}
 	if (argc == 2)
 		return print_command(argv[1]);
-	print_help(stdout);
+	ctl_print_help(stdout);
 	return CTL_DONE;
 }
 
@@ -123,7 +123,7 @@ static int unreachable(const struct ctl *ctl, int rc)
 	return rc == -EACCES || rc == -EPERM ? CTL_REFUSED : CTL_UNREACHABLE;
 }
 
-static int refused(const struct ctl *ctl, int http_status, const json_t *answer)
+static int ctl_refused(const struct ctl *ctl, int http_status, const json_t *answer)
 {
 	const char *error = json_string_value(json_object_get(answer, "error"));
 	const char *code = json_string_value(json_object_get(answer, "code"));
@@ -141,13 +141,13 @@ int ctl_failed(const struct ctl *ctl, int rc, const struct http_answer *a)
 	if (rc)
 		return unreachable(ctl, rc);
 	json_t *answer = json_loadb(a->body, a->body_len, 0, NULL);
-	const int status = refused(ctl, a->status, answer);
+	const int status = ctl_refused(ctl, a->status, answer);
 
 	json_decref(answer);
 	return status;
 }
 
-static int ask(const struct ctl *ctl, const struct http_question *q, json_t **out)
+static int ctl_ask(const struct ctl *ctl, const struct http_question *q, json_t **out)
 {
 	struct http_answer a;
 	int rc = http_ask(ctl->socket, q, &a), status = CTL_DONE;
@@ -158,7 +158,7 @@ static int ask(const struct ctl *ctl, const struct http_question *q, json_t **ou
 	if (rc)
 		status = unreachable(ctl, rc);
 	else if (a.status != 200)
-		status = refused(ctl, a.status, *out);
+		status = ctl_refused(ctl, a.status, *out);
 	if (!rc && ctl->json) {
 		put_json_text(a.body, a.body_len, *out);
 		json_decref(*out);
@@ -170,7 +170,7 @@ static int ask(const struct ctl *ctl, const struct http_question *q, json_t **ou
 
 int ctl_get(const struct ctl *ctl, const char *path, json_t **out)
 {
-	return ask(ctl, &(struct http_question){ .method = "GET", .path = path }, out);
+	return ctl_ask(ctl, &(struct http_question){ .method = "GET", .path = path }, out);
 }
 
 int ctl_post_text(const struct ctl *ctl, const char *path, const char *text, size_t len,
@@ -184,7 +184,7 @@ int ctl_post_text(const struct ctl *ctl, const char *path, const char *text, siz
 		.seconds = POST_SECONDS,
 	};
 
-	return ask(ctl, &q, out);
+	return ctl_ask(ctl, &q, out);
 }
 
 int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t **out)
@@ -200,14 +200,14 @@ int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t
 	return status;
 }
 
-static int run(const struct ctl *ctl, int argc, char **argv)
+static int ctl_run_command(const struct ctl *ctl, int argc, char **argv)
 {
 	for (size_t i = 0; argc > 0 && i < rn_array_size(commands); i++)
-		if (is_name(commands[i].name, argv[0]))
+		if (ctl_command_is(commands[i].name, argv[0]))
 			return commands[i].run(ctl, argc, argv);
 	if (argc > 0)
 		return unknown(argv[0]);
-	print_help(stderr);
+	ctl_print_help(stderr);
 	return CTL_USAGE;
 }
 
@@ -242,7 +242,7 @@ static int take_options(struct ctl *ctl, int argc, char **argv, int *status)
 		else if (c == 'V')
 			return *status = puts("ringnfsctl (" PACKAGE_STRING ")") < 0, -1;
 		else if (c == 'h')
-			return print_help(stdout), *status = CTL_DONE, -1;
+			return ctl_print_help(stdout), *status = CTL_DONE, -1;
 		else if (c == 1 || (c == '?' && n > 0 && is_option_of_command(word)))
 			argv[n++] = argv[optind - 1];
 		else
@@ -262,7 +262,7 @@ int main(int argc, char **argv)
 	const int n = take_options(&ctl, argc, argv, &status);
 
 	if (n >= 0)
-		status = run(&ctl, n, argv);
+		status = ctl_run_command(&ctl, n, argv);
 	/* An answer that could not be written, to a full disk for example, was not given. */
 	if (fflush(stdout) != 0 && status == CTL_DONE) {
 		perror("ringnfsctl: standard output");

@@ -12,7 +12,7 @@
 #include "lib/util.h"
 
 /* The list's texts with commas between them, for the caller to free. NULL: no memory. */
-static char *join(const json_t *list, char *(*text)(const json_t *entry))
+static char *sessions_join(const json_t *list, char *(*text)(const json_t *entry))
 {
 	char *all = NULL;
 	const json_t *entry;
@@ -53,7 +53,7 @@ static char *connection(const json_t *c)
 
 static void put_joined(struct table *t, const json_t *list, char *(*text)(const json_t *entry))
 {
-	char *all = join(list, text);
+	char *all = sessions_join(list, text);
 
 	table_cell(t, all ? all : "?");
 	free(all);
@@ -70,7 +70,7 @@ static void put_slots(struct table *t, const json_t *ch)
 			    pages_number(ch, "slots"));
 }
 
-static void put(struct table *t, const json_t *s)
+static void sessions_put_row(struct table *t, const json_t *s)
 {
 	const json_t *fore = json_object_get(s, "fore"), *back = json_object_get(s, "back");
 	const char *id = pages_text(s, "id");
@@ -94,7 +94,7 @@ static void put(struct table *t, const json_t *s)
 	table_cell(t, pages_text(s, "client_name"));
 }
 
-static int print(const json_t *rows)
+static int sessions_print(const json_t *rows)
 {
 	static const struct table_column columns[] = {
 		{ "ID", false },    { "CLIENT", false }, { "VERS", false },
@@ -103,7 +103,8 @@ static int print(const json_t *rows)
 		{ "SLOTS", false }, { "FLAGS", false },	 { "CONNECTIONS", false },
 		{ "NAME", false },
 	};
-	static const struct rows_shape shape = { columns, rn_array_size(columns), put };
+	static const struct rows_shape shape = { columns, rn_array_size(columns),
+						 sessions_put_row };
 
 	return rows_print(&shape, rows, stdout);
 }
@@ -126,7 +127,7 @@ int ctl_sessions(const struct ctl *ctl, int argc, char **argv)
 	int status = pages_get(ctl, &q, &rows);
 
 	if (status == CTL_DONE)
-		status = ctl->json ? pages_print_json(&q, rows) : print(rows);
+		status = ctl->json ? pages_print_json(&q, rows) : sessions_print(rows);
 	json_decref(rows);
 	return status;
 }

@@ -6,7 +6,7 @@
 #include "ctl/states.h"
 #include "lib/util.h"
 
-static int show(const struct ctl *ctl, int argc, char **argv, enum states_kind kind)
+static int ctl_show_states(const struct ctl *ctl, int argc, char **argv, enum states_kind kind)
 {
 	struct states_choice choice = { 0 };
 	const struct ctl_option options[] = {
@@ -36,15 +36,15 @@ static int show(const struct ctl *ctl, int argc, char **argv, enum states_kind k
 
 int ctl_opens(const struct ctl *ctl, int argc, char **argv)
 {
-	return show(ctl, argc, argv, STATES_OPENS);
+	return ctl_show_states(ctl, argc, argv, STATES_OPENS);
 }
 
 int ctl_locks(const struct ctl *ctl, int argc, char **argv)
 {
-	return show(ctl, argc, argv, STATES_LOCKS);
+	return ctl_show_states(ctl, argc, argv, STATES_LOCKS);
 }
 
 int ctl_delegations(const struct ctl *ctl, int argc, char **argv)
 {
-	return show(ctl, argc, argv, STATES_DELEGATIONS);
+	return ctl_show_states(ctl, argc, argv, STATES_DELEGATIONS);
 }

@@ -13,7 +13,7 @@
 #include "ctl/uri.h"
 #include "lib/util.h"
 
-static int no_memory(void)
+static int states_no_memory(void)
 {
 	fputs("ringnfsctl: out of memory\n", stderr);
 	return CTL_UNREACHABLE;
@@ -88,7 +88,7 @@ struct pages {
 	json_t *rows;
 };
 
-static int get_page(const struct ctl *ctl, struct pages *p)
+static int states_get_page(const struct ctl *ctl, struct pages *p)
 {
 	const struct ctl plain = { .socket = ctl->socket };
 	char *uri = states_uri(p->path, p->choice);
@@ -99,7 +99,7 @@ static int get_page(const struct ctl *ctl, struct pages *p)
 	free(p->after);
 	p->after = NULL;
 	if (!uri)
-		return no_memory();
+		return states_no_memory();
 	const int status = p->ask(&plain, uri, &page);
 
 	free(uri);
@@ -119,7 +119,7 @@ static int get_pages(const struct ctl *ctl, struct pages *p)
 
 	p->rows = json_array();
 	do
-		status = p->rows ? get_page(ctl, p) : no_memory();
+		status = p->rows ? states_get_page(ctl, p) : states_no_memory();
 	while (status == CTL_DONE && p->after);
 	free(p->after);
 	return status;
@@ -141,7 +141,7 @@ int states_get(const struct ctl *ctl, enum states_kind kind, const struct states
 	return status;
 }
 
-static int post(const struct ctl *ctl, const char *path, json_t **out)
+static int states_post(const struct ctl *ctl, const char *path, json_t **out)
 {
 	return ctl_post(ctl, path, NULL, out);
 }
@@ -149,33 +149,33 @@ static int post(const struct ctl *ctl, const char *path, json_t **out)
 int states_end(const struct ctl *ctl, enum states_kind kind, const char *path,
 	       const struct states_choice *choice, json_t **rows)
 {
-	struct pages p = { .kind = kind, .path = path, .choice = choice, .ask = post };
+	struct pages p = { .kind = kind, .path = path, .choice = choice, .ask = states_post };
 	const int status = get_pages(ctl, &p);
 
 	*rows = p.rows;
 	return status;
 }
 
-static const char *text(const json_t *row, const char *name)
+static const char *states_text(const json_t *row, const char *name)
 {
 	return json_string_value(json_object_get(row, name));
 }
 
-static bool is_true(const json_t *row, const char *name)
+static bool states_is_true(const json_t *row, const char *name)
 {
 	return json_is_true(json_object_get(row, name));
 }
 
-static void put_path(struct table *t, const json_t *row)
+static void states_put_path(struct table *t, const json_t *row)
 {
-	const char *path = text(row, "path"), *export = text(row, "export");
-	const char *mark = is_true(row, "removed") ? " (removed)" : "";
+	const char *path = states_text(row, "path"), *export = states_text(row, "export");
+	const char *mark = states_is_true(row, "removed") ? " (removed)" : "";
 
 	if (path)
 		table_cellf(t, "%s%s", path, mark);
 	else
 		table_cellf(t, "%s, file %s%s", export ? export : "export that is gone",
-			    text(row, "handle"), mark);
+			    states_text(row, "handle"), mark);
 }
 
 static void put_age(struct table *t, const json_t *row)
@@ -189,41 +189,41 @@ static void put_age(struct table *t, const json_t *row)
 		table_cell(t, NULL);
 }
 
-static void put_client(struct table *t, const json_t *row)
+static void states_put_client(struct table *t, const json_t *row)
 {
-	table_cell(t, text(row, "client"));
-	table_cell(t, text(row, "client_name"));
+	table_cell(t, states_text(row, "client"));
+	table_cell(t, states_text(row, "client_name"));
 }
 
-static void put_state(struct table *t, const json_t *row)
+static void states_put_id(struct table *t, const json_t *row)
 {
 	put_age(t, row);
-	table_cell(t, text(row, "id"));
+	table_cell(t, states_text(row, "id"));
 }
 
 static void put_open(struct table *t, const json_t *row)
 {
-	put_path(t, row);
-	table_cell(t, is_true(row, "revoked") ? "revoked" : text(row, "access"));
-	table_cell(t, text(row, "deny"));
-	put_client(t, row);
-	table_cell(t, text(row, "owner"));
-	put_state(t, row);
+	states_put_path(t, row);
+	table_cell(t, states_is_true(row, "revoked") ? "revoked" : states_text(row, "access"));
+	table_cell(t, states_text(row, "deny"));
+	states_put_client(t, row);
+	table_cell(t, states_text(row, "owner"));
+	states_put_id(t, row);
 }
 
-static void put_delegation(struct table *t, const json_t *row)
+static void states_put_delegation(struct table *t, const json_t *row)
 {
 	const json_t *since = json_object_get(row, "recalled_for");
 	char words[PRINT_MAX];
 
-	put_path(t, row);
-	table_cell(t, is_true(row, "revoked") ? "revoked" : text(row, "kind"));
+	states_put_path(t, row);
+	table_cell(t, states_is_true(row, "revoked") ? "revoked" : states_text(row, "kind"));
 	if (since)
 		table_cell(t, print_age((uint64_t)json_integer_value(since), words));
 	else
 		table_cell(t, NULL);
-	put_client(t, row);
-	put_state(t, row);
+	states_put_client(t, row);
+	states_put_id(t, row);
 }
 
 /* An offset, which is a number or the text of a large one. */
@@ -238,7 +238,7 @@ static void put_range(struct table *t, const json_t *range)
 	const json_t *length = json_object_get(range, "length");
 	const uint64_t first = offset_of(json_object_get(range, "offset"));
 
-	table_cell(t, text(range, "type"));
+	table_cell(t, states_text(range, "type"));
 	if (!length || json_is_null(length))
 		table_cellf(t, "%" PRIu64 "-", first);
 	else
@@ -247,20 +247,20 @@ static void put_range(struct table *t, const json_t *range)
 
 static void put_lock(struct table *t, const json_t *row, const json_t *range)
 {
-	put_path(t, row);
+	states_put_path(t, row);
 	if (range) {
 		put_range(t, range);
 	} else if (json_object_get(row, "access")) {
-		table_cellf(t, "share %s", text(row, "access"));
-		table_cellf(t, "deny %s", text(row, "deny"));
+		table_cellf(t, "share %s", states_text(row, "access"));
+		table_cellf(t, "deny %s", states_text(row, "deny"));
 	} else {
-		table_cell(t, is_true(row, "revoked") ? "revoked" : "?");
+		table_cell(t, states_is_true(row, "revoked") ? "revoked" : "?");
 		table_cell(t, NULL);
 	}
-	table_cell(t, text(row, "version"));
-	put_client(t, row);
-	table_cell(t, text(row, "owner"));
-	put_state(t, row);
+	table_cell(t, states_text(row, "version"));
+	states_put_client(t, row);
+	table_cell(t, states_text(row, "owner"));
+	states_put_id(t, row);
 }
 
 /* A row for each range that the server tells, and one for those that it does not. */
@@ -274,11 +274,11 @@ static void put_locks(struct table *t, const json_t *row)
 	if (!i)
 		put_lock(t, row, NULL);
 	if (total > (json_int_t)i) {
-		put_path(t, row);
+		states_put_path(t, row);
 		table_cellf(t, "and %" JSON_INTEGER_FORMAT " more", total - (json_int_t)i);
 		for (unsigned cell = 2; cell < 8; cell++)
 			table_cell(t, NULL);
-		table_cell(t, text(row, "id"));
+		table_cell(t, states_text(row, "id"));
 	}
 }
 
@@ -299,7 +299,8 @@ static const struct table_column deleg_columns[] = {
 static const struct rows_shape tables[] = {
 	[STATES_OPENS] = { open_columns, rn_array_size(open_columns), put_open },
 	[STATES_LOCKS] = { lock_columns, rn_array_size(lock_columns), put_locks },
-	[STATES_DELEGATIONS] = { deleg_columns, rn_array_size(deleg_columns), put_delegation },
+	[STATES_DELEGATIONS] = { deleg_columns, rn_array_size(deleg_columns),
+				 states_put_delegation },
 };
 
 int states_print(enum states_kind kind, const json_t *rows, FILE *out)
@@ -312,7 +313,7 @@ int states_print_json(enum states_kind kind, json_t *rows)
 	json_t *all = json_pack("{s:O}", states_name(kind), rows);
 
 	if (!all)
-		return no_memory();
+		return states_no_memory();
 	put_json(all, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(all);

@@ -60,7 +60,7 @@ static bool read_seconds(const char *text, unsigned *seconds)
 	return true;
 }
 
-static bool read_choice(int argc, char **argv, struct choice *c)
+static bool stats_read_choice(int argc, char **argv, struct choice *c)
 {
 	const char *by = NULL;
 	const struct ctl_option options[] = { { "by", &by, NULL }, { "watch", NULL, &c->watch } };
@@ -122,7 +122,7 @@ static int look_and_print(const struct ctl *ctl, const struct choice *c, struct 
 	return stats_print(v);
 }
 
-static int watch(const struct ctl *ctl, const struct choice *c, struct stats_view *v)
+static int stats_watch(const struct ctl *ctl, const struct choice *c, struct stats_view *v)
 {
 	const struct timespec pause = { .tv_sec = c->seconds };
 	const bool terminal = isatty(STDOUT_FILENO) && !ctl->json;
@@ -145,10 +145,10 @@ int ctl_stats(const struct ctl *ctl, int argc, char **argv)
 {
 	struct choice c = { .seconds = SECONDS_USUAL };
 
-	if (!read_choice(argc, argv, &c))
+	if (!stats_read_choice(argc, argv, &c))
 		return CTL_USAGE;
 	struct stats_view v = { .by = c.by };
-	const int status = c.watch ? watch(ctl, &c, &v) : look_and_print(ctl, &c, &v);
+	const int status = c.watch ? stats_watch(ctl, &c, &v) : look_and_print(ctl, &c, &v);
 
 	json_decref(v.now.rows);
 	json_decref(v.before.rows);

@@ -20,7 +20,7 @@ struct row {
 	uint64_t weight;	    /* rows with more come first */
 };
 
-static uint64_t growth(const struct row *r, const char *name)
+static uint64_t stats_growth(const struct row *r, const char *name)
 {
 	const uint64_t now = pages_number(r->now, name), before = pages_number(r->before, name);
 
@@ -34,7 +34,7 @@ static const char *const keys[][2] = {
 	[STATS_BY_CLIENT] = { "id", "address" },
 };
 
-static const json_t *find(const json_t *rows, const json_t *like, enum stats_by by)
+static const json_t *stats_find_row(const json_t *rows, const json_t *like, enum stats_by by)
 {
 	const json_t *row;
 	size_t i;
@@ -58,13 +58,13 @@ static const json_t *find(const json_t *rows, const json_t *like, enum stats_by 
 static uint64_t calls_of(const struct row *r)
 {
 	/* NFSv4 clients have operations, others calls. */
-	return growth(r, json_object_get(r->now, "operations") ? "operations" : "calls");
+	return stats_growth(r, json_object_get(r->now, "operations") ? "operations" : "calls");
 }
 
 static uint64_t weigh(const struct row *r, enum stats_by by)
 {
 	if (by == STATS_BY_EXPORT)
-		return growth(r, "bytes_read") + growth(r, "bytes_written");
+		return stats_growth(r, "bytes_read") + stats_growth(r, "bytes_written");
 	return calls_of(r);
 }
 
@@ -83,7 +83,7 @@ static void put_rate(struct table *t, uint64_t n, double seconds)
 		table_cell(t, NULL);
 }
 
-static void put_size(struct table *t, uint64_t bytes)
+static void stats_put_size(struct table *t, uint64_t bytes)
 {
 	char text[PRINT_MAX];
 
@@ -100,7 +100,7 @@ static void put_size_rate(struct table *t, uint64_t bytes, double seconds)
 		table_cell(t, NULL);
 }
 
-static void put_time(struct table *t, uint64_t ns)
+static void stats_put_time(struct table *t, uint64_t ns)
 {
 	char text[PRINT_MAX];
 
@@ -123,11 +123,11 @@ static uint64_t in_bucket(const json_t *row, json_int_t end)
 /* Calls that were timed; others count as part of an operation behind them. A server that does not tell has timed all. */
 static uint64_t timed_of(const struct row *r)
 {
-	return growth(r, json_object_get(r->now, "timed") ? "timed" : "calls");
+	return stats_growth(r, json_object_get(r->now, "timed") ? "timed" : "calls");
 }
 
 /* The end of the bucket within which that many thousandths of the calls since the look before were done. */
-static uint64_t quantile(const struct row *r, unsigned thousandths)
+static uint64_t stats_quantile(const struct row *r, unsigned thousandths)
 {
 	const uint64_t wanted = (timed_of(r) * thousandths + 999) / 1000;
 	uint64_t seen = 0, end = 0;
@@ -159,32 +159,32 @@ static void put_times(struct table *t, const struct row *r)
 		table_cell(t, NULL);
 	if (!timed)
 		return;
-	put_time(t, growth(r, "sum_ns") / timed);
-	put_time(t, quantile(r, 500));
-	put_time(t, quantile(r, 950));
-	put_time(t, quantile(r, 990));
-	put_time(t, r->before ? quantile(r, 1000) : pages_number(r->now, "max_ns"));
+	stats_put_time(t, stats_growth(r, "sum_ns") / timed);
+	stats_put_time(t, stats_quantile(r, 500));
+	stats_put_time(t, stats_quantile(r, 950));
+	stats_put_time(t, stats_quantile(r, 990));
+	stats_put_time(t, r->before ? stats_quantile(r, 1000) : pages_number(r->now, "max_ns"));
 }
 
 static void put_operation(struct table *t, const struct row *r, double seconds)
 {
 	table_cell(t, pages_text(r->now, "version"));
 	table_cell(t, pages_text(r->now, "operation"));
-	table_cellf(t, "%" PRIu64, growth(r, "calls"));
-	put_rate(t, growth(r, "calls"), seconds);
-	table_cellf(t, "%" PRIu64, growth(r, "errors"));
+	table_cellf(t, "%" PRIu64, stats_growth(r, "calls"));
+	put_rate(t, stats_growth(r, "calls"), seconds);
+	table_cellf(t, "%" PRIu64, stats_growth(r, "errors"));
 	put_times(t, r);
 }
 
-static void put_bytes(struct table *t, const struct row *r, double seconds)
+static void stats_put_bytes(struct table *t, const struct row *r, double seconds)
 {
-	put_size(t, growth(r, "bytes_read"));
-	put_size_rate(t, growth(r, "bytes_read"), seconds);
-	put_size(t, growth(r, "bytes_written"));
-	put_size_rate(t, growth(r, "bytes_written"), seconds);
+	stats_put_size(t, stats_growth(r, "bytes_read"));
+	put_size_rate(t, stats_growth(r, "bytes_read"), seconds);
+	stats_put_size(t, stats_growth(r, "bytes_written"));
+	put_size_rate(t, stats_growth(r, "bytes_written"), seconds);
 }
 
-static void put_export(struct table *t, const struct row *r, double seconds)
+static void stats_put_export(struct table *t, const struct row *r, double seconds)
 {
 	const char *path = pages_text(r->now, "path");
 
@@ -192,11 +192,11 @@ static void put_export(struct table *t, const struct row *r, double seconds)
 		table_cell(t, path ? path : "others");
 	else
 		table_cellf(t, "%" PRIu64 ", not exported any more", pages_number(r->now, "id"));
-	put_bytes(t, r, seconds);
+	stats_put_bytes(t, r, seconds);
 }
 
 /* An NFSv4 client has an id; others are addresses. */
-static void put_client(struct table *t, const struct row *r, double seconds)
+static void stats_put_client(struct table *t, const struct row *r, double seconds)
 {
 	const char *id = pages_text(r->now, "id");
 
@@ -205,8 +205,8 @@ static void put_client(struct table *t, const struct row *r, double seconds)
 	table_cell(t, id ? pages_text(r->now, "version") : "3");
 	table_cellf(t, "%" PRIu64, calls_of(r));
 	put_rate(t, calls_of(r), seconds);
-	table_cellf(t, "%" PRIu64, growth(r, "errors"));
-	put_bytes(t, r, seconds);
+	table_cellf(t, "%" PRIu64, stats_growth(r, "errors"));
+	stats_put_bytes(t, r, seconds);
 }
 
 static const struct table_column operations[] = {
@@ -230,8 +230,8 @@ static const struct {
 	void (*put)(struct table *t, const struct row *r, double seconds);
 } kinds[] = {
 	[STATS_BY_OPERATION] = { operations, rn_array_size(operations), put_operation },
-	[STATS_BY_EXPORT] = { exports, rn_array_size(exports), put_export },
-	[STATS_BY_CLIENT] = { clients, rn_array_size(clients), put_client },
+	[STATS_BY_EXPORT] = { exports, rn_array_size(exports), stats_put_export },
+	[STATS_BY_CLIENT] = { clients, rn_array_size(clients), stats_put_client },
 };
 
 /* Time that the sums were made in; 0: unknown, as clients have begun at different times. */
@@ -248,7 +248,7 @@ static struct row *sorted_rows(const struct stats_view *v, size_t n)
 
 	for (size_t i = 0; rows && i < n; i++) {
 		rows[i].now = json_array_get(v->now.rows, i);
-		rows[i].before = find(v->before.rows, rows[i].now, v->by);
+		rows[i].before = stats_find_row(v->before.rows, rows[i].now, v->by);
 		rows[i].weight = weigh(&rows[i], v->by);
 	}
 	if (rows)

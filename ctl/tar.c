@@ -18,7 +18,7 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == BLOCK, "a header is a block");
 
-static void put(struct tar *t, const void *data, size_t len)
+static void tar_put(struct tar *t, const void *data, size_t len)
 {
 	const char *at = data;
 
@@ -76,16 +76,16 @@ void tar_add(struct tar *t, const char *name, const void *data, size_t len)
 	memcpy(h.magic, "ustar", sizeof(h.magic));
 	memcpy(h.version, "00", sizeof(h.version));
 	seal(&h);
-	put(t, &h, sizeof(h));
-	put(t, data, len);
-	put(t, zeros, (BLOCK - len % BLOCK) % BLOCK);
+	tar_put(t, &h, sizeof(h));
+	tar_put(t, data, len);
+	tar_put(t, zeros, (BLOCK - len % BLOCK) % BLOCK);
 }
 
 int tar_close(struct tar *t)
 {
 	static const char end[2 * BLOCK];
 
-	put(t, end, sizeof(end));
+	tar_put(t, end, sizeof(end));
 	if (!t->error && fsync(t->fd) < 0 && errno != EINVAL)
 		t->error = -errno;
 	if (close(t->fd) < 0 && !t->error)

@@ -33,7 +33,7 @@ struct top {
 };
 
 /* 0, or -errno, or a status of HTTP other than 200; the answer is to be freed in each case. */
-static int ask(const struct top *t, struct http_answer *a)
+static int top_ask(const struct top *t, struct http_answer *a)
 {
 	const struct http_question q = { .method = "GET", .path = PATH, .seconds = PATIENCE };
 	const int rc = http_ask(t->ctl->socket, &q, a);
@@ -42,11 +42,11 @@ static int ask(const struct top *t, struct http_answer *a)
 }
 
 /* Reads into the older of the two. */
-static int read_now(struct top *t)
+static int top_read_metrics(struct top *t)
 {
 	struct top_reading *r = &t->readings[!t->at];
 	struct http_answer a;
-	int rc = ask(t, &a);
+	int rc = top_ask(t, &a);
 
 	if (!rc && !top_read(r, a.text + (a.body - a.text), (double)rn_now_ns() / RN_NS_PER_SECOND))
 		rc = -EPROTO;
@@ -70,9 +70,9 @@ static void sort(struct top *t)
 }
 
 /* Reads, and compares with the reading before. Rows that there are stay if it fails. */
-static void turn(struct top *t)
+static void top_refresh(struct top *t)
 {
-	const int rc = read_now(t);
+	const int rc = top_read_metrics(t);
 
 	if (rc) {
 		tell_failure(t, rc);
@@ -125,11 +125,11 @@ static bool take_key(struct top *t, enum top_key key)
 	return true;
 }
 
-static void run(struct top *t)
+static void top_run(struct top *t)
 {
 	for (;;) {
 		if (left_ms(t) == 0)
-			turn(t);
+			top_refresh(t);
 		top_screen_draw(t->screen, &t->view);
 		if (!take_key(t, top_screen_key(t->screen, left_ms(t), &t->view.sort)))
 			return;
@@ -137,16 +137,16 @@ static void run(struct top *t)
 }
 
 /* The first reading, before the screen is taken: an error is told as other commands do it. */
-static int begin(struct top *t)
+static int top_begin(struct top *t)
 {
 	struct http_answer a;
-	const int rc = ask(t, &a);
+	const int rc = top_ask(t, &a);
 	const int status = rc ? ctl_failed(t->ctl, rc < 0 ? rc : 0, &a) : CTL_DONE;
 
 	http_free(&a);
 	if (rc)
 		return status;
-	turn(t);
+	top_refresh(t);
 	if (t->view.failure)
 		return ctl_failed(t->ctl, -EPROTO, NULL);
 	t->screen = top_screen_open();
@@ -157,7 +157,7 @@ static int begin(struct top *t)
 	return CTL_USAGE;
 }
 
-static int show(const struct ctl *ctl, unsigned interval)
+static int top_show(const struct ctl *ctl, unsigned interval)
 {
 	struct top *t = calloc(1, sizeof(*t));
 
@@ -165,16 +165,16 @@ static int show(const struct ctl *ctl, unsigned interval)
 		return ctl_failed(ctl, -ENOMEM, NULL);
 	t->ctl = ctl;
 	t->interval = interval;
-	int status = begin(t);
+	int status = top_begin(t);
 
 	if (status == CTL_DONE)
-		run(t);
+		top_run(t);
 	top_screen_close(t->screen);
 	free(t);
 	return status;
 }
 
-static int wrong(const char *text)
+static int top_wrong_usage(const char *text)
 {
 	fprintf(stderr, "ringnfsctl: %s\n", text);
 	return CTL_USAGE;
@@ -192,13 +192,13 @@ int ctl_top(const struct ctl *ctl, int argc, char **argv)
 	const unsigned long n = interval ? strtoul(interval, &end, 10) : INTERVAL;
 
 	if (n < 1 || n > INTERVAL_MAX || (end && *end))
-		return wrong("--interval takes seconds, from 1 to 3600");
+		return top_wrong_usage("--interval takes seconds, from 1 to 3600");
 	if (argc > 1)
-		return wrong("top takes no argument");
+		return top_wrong_usage("top takes no argument");
 	if (ctl->json)
-		return wrong("top has no --json: programs ask for " PATH);
+		return top_wrong_usage("top has no --json: programs ask for " PATH);
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return wrong("top needs a terminal; see ringnfsctl status");
+		return top_wrong_usage("top needs a terminal; see ringnfsctl status");
 	setlocale(LC_CTYPE, "");
-	return show(ctl, (unsigned)n);
+	return top_show(ctl, (unsigned)n);
 }

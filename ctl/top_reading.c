@@ -70,7 +70,7 @@ static struct top_operation *operation_of(struct top_reading *r, const char *of_
 	return op;
 }
 
-static void add_calls(struct top_operation *op, const struct metrics_sample *s)
+static void top_operation_add_calls(struct top_operation *op, const struct metrics_sample *s)
 {
 	const char *status = metrics_label(s, "status");
 
@@ -105,7 +105,7 @@ static const struct {
 	{ "ringnfs_compound_duration_seconds_bucket", true, true },
 };
 
-static void add_operation(struct top_reading *r, const struct metrics_sample *s)
+static void top_reading_add_operation(struct top_reading *r, const struct metrics_sample *s)
 {
 	size_t i = 0;
 
@@ -120,12 +120,12 @@ static void add_operation(struct top_reading *r, const struct metrics_sample *s)
 	if (op && families[i].bucket)
 		add_bucket(r, op, s);
 	else if (op)
-		add_calls(op, s);
+		top_operation_add_calls(op, s);
 }
 
-static void add(struct top_reading *r, const struct metrics_sample *s)
+static void top_reading_add(struct top_reading *r, const struct metrics_sample *s)
 {
-	add_operation(r, s);
+	top_reading_add_operation(r, s);
 	if (strcmp(s->name, "ringnfs_build_info") == 0)
 		copy_name(r->version, metrics_label(s, "version"));
 	else if (strcmp(s->name, "ringnfs_grace_active") == 0)
@@ -145,7 +145,7 @@ bool top_read(struct top_reading *r, char *text, double seconds)
 	r->seconds = seconds;
 	while (metrics_next(&text, &s)) {
 		ours = ours || strncmp(s.name, "ringnfs_", 8) == 0;
-		add(r, &s);
+		top_reading_add(r, &s);
 	}
 	return ours;
 }

@@ -32,12 +32,13 @@ static void order_bounds(struct order *o, const struct top_reading *r)
 }
 
 /* Growth of a counter; 0 if it has fallen, since the server has restarted then. */
-static double growth(double before, double now)
+static double top_growth(double before, double now)
 {
 	return now > before ? now - before : 0;
 }
 
-static const struct top_operation *find(const struct top_reading *r, const struct top_operation *op)
+static const struct top_operation *top_reading_find(const struct top_reading *r,
+						    const struct top_operation *op)
 {
 	for (unsigned i = 0; i < r->noperations; i++)
 		if (strcmp(r->operations[i].name, op->name) == 0 &&
@@ -58,15 +59,15 @@ static double within_before(const struct top_reading *r, const struct top_operat
 static void spread_of(struct spread *s, const struct order *o, const struct top_operation *now,
 		      const struct top_reading *before)
 {
-	const struct top_operation *old = find(before, now);
+	const struct top_operation *old = top_reading_find(before, now);
 
 	for (unsigned i = 0; i < o->n; i++)
-		s->within[i] =
-			growth(within_before(before, old, o->bounds[i]), now->within[o->place[i]]);
+		s->within[i] = top_growth(within_before(before, old, o->bounds[i]),
+					  now->within[o->place[i]]);
 }
 
 /* Linear within a bucket, as Prometheus does it; in the last bucket its lower end. */
-static double quantile(const struct spread *s, const struct order *o, double q)
+static double top_spread_quantile(const struct spread *s, const struct order *o, double q)
 {
 	double lower = 0, below = 0;
 
@@ -89,9 +90,9 @@ static double quantile(const struct spread *s, const struct order *o, double q)
 
 static void set_quantiles(struct top_row *row, const struct spread *s, const struct order *o)
 {
-	row->p50 = quantile(s, o, 0.5);
-	row->p95 = quantile(s, o, 0.95);
-	row->p99 = quantile(s, o, 0.99);
+	row->p50 = top_spread_quantile(s, o, 0.5);
+	row->p95 = top_spread_quantile(s, o, 0.95);
+	row->p99 = top_spread_quantile(s, o, 0.99);
 }
 
 static void add_spread(struct spread *sum, const struct spread *s, unsigned n)
@@ -103,17 +104,18 @@ static void add_spread(struct spread *sum, const struct spread *s, unsigned n)
 static void set_row(struct top_row *row, const struct top_operation *now,
 		    const struct top_reading *before, double seconds)
 {
-	const struct top_operation *old = find(before, now);
+	const struct top_operation *old = top_reading_find(before, now);
 
 	row->version = now->version;
 	row->name = now->name;
-	row->calls = growth(old ? old->calls : 0, now->calls) / seconds;
-	row->errors = growth(old ? old->errors : 0, now->errors) / seconds;
+	row->calls = top_growth(old ? old->calls : 0, now->calls) / seconds;
+	row->errors = top_growth(old ? old->errors : 0, now->errors) / seconds;
 }
 
 /* Adds the operation to the sum of calls, and to the rows if it was called. */
-static void add_operation(struct top_rows *out, struct spread *calls, const struct order *o,
-			  const struct top_operation *now, const struct top_reading *before)
+static void top_rows_add_operation(struct top_rows *out, struct spread *calls,
+				   const struct order *o, const struct top_operation *now,
+				   const struct top_reading *before)
 {
 	struct top_row *row = &out->rows[out->n];
 	struct spread s;
@@ -141,16 +143,16 @@ bool top_compare(struct top_rows *out, const struct top_reading *before,
 	out->seconds = now->seconds - before->seconds;
 	if (before->started != now->started || out->seconds <= 0)
 		return false;
-	out->read = growth(before->read, now->read) / out->seconds;
-	out->written = growth(before->written, now->written) / out->seconds;
+	out->read = top_growth(before->read, now->read) / out->seconds;
+	out->written = top_growth(before->written, now->written) / out->seconds;
 	order_bounds(&o, now);
 	for (unsigned i = 0; i < now->noperations; i++)
-		add_operation(out, &calls, &o, &now->operations[i], before);
+		top_rows_add_operation(out, &calls, &o, &now->operations[i], before);
 	set_quantiles(&out->all, &calls, &o);
 	return true;
 }
 
-static double key_of(const struct top_row *r, enum top_sort by)
+static double top_row_key(const struct top_row *r, enum top_sort by)
 {
 	switch (by) {
 	case TOP_BY_P50:
@@ -172,7 +174,8 @@ static double key_of(const struct top_row *r, enum top_sort by)
 static int compare_rows(const void *a, const void *b, void *by)
 {
 	const struct top_row *x = a, *y = b;
-	const double kx = key_of(x, *(enum top_sort *)by), ky = key_of(y, *(enum top_sort *)by);
+	const double kx = top_row_key(x, *(enum top_sort *)by),
+		     ky = top_row_key(y, *(enum top_sort *)by);
 
 	if (kx != ky)
 		return kx > ky ? -1 : 1;

@@ -50,7 +50,7 @@ static const char *fault_of(int fd, struct sockaddr_storage *at)
 }
 
 /* The server waits for the socket beside others, and its children must not have it. */
-static int prepare(int fd)
+static int activation_prepare(int fd)
 {
 	const int flags = fcntl(fd, F_GETFL);
 
@@ -60,7 +60,7 @@ static int prepare(int fd)
 	return 0;
 }
 
-static void close_all(struct activation *a)
+static void activation_close_all(struct activation *a)
 {
 	for (unsigned i = 0; i < a->n; i++)
 		if (a->socket[i].fd >= 0)
@@ -83,7 +83,7 @@ int activation_take(struct activation *a, const struct rn_logger *log)
 		s->fd = SD_LISTEN_FDS_START + i;
 		const char *fault = fault_of(s->fd, &s->at);
 
-		if (!fault && prepare(s->fd) < 0)
+		if (!fault && activation_prepare(s->fd) < 0)
 			fault = strerror(errno);
 		if (!fault)
 			continue;
@@ -91,7 +91,7 @@ int activation_take(struct activation *a, const struct rn_logger *log)
 		rc = -EINVAL;
 	}
 	if (rc)
-		close_all(a);
+		activation_close_all(a);
 	return rc;
 }
 
@@ -136,5 +136,5 @@ void activation_end(struct activation *a, const struct rn_logger *log)
 				"not served; change listen, port, mount_port or rquota_port, or "
 				"ringnfsd.socket",
 				text_of(&a->socket[i].at, text));
-	close_all(a);
+	activation_close_all(a);
 }

@@ -112,7 +112,7 @@ static bool may_run(void *ctx, const struct rn_fq_item *item)
 }
 
 /* Under the lock: the next question that may be asked now. */
-static struct question *take(struct askers *a)
+static struct question *askers_take_due(struct askers *a)
 {
 	for (unsigned k = 0; k < ASK_KINDS; k++) {
 		struct line *l = &a->line[k];
@@ -145,7 +145,7 @@ static bool warn_due(struct askers *a, time_t took)
 }
 
 /* Called and returns with the lock held, but releases it in between. */
-static void answer(struct askers *a, struct question *q)
+static void askers_run_question(struct askers *a, struct question *q)
 {
 	const time_t began = (time_t)rn_now_seconds();
 	struct network *n = q->network;
@@ -183,10 +183,10 @@ static void *asker_main(void *arg)
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->closed) {
-		struct question *q = take(a);
+		struct question *q = askers_take_due(a);
 
 		if (q) {
-			answer(a, q);
+			askers_run_question(a, q);
 			continue;
 		}
 		a->idle++;
@@ -200,7 +200,7 @@ static void *asker_main(void *arg)
 }
 
 /* Under the lock. If no further thread can be started, the existing ones do the work. */
-static void start_thread(struct askers *a)
+static void askers_start_thread(struct askers *a)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -220,7 +220,7 @@ static void start_thread(struct askers *a)
 }
 
 /* Under the lock. */
-static bool push(struct askers *a, struct question *q)
+static bool askers_push(struct askers *a, struct question *q)
 {
 	if (a->closed || q->network->waiting >= NETWORK_MAX)
 		return false;
@@ -230,7 +230,7 @@ static bool push(struct askers *a, struct question *q)
 	if (a->idle > 0)
 		pthread_cond_signal(&a->work);
 	else
-		start_thread(a);
+		askers_start_thread(a);
 	return a->threads > 0;
 }
 
@@ -247,7 +247,7 @@ bool askers_ask(struct askers *a, enum asker_kind kind, const struct sockaddr *p
 				.run = run,
 				.job = job };
 	pthread_mutex_lock(&a->lock);
-	taken = push(a, q);
+	taken = askers_push(a, q);
 	if (!taken && q->item.flow) { /* no thread could be started */
 		rn_fq_remove(&q->line->queue, &q->item);
 		q->network->waiting--;
@@ -260,7 +260,7 @@ bool askers_ask(struct askers *a, enum asker_kind kind, const struct sockaddr *p
 }
 
 /* Under the lock. */
-static struct question *take_any(struct askers *a)
+static struct question *askers_take_any(struct askers *a)
 {
 	for (unsigned k = 0; k < ASK_KINDS; k++) {
 		struct rn_fq_item *item = rn_fq_pop(&a->line[k].queue);
@@ -278,7 +278,7 @@ void askers_close(struct askers *a)
 	pthread_mutex_lock(&a->lock);
 	a->closed = true;
 	pthread_cond_broadcast(&a->work);
-	while ((q = take_any(a)) != NULL) {
+	while ((q = askers_take_any(a)) != NULL) {
 		a->waiting--;
 		pthread_mutex_unlock(&a->lock);
 		q->run(q->job, true);

@@ -23,7 +23,7 @@ void call_queue_fini(struct call_queue *t)
 }
 
 /* Bytes that the call has brought, or that a piece of background work will move. */
-static uint32_t bytes_of(const struct rpc_request *req)
+static uint32_t call_queue_bytes_of(const struct rpc_request *req)
 {
 	uint32_t sum = req->moves;
 
@@ -33,7 +33,7 @@ static uint32_t bytes_of(const struct rpc_request *req)
 }
 
 /* Under the lock. */
-static void count(struct call_queue *t, unsigned lane)
+static void call_queue_count(struct call_queue *t, unsigned lane)
 {
 	atomic_store(&t->waiting[lane], t->queue[lane].nitems + t->begun[lane].n);
 }
@@ -76,8 +76,8 @@ void call_queue_push(struct call_queue *t, struct rpc_request *req)
 		push_begun(t, req);
 	else
 		rn_fq_push(&t->queue[lane], &req->conn->client->calls[lane], &req->turn,
-			   CALL_COST + bytes_of(req));
-	count(t, lane);
+			   CALL_COST + call_queue_bytes_of(req));
+	call_queue_count(t, lane);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -90,7 +90,7 @@ struct rpc_request *call_queue_pop(struct call_queue *t, unsigned lane, enum cal
 	req = pop_begun(t, lane, kind);
 	if (!req && kind != CALL_BEGUN)
 		it = rn_fq_pop(&t->queue[lane]);
-	count(t, lane);
+	call_queue_count(t, lane);
 	pthread_mutex_unlock(&t->lock);
 	return it ? rn_container_of(it, struct rpc_request, turn) : req;
 }

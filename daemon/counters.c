@@ -50,7 +50,8 @@ static inline struct counters_shard *shard_of_thread(struct counters *c)
 	return shard ? shard : first_use(c); /* shard[0] is NULL */
 }
 
-static inline void add(const struct counters_shard *shard, _Atomic uint64_t *sum, uint64_t n)
+static inline void counters_add(const struct counters_shard *shard, _Atomic uint64_t *sum,
+				uint64_t n)
 {
 	if (shard->shared)
 		atomic_fetch_add_explicit(sum, n, memory_order_relaxed);
@@ -65,8 +66,8 @@ static void count_shared(struct counter *c, uint64_t elapsed_ns, bool ok)
 }
 
 /* Inline, as a GETATTR counts four times. */
-static inline void count(const struct counters_shard *shard, struct counter *c, uint64_t elapsed_ns,
-			 bool ok)
+static inline void counters_count(const struct counters_shard *shard, struct counter *c,
+				  uint64_t elapsed_ns, bool ok)
 {
 	if (shard->shared) {
 		count_shared(c, elapsed_ns, ok);
@@ -76,7 +77,7 @@ static inline void count(const struct counters_shard *shard, struct counter *c, 
 	rn_sum_alone(&c->ok, ok);
 }
 
-static void count_one(_Atomic uint64_t *sum)
+static void counters_count_one(_Atomic uint64_t *sum)
 {
 	atomic_fetch_add_explicit(sum, 1, memory_order_relaxed);
 }
@@ -125,9 +126,9 @@ static void observe_nfs4(struct counters *c, const struct rpc_request *req, uint
 	const bool null = req->call.proc == NFSPROC4_NULL;
 	struct counter *counter = null ? &shard->null4 : &shard->compound[minor];
 
-	count(shard, counter, elapsed_ns, !error);
+	counters_count(shard, counter, elapsed_ns, !error);
 	if (error)
-		count_one(null ? &f->null4 : &f->compound[minor]);
+		counters_count_one(null ? &f->null4 : &f->compound[minor]);
 }
 
 static void observe_proc(struct counters *c, unsigned program, const struct rpc_request *req,
@@ -138,9 +139,9 @@ static void observe_proc(struct counters *c, unsigned program, const struct rpc_
 	const uint32_t place = place_in_reply(req, error);
 	struct counter *counter = &shard->proc[program][proc];
 
-	count(shard, counter, elapsed_ns, !place);
+	counters_count(shard, counter, elapsed_ns, !place);
 	if (place)
-		count_one(&c->failures->proc[program][proc][place]);
+		counters_count_one(&c->failures->proc[program][proc][place]);
 }
 
 void counters_observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error)
@@ -174,10 +175,10 @@ void counters_observe_op(void *ctx, const struct rpc_request *req, const struct 
 
 	(void)req;
 	for (uint32_t i = 0; i < end->nbefore; i++)
-		add(shard, &shard->untimed[minor][end->before[i]], 1);
-	count(shard, &shard->op[minor][op], end->elapsed_ns, end->status == 0);
+		counters_add(shard, &shard->untimed[minor][end->before[i]], 1);
+	counters_count(shard, &shard->op[minor][op], end->elapsed_ns, end->status == 0);
 	if (end->status)
-		count_one(&c->failures->op[minor][op][place_of_status(end->status)]);
+		counters_count_one(&c->failures->op[minor][op][place_of_status(end->status)]);
 }
 
 /* The place of the export's bytes; COUNTERS_EXPORTS: there is none for it. */
@@ -205,9 +206,9 @@ void counters_moved(void *ctx, uint32_t export_id, uint64_t read, uint64_t writt
 	struct counters_bytes *bytes = &shard->exported[place_of_export(c, export_id)];
 
 	if (read)
-		add(shard, &bytes->read, read);
+		counters_add(shard, &bytes->read, read);
 	if (written)
-		add(shard, &bytes->written, written);
+		counters_add(shard, &bytes->written, written);
 }
 
 int counters_init(struct counters *c, const struct rpc_server *server)

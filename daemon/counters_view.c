@@ -51,7 +51,7 @@ static void add_untimed(const struct counters *c, size_t place, struct counters_
 
 #define PLACE(member) offsetof(struct counters_shard, member)
 
-static void show(const struct view *v, size_t place, struct counters_row row)
+static void counters_show_row(const struct view *v, size_t place, struct counters_row row)
 {
 	add_up(v->c, place, &row);
 	if (row.calls)
@@ -87,14 +87,14 @@ static void show_procs(const struct view *v, unsigned place, const char *version
 	const struct rpc_program *p = &v->c->server->programs[place == COUNTERS_NFS2 ? 0 : place];
 
 	for (uint32_t proc = 0; proc < COUNTERS_PROCS; proc++)
-		show(v, PLACE(proc[place][proc]),
-		     (struct counters_row){
-			     .kind = COUNTERS_PROC,
-			     .version = version,
-			     .operation = name(p, proc),
-			     .failures = v->c->failures->proc[place][proc],
-			     .nfailures = COUNTERS_STATUSES,
-		     });
+		counters_show_row(v, PLACE(proc[place][proc]),
+				  (struct counters_row){
+					  .kind = COUNTERS_PROC,
+					  .version = version,
+					  .operation = name(p, proc),
+					  .failures = v->c->failures->proc[place][proc],
+					  .nfailures = COUNTERS_STATUSES,
+				  });
 }
 
 static const char *nfs2_name(const struct rpc_program *nfs, uint32_t proc)
@@ -127,19 +127,19 @@ static void show_compounds(const struct view *v)
 {
 	const struct counters_failures *f = v->c->failures;
 
-	show(v, PLACE(null4),
-	     (struct counters_row){ .kind = COUNTERS_PROC,
-				    .version = "4",
-				    .operation = "NULL",
-				    .failures = &f->null4,
-				    .nfailures = 1 });
+	counters_show_row(v, PLACE(null4),
+			  (struct counters_row){ .kind = COUNTERS_PROC,
+						 .version = "4",
+						 .operation = "NULL",
+						 .failures = &f->null4,
+						 .nfailures = 1 });
 	for (unsigned minor = 0; minor <= COUNTERS_MINORS; minor++)
-		show(v, PLACE(compound[minor]),
-		     (struct counters_row){ .kind = COUNTERS_COMPOUND,
-					    .version = minors[minor],
-					    .operation = "COMPOUND",
-					    .failures = &f->compound[minor],
-					    .nfailures = 1 });
+		counters_show_row(v, PLACE(compound[minor]),
+				  (struct counters_row){ .kind = COUNTERS_COMPOUND,
+							 .version = minors[minor],
+							 .operation = "COMPOUND",
+							 .failures = &f->compound[minor],
+							 .nfailures = 1 });
 }
 
 static void show_op(const struct view *v, unsigned minor, uint32_t op)
@@ -220,7 +220,7 @@ struct logged {
 	uint64_t calls, errors;
 };
 
-static void log_one(const struct logged *l)
+static void counters_log_one(const struct logged *l)
 {
 	const struct rn_durations *t = &l->time;
 
@@ -255,7 +255,7 @@ static void log_row(void *ctx, const struct counters_row *row)
 	const char *program = program_of(row);
 
 	if (!l->name || strcmp(l->name, row->operation) != 0 || strcmp(l->program, program) != 0) {
-		log_one(l);
+		counters_log_one(l);
 		l->time = (struct rn_durations){ .count = 0 };
 		l->calls = l->errors = 0;
 		l->name = row->operation;
@@ -271,5 +271,5 @@ void counters_log(const struct counters *c, const struct rn_logger *log, enum rn
 	struct logged l = { .log = log, .level = level };
 
 	counters_each(c, log_row, &l);
-	log_one(&l);
+	counters_log_one(&l);
 }

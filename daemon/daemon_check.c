@@ -17,7 +17,7 @@
 #define CHECK_MEMORY (64u << 20)
 #define CHECK_FDS 64u
 
-static void discard(void *ctx, enum rn_level level, const char *fmt, va_list ap)
+static void check_discard_log(void *ctx, enum rn_level level, const char *fmt, va_list ap)
 {
 	(void)ctx;
 	(void)level;
@@ -25,7 +25,7 @@ static void discard(void *ctx, enum rn_level level, const char *fmt, va_list ap)
 	(void)ap;
 }
 
-static bool count_one(void *arg, struct vfs_export *exp)
+static bool check_count_export(void *arg, struct vfs_export *exp)
 {
 	(void)exp;
 	++*(unsigned *)arg;
@@ -34,8 +34,8 @@ static bool count_one(void *arg, struct vfs_export *exp)
 
 /* Opens the exports as a start does; with whole as a reload does, which refuses any error. *served:
  * number of exports opened. */
-static int try_exports(const struct cfg_settings *settings, struct vfs *vfs, bool whole,
-		       const struct rn_logger *log, unsigned *served)
+static int check_try_exports(const struct cfg_settings *settings, struct vfs *vfs, bool whole,
+			     const struct rn_logger *log, unsigned *served)
 {
 	const struct exports_config cfg = {
 		.vfs = vfs,
@@ -54,7 +54,7 @@ static int try_exports(const struct cfg_settings *settings, struct vfs *vfs, boo
 		return rc;
 	const struct vfs_exports view = exports_view(ex);
 
-	view.each(view.ctx, count_one, served);
+	view.each(view.ctx, check_count_export, served);
 	exports_free(ex);
 	return 0;
 }
@@ -86,15 +86,15 @@ static void check_names(const struct cfg_settings *settings, const struct rn_log
 static int check_exports(const struct cfg_settings *settings, struct vfs *vfs,
 			 const struct rn_logger *log)
 {
-	const struct rn_logger silent = { .level = RN_ERROR, .write = discard };
+	const struct rn_logger silent = { .level = RN_ERROR, .write = check_discard_log };
 	unsigned served;
-	int reload = try_exports(settings, vfs, true, log, &served), start = 0;
+	int reload = check_try_exports(settings, vfs, true, log, &served), start = 0;
 
 	if (!reload) {
 		printf("settings and %u exports are right\n", served);
 		return 0;
 	}
-	start = try_exports(settings, vfs, false, &silent, &served);
+	start = check_try_exports(settings, vfs, false, &silent, &served);
 	if (start)
 		printf("a start would fail, and a reload be refused\n");
 	else

@@ -43,7 +43,7 @@ void drain_free(struct drain *d)
 }
 
 /* Under the lock. The number of the path, or n. */
-static unsigned find(const struct drain *d, const char *path)
+static unsigned drain_find_path(const struct drain *d, const char *path)
 {
 	unsigned i = 0;
 
@@ -53,9 +53,9 @@ static unsigned find(const struct drain *d, const char *path)
 }
 
 /* Under the lock. */
-static int add(struct drain *d, const char *path)
+static int drain_add_path(struct drain *d, const char *path)
 {
-	if (d->all || (path && find(d, path) < d->n))
+	if (d->all || (path && drain_find_path(d, path) < d->n))
 		return -EALREADY;
 	if (path && d->n == DRAIN_PATHS_MAX)
 		return -ENOSPC;
@@ -72,16 +72,16 @@ static int add(struct drain *d, const char *path)
 int drain_begin(struct drain *d, const char *path)
 {
 	pthread_mutex_lock(&d->lock);
-	const int rc = add(d, path);
+	const int rc = drain_add_path(d, path);
 
 	pthread_mutex_unlock(&d->lock);
 	return rc;
 }
 
 /* Under the lock. */
-static int end(struct drain *d, const char *path)
+static int drain_end_path(struct drain *d, const char *path)
 {
-	const unsigned at = path ? find(d, path) : 0;
+	const unsigned at = path ? drain_find_path(d, path) : 0;
 
 	if (!path) {
 		const bool any = d->all || d->n > 0;
@@ -101,7 +101,7 @@ static int end(struct drain *d, const char *path)
 int drain_end(struct drain *d, const char *path)
 {
 	pthread_mutex_lock(&d->lock);
-	const int rc = end(d, path);
+	const int rc = drain_end_path(d, path);
 
 	pthread_mutex_unlock(&d->lock);
 	return rc;
@@ -110,7 +110,7 @@ int drain_end(struct drain *d, const char *path)
 bool drain_covers(struct drain *d, const char *path)
 {
 	pthread_mutex_lock(&d->lock);
-	const bool covers = d->all || find(d, path) < d->n;
+	const bool covers = d->all || drain_find_path(d, path) < d->n;
 
 	pthread_mutex_unlock(&d->lock);
 	return covers;

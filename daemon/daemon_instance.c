@@ -27,7 +27,7 @@ struct instance {
 };
 
 /* Writes the status in one call and at a fixed size, so that a reader never sees a part of it. */
-static int put_status(int fd, const struct status *st)
+static int instance_put_status(int fd, const struct status *st)
 {
 	char text[STATUS_SIZE + 1];
 	int n = snprintf(text, sizeof(text), "%d %u %u %d", st->pid, st->begun, st->ended,
@@ -40,7 +40,7 @@ static int put_status(int fd, const struct status *st)
 	return done == STATUS_SIZE ? 0 : done < 0 ? -errno : -EIO;
 }
 
-static int get_status(int fd, struct status *st)
+static int instance_get_status(int fd, struct status *st)
 {
 	char text[STATUS_SIZE + 1] = "";
 	ssize_t n = pread(fd, text, STATUS_SIZE, 0);
@@ -52,7 +52,7 @@ static int get_status(int fd, struct status *st)
 		       : -EIO;
 }
 
-static int open_file(const char *state_dir, int flags)
+static int instance_open_file(const char *state_dir, int flags)
 {
 	char path[4096];
 
@@ -63,7 +63,7 @@ static int open_file(const char *state_dir, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-static int lock(int fd, const char *state_dir, const struct rn_logger *log)
+static int instance_lock_file(int fd, const char *state_dir, const struct rn_logger *log)
 {
 	struct status other;
 
@@ -71,7 +71,7 @@ static int lock(int fd, const char *state_dir, const struct rn_logger *log)
 		return 0;
 	if (errno != EWOULDBLOCK)
 		return -errno;
-	if (get_status(fd, &other) < 0)
+	if (instance_get_status(fd, &other) < 0)
 		other.pid = 0;
 	rn_err(log,
 	       "state directory %s: another ringnfsd (process %d) uses it: stop that one, or give "
@@ -89,13 +89,13 @@ int instance_take(const char *state_dir, const struct rn_logger *log, struct ins
 		return -ENOMEM;
 	inst->log = log;
 	inst->status.pid = getpid();
-	inst->fd = open_file(state_dir, O_RDWR | O_CREAT);
+	inst->fd = instance_open_file(state_dir, O_RDWR | O_CREAT);
 	if (inst->fd < 0)
 		rc = inst->fd;
 	else
-		rc = lock(inst->fd, state_dir, log);
+		rc = instance_lock_file(inst->fd, state_dir, log);
 	if (!rc)
-		rc = put_status(inst->fd, &inst->status);
+		rc = instance_put_status(inst->fd, &inst->status);
 	if (rc && rc != -EBUSY)
 		rn_err(log, "state directory %s: cannot write %s: %s", state_dir, NAME,
 		       strerror(-rc));
@@ -119,7 +119,7 @@ void instance_release(struct instance *inst)
 
 static void publish(struct instance *inst)
 {
-	int rc = put_status(inst->fd, &inst->status);
+	int rc = instance_put_status(inst->fd, &inst->status);
 
 	if (rc)
 		rn_warn(inst->log, "cannot write the state of the reload: %s", strerror(-rc));
@@ -145,7 +145,7 @@ static int running(int fd, struct status *st)
 		flock(fd, LOCK_UN);
 		return -ESRCH;
 	}
-	return errno == EWOULDBLOCK ? get_status(fd, st) : -errno;
+	return errno == EWOULDBLOCK ? instance_get_status(fd, st) : -errno;
 }
 
 /*
@@ -173,7 +173,7 @@ static int wait_for_verdict(int fd, unsigned begun_before, unsigned seconds)
 int instance_ask_reload(const char *state_dir, unsigned seconds)
 {
 	struct status st;
-	int fd = open_file(state_dir, O_RDONLY);
+	int fd = instance_open_file(state_dir, O_RDONLY);
 	int rc = fd < 0 ? fd : running(fd, &st);
 
 	if (!rc && kill(st.pid, SIGHUP) < 0)

@@ -51,7 +51,7 @@ static const struct option plain_options[] = {
 #define N_PLAIN rn_array_size(plain_options)
 #define N_KEYS rn_array_size(key_options)
 
-static void print_help(void)
+static void options_print_help(void)
 {
 	printf("usage: ringnfsd [--config FILE] [OPTION ...]\n"
 	       "Serves the directories of exports(5) over NFSv3 and NFSv4, RDMA and TCP.\n\n"
@@ -136,7 +136,7 @@ enum options_action options_load(int argc, char **argv, struct cfg_settings *set
 		else if (c == OPT_RELOAD)
 			action = OPTIONS_RELOAD;
 		else if (c == 'h' || c == 'V') {
-			c == 'h' ? print_help() : (void)puts(PACKAGE_STRING);
+			c == 'h' ? options_print_help() : (void)puts(PACKAGE_STRING);
 			return OPTIONS_DONE;
 		} else if (c == '?')
 			return OPTIONS_FAILED;

@@ -50,7 +50,7 @@ struct ports {
 	uint16_t tcp4, tcp6, rdma4, rdma6, udp4, udp6;
 };
 
-static bool is_there(const struct registration *r, const struct mapping *m)
+static bool registration_has_mapping(const struct registration *r, const struct mapping *m)
 {
 	for (unsigned i = 0; i < r->n; i++)
 		if (r->map[i].prog == m->prog && r->map[i].vers == m->vers &&
@@ -59,24 +59,24 @@ static bool is_there(const struct registration *r, const struct mapping *m)
 	return false;
 }
 
-static void add(struct registration *r, uint32_t prog, uint32_t vers, const char *netid,
-		uint16_t port)
+static void registration_add(struct registration *r, uint32_t prog, uint32_t vers,
+			     const char *netid, uint16_t port)
 {
 	const struct mapping m = { .prog = prog, .vers = vers, .netid = netid, .port = port };
 
-	if (port && r->n < rn_array_size(r->map) && !is_there(r, &m))
+	if (port && r->n < rn_array_size(r->map) && !registration_has_mapping(r, &m))
 		r->map[r->n++] = m;
 }
 
 /* A program that answers on these ports, 0 being none. */
 static void add_all(struct registration *r, uint32_t prog, uint32_t vers, const struct ports *p)
 {
-	add(r, prog, vers, "tcp", p->tcp4);
-	add(r, prog, vers, "tcp6", p->tcp6);
-	add(r, prog, vers, "rdma", p->rdma4);
-	add(r, prog, vers, "rdma6", p->rdma6);
-	add(r, prog, vers, "udp", p->udp4);
-	add(r, prog, vers, "udp6", p->udp6);
+	registration_add(r, prog, vers, "tcp", p->tcp4);
+	registration_add(r, prog, vers, "tcp6", p->tcp6);
+	registration_add(r, prog, vers, "rdma", p->rdma4);
+	registration_add(r, prog, vers, "rdma6", p->rdma6);
+	registration_add(r, prog, vers, "udp", p->udp4);
+	registration_add(r, prog, vers, "udp6", p->udp6);
 }
 
 /* A look at the first n. */
@@ -85,7 +85,7 @@ struct looking {
 	unsigned n;
 };
 
-static void compare(void *ctx, const struct rpcbind_entry *e)
+static void registration_compare(void *ctx, const struct rpcbind_entry *e)
 {
 	const struct looking *l = ctx;
 	struct registration *r = l->r;
@@ -128,7 +128,7 @@ static bool has_other_monitor(const struct registration *r, unsigned n)
 }
 
 /* True if what rpcbind has, or has not, stays. */
-static bool stays(const struct mapping *m, bool other_monitor)
+static bool registration_entry_stays(const struct mapping *m, bool other_monitor)
 {
 	if (m->prog == NSM_PROGRAM && other_monitor)
 		return true;
@@ -136,7 +136,8 @@ static bool stays(const struct mapping *m, bool other_monitor)
 	       (m->there == m->port || (m->prog != NSM_PROGRAM && m->looked));
 }
 
-static void tell(const struct registration *r, int rc, unsigned done, unsigned failed, bool again)
+static void registration_log(const struct registration *r, int rc, unsigned done, unsigned failed,
+			     bool again)
 {
 	if (rc == -ECONNREFUSED && r->failed != rc)
 		rn_warn(r->log, "no rpcbind here: clients must name the ports (port=, mountport=)");
@@ -155,7 +156,7 @@ static void tell(const struct registration *r, int rc, unsigned done, unsigned f
 }
 
 /* Looks at the first n. Without the lock: existing entries do not change, but for what only this thread uses. */
-static void look(struct registration *r, unsigned n)
+static void registration_look_at(struct registration *r, unsigned n)
 {
 	const bool again = r->failed != 1 && n > 0 && r->map[n - 1].looked;
 	unsigned done = 0, failed = 0;
@@ -163,12 +164,12 @@ static void look(struct registration *r, unsigned n)
 
 	for (unsigned i = 0; i < n; i++)
 		r->map[i].found = false;
-	rc = rpcbind_list(compare, &(struct looking){ r, n });
+	rc = rpcbind_list(registration_compare, &(struct looking){ r, n });
 	const bool listed = rc == 0, other_monitor = listed && has_other_monitor(r, n);
 
 	for (unsigned i = 0; listed && i < n; i++) {
 		struct mapping *m = &r->map[i];
-		const bool as_it_is = stays(m, other_monitor);
+		const bool as_it_is = registration_entry_stays(m, other_monitor);
 
 		m->looked = true;
 		if (as_it_is) {
@@ -182,7 +183,7 @@ static void look(struct registration *r, unsigned n)
 		done += e == 0;
 		failed += e != 0;
 	}
-	tell(r, rc, done, failed, again);
+	registration_log(r, rc, done, failed, again);
 	r->failed = rc;
 }
 
@@ -209,7 +210,7 @@ static void *register_all(void *arg)
 		const unsigned n = r->n;
 
 		pthread_mutex_unlock(&r->lock);
-		look(r, n);
+		registration_look_at(r, n);
 		if (first && r->hook.registered)
 			r->hook.registered(r->hook.ctx);
 		first = false;

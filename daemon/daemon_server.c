@@ -173,7 +173,8 @@ static int start_exports(struct server *s)
 	return 0;
 }
 
-static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error)
+static void server_observe_call(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns,
+				bool error)
 {
 	struct server *s = ctx;
 
@@ -206,7 +207,7 @@ static int start_programs(struct server *s)
 		.waits = s->waits,
 	};
 
-	s->rpc.observe = observe;
+	s->rpc.observe = server_observe_call;
 	s->rpc.observe_ctx = s;
 	s->rpc.ended = workers_ended;
 	s->rpc.waits = s->waits;
@@ -263,7 +264,7 @@ static size_t bulk_offset(const uint8_t *head, size_t len)
 	return at ? at : nfs4_bulk_offset(head, len);
 }
 
-static int start_tcp(struct server *s)
+static int server_start_tcp(struct server *s)
 {
 	const struct cfg_tcp *t = &s->settings->tcp;
 	struct tcp_config cfg = {
@@ -382,7 +383,7 @@ static int listen_rdma(struct server *s)
 }
 
 /* All transports have taken their memory before: clients, who come at once after a restart, could take it. */
-static int start_listening(struct server *s)
+static int server_start_listening(struct server *s)
 {
 	int rc = 0;
 
@@ -581,10 +582,10 @@ static const struct {
 	{ "workers", start_workers },
 	{ "event threads", start_loops },
 	{ "descriptors", start_descriptors },
-	{ "TCP", start_tcp },
+	{ "TCP", server_start_tcp },
 	{ "UDP", start_udp },
 	{ "RDMA", start_rdma },
-	{ "listeners", start_listening },
+	{ "listeners", server_start_listening },
 	{ "mount table", start_mount_watch },
 	{ "rpcbind", start_registration },
 	{ "answers on the control socket", start_answers },

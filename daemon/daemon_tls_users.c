@@ -24,7 +24,7 @@ struct tls_users {
 };
 
 /* The messages go to the log. */
-static int load(const char *file, const struct rn_logger *log, struct cfg_tls_users **out)
+static int tls_users_load(const char *file, const struct rn_logger *log, struct cfg_tls_users **out)
 {
 	struct cfg_diags diags;
 
@@ -49,7 +49,7 @@ int tls_users_new(const char *file, struct idmap *idmap, const struct rn_logger 
 
 	if (!u)
 		return -ENOMEM;
-	rc = load(file, log, &u->map);
+	rc = tls_users_load(file, log, &u->map);
 	if (rc) {
 		rn_err(log,
 		       "tls.user_map: %s is refused; correct it, or take out tls.user_map to take "
@@ -78,7 +78,7 @@ void tls_users_free(struct tls_users *u)
 int tls_users_reload(struct tls_users *u, const struct rn_logger *log)
 {
 	struct cfg_tls_users *map, *old;
-	const int rc = load(u->file, log, &map);
+	const int rc = tls_users_load(u->file, log, &map);
 
 	if (rc) {
 		rn_warn(log,
@@ -106,7 +106,8 @@ unsigned tls_users_count(struct tls_users *u)
 }
 
 /* With the lock. The certificate keeps the answer, as it stays the same for all calls under one map. */
-static const struct cfg_tls_user *find(const struct tls_users *u, const struct rn_certificate *cert)
+static const struct cfg_tls_user *tls_users_find(const struct tls_users *u,
+						 const struct rn_certificate *cert)
 {
 	struct rn_certificate *kept = (struct rn_certificate *)(uintptr_t)cert;
 	uint64_t found = atomic_load_explicit(&kept->found, memory_order_relaxed);
@@ -122,8 +123,8 @@ static const struct cfg_tls_user *find(const struct tls_users *u, const struct r
 }
 
 /* The same as idmap_user, under the lock. */
-static int ask(struct tls_users *u, const struct cfg_tls_user *line, const struct sockaddr *peer,
-	       struct rpc_cred *to)
+static int tls_users_ask(struct tls_users *u, const struct cfg_tls_user *line,
+			 const struct sockaddr *peer, struct rpc_cred *to)
 {
 	uint32_t uid = line->uid, gid = line->gid;
 
@@ -147,11 +148,11 @@ int tls_users_identify(struct tls_users *u, struct rpc_request *req)
 	int rc = 0;
 
 	pthread_rwlock_rdlock(&u->lock);
-	const struct cfg_tls_user *line = find(u, rpc_conn_certificate(req->conn));
+	const struct cfg_tls_user *line = tls_users_find(u, rpc_conn_certificate(req->conn));
 	const bool own = line && line->as == CFG_AS_CALL;
 
 	if (line && !own && line->as != CFG_AS_NOBODY)
-		rc = ask(u, line, peer, &ids);
+		rc = tls_users_ask(u, line, peer, &ids);
 	pthread_rwlock_unlock(&u->lock);
 	if (own || rc == -RN_EUNNAMED)
 		return own ? 0 : rc;

@@ -33,7 +33,7 @@ static void publish_filter(struct trace_session *s, const struct trace_filter *f
 }
 
 /* A pointer is one word, so that of another filter is whole, too. */
-static void read_filter(const struct trace_session *s, struct trace_filter *f)
+static void trace_read_filter(const struct trace_session *s, struct trace_filter *f)
 {
 	uint64_t words[TRACE_FILTER_WORDS];
 
@@ -53,7 +53,7 @@ static bool has_operation(const struct trace_filter *f, const struct trace_call 
 	return false;
 }
 
-static bool passes(const struct trace_filter *f, const struct trace_call *c)
+static bool trace_filter_passes(const struct trace_filter *f, const struct trace_call *c)
 {
 	return c->took_ns >= f->slower_ns && (!f->errors || trace_call_failed(c)) &&
 	       (!f->clientid || f->clientid == c->clientid) &&
@@ -81,20 +81,20 @@ void trace_record(struct trace *t, const struct rpc_request *req, uint64_t took_
 
 		if (!(active & 1u << i))
 			continue;
-		read_filter(s, &f);
+		trace_read_filter(s, &f);
 		if (took_ns < f.slower_ns)
 			continue;
 		if (!made)
 			trace_call_make(&call, req, took_ns, error);
 		made = true;
-		if (passes(&f, &call))
+		if (trace_filter_passes(&f, &call))
 			trace_ring_put(ring_of_thread(atomic_load_explicit(&s->rings,
 									   memory_order_relaxed)),
 				       &call);
 	}
 }
 
-static struct trace_session *find(struct trace *t, uint64_t id)
+static struct trace_session *trace_find_session(struct trace *t, uint64_t id)
 {
 	for (unsigned i = 0; i < TRACES_MAX; i++)
 		if (t->session[i].id == id)
@@ -126,7 +126,7 @@ static int make_rings(struct trace_session *s)
 
 static int start_locked(struct trace *t, const struct trace_filter *filter, uint64_t *id)
 {
-	struct trace_session *s = find(t, 0);
+	struct trace_session *s = trace_find_session(t, 0);
 	int rc = s ? make_rings(s) : -EBUSY;
 
 	if (rc)
@@ -148,7 +148,7 @@ int trace_start(struct trace *t, const struct trace_filter *filter, uint64_t *id
 	return rc;
 }
 
-static int compare(const void *a, const void *b)
+static int trace_compare_calls(const void *a, const void *b)
 {
 	const struct trace_call *x = a, *y = b;
 
@@ -168,7 +168,8 @@ static size_t take_locked(struct trace_session *s, struct trace_call *calls, siz
 			if (!trace_ring_take(&rings[i], &calls[n]))
 				continue;
 			any = true;
-			n += calls[n].ended_ns >= s->began_ns && passes(&s->own, &calls[n]);
+			n += calls[n].ended_ns >= s->began_ns &&
+			     trace_filter_passes(&s->own, &calls[n]);
 		}
 	}
 	return n;
@@ -177,7 +178,7 @@ static size_t take_locked(struct trace_session *s, struct trace_call *calls, siz
 int trace_take(struct trace *t, uint64_t id, struct trace_call *calls, size_t *n, uint64_t *lost)
 {
 	pthread_mutex_lock(&t->lock);
-	struct trace_session *s = id ? find(t, id) : NULL;
+	struct trace_session *s = id ? trace_find_session(t, id) : NULL;
 
 	*lost = 0;
 	if (s) {
@@ -189,7 +190,7 @@ int trace_take(struct trace *t, uint64_t id, struct trace_call *calls, size_t *n
 	pthread_mutex_unlock(&t->lock);
 	if (!s)
 		return -ENOENT;
-	qsort(calls, *n, sizeof(calls[0]), compare);
+	qsort(calls, *n, sizeof(calls[0]), trace_compare_calls);
 	return 0;
 }
 
@@ -202,7 +203,7 @@ static void stop_locked(struct trace *t, struct trace_session *s)
 int trace_stop(struct trace *t, uint64_t id)
 {
 	pthread_mutex_lock(&t->lock);
-	struct trace_session *s = id ? find(t, id) : NULL;
+	struct trace_session *s = id ? trace_find_session(t, id) : NULL;
 
 	if (s)
 		stop_locked(t, s);

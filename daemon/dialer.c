@@ -17,7 +17,7 @@ void dialer_fini(struct dialer *d)
 }
 
 /* The lock is held for system calls that do not wait, and keeps the transport alive. */
-static int dial(void *ctx, const struct rpc_route *route, struct rpc_backchannel **out)
+static int dialer_dial_tcp(void *ctx, const struct rpc_route *route, struct rpc_backchannel **out)
 {
 	struct dialer *d = ctx;
 	int rc = -ENOTCONN;
@@ -31,7 +31,7 @@ static int dial(void *ctx, const struct rpc_route *route, struct rpc_backchannel
 
 struct rpc_dialer dialer_view(struct dialer *d)
 {
-	return (struct rpc_dialer){ .dial = dial, .ctx = d };
+	return (struct rpc_dialer){ .dial = dialer_dial_tcp, .ctx = d };
 }
 
 void dialer_open(struct dialer *d, struct tcp_server *tcp)

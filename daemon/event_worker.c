@@ -36,7 +36,7 @@ static struct worker *use_ended(struct workers *ws, const struct ev_loop *loop)
 	return NULL;
 }
 
-static void *begin(void *ctx, struct ev_loop *loop)
+static void *event_worker_begin(void *ctx, struct ev_loop *loop)
 {
 	struct workers *ws = ctx;
 	struct worker *w = use_ended(ws, loop);
@@ -51,7 +51,7 @@ static void *begin(void *ctx, struct ev_loop *loop)
 	return w;
 }
 
-static void end(void *state)
+static void event_worker_end(void *state)
 {
 	struct worker *w = state;
 
@@ -111,7 +111,7 @@ static bool is_for_loops(struct workers *ws, unsigned lane, uint64_t now)
 	return lane == 0 || lanes_prompt(ws->cfg.lanes, lane, now);
 }
 
-static void run(void *ctx, void *state, struct rn_inbox_node *call)
+static void event_worker_run(void *ctx, void *state, struct rn_inbox_node *call)
 {
 	struct rpc_request *req = rn_container_of(call, struct rpc_request, node);
 	const uint64_t now = rn_now_ns();
@@ -124,7 +124,7 @@ static void run(void *ctx, void *state, struct rn_inbox_node *call)
 		run_call(w, req, now);
 }
 
-static bool is_long(const struct rpc_request *req)
+static bool event_worker_is_long(const struct rpc_request *req)
 {
 	size_t sum = 0;
 
@@ -137,7 +137,7 @@ bool event_worker_keep(struct workers *ws, struct rpc_request *req)
 {
 	const struct worker *w = self;
 
-	if (!w || !w->rpc.vfs || !ev_loop_is_current(w->loop) || is_long(req))
+	if (!w || !w->rpc.vfs || !ev_loop_is_current(w->loop) || event_worker_is_long(req))
 		return false;
 	if (!is_for_loops(ws, req->lane, req->arrived_ns))
 		return false;
@@ -147,7 +147,10 @@ bool event_worker_keep(struct workers *ws, struct rpc_request *req)
 
 int workers_loop(struct workers *ws, const char *name, struct ev_loop **out)
 {
-	const struct ev_calls calls = { .begin = begin, .run = run, .end = end, .ctx = ws };
+	const struct ev_calls calls = { .begin = event_worker_begin,
+					.run = event_worker_run,
+					.end = event_worker_end,
+					.ctx = ws };
 
 	return ev_loop_new(name, &calls, out);
 }

@@ -15,7 +15,7 @@
 #include "vfs/mount_table.h"
 #include "vfs/vfs.h"
 
-static void discard(void *ctx, enum rn_level level, const char *fmt, va_list ap)
+static void export_set_discard_log(void *ctx, enum rn_level level, const char *fmt, va_list ap)
 {
 	(void)ctx;
 	(void)level;
@@ -23,7 +23,7 @@ static void discard(void *ctx, enum rn_level level, const char *fmt, va_list ap)
 	(void)ap;
 }
 
-static const struct rn_logger silent = { .level = RN_ERROR, .write = discard };
+static const struct rn_logger silent = { .level = RN_ERROR, .write = export_set_discard_log };
 
 /* True if nothing of the export has changed but perhaps its mount. */
 static bool is_followed(const struct making *m, const struct exp_export *e, bool known)
@@ -76,8 +76,8 @@ int export_set_find_all(struct exports *ex, struct export_set *set, const struct
 	return first;
 }
 
-static bool ask_later(void *arg, const struct exp_addr *addr,
-		      void (*run)(void *job, bool cancelled), void *job)
+static bool export_set_ask_host(void *arg, const struct exp_addr *addr,
+				void (*run)(void *job, bool cancelled), void *job)
 {
 	struct sockaddr_storage peer;
 
@@ -87,7 +87,8 @@ static bool ask_later(void *arg, const struct exp_addr *addr,
 
 static int new_matcher(struct exports *ex, struct export_set *set)
 {
-	const struct exp_match_conf conf = { .later = ask_later, .later_arg = ex->cfg.askers };
+	const struct exp_match_conf conf = { .later = export_set_ask_host,
+					     .later_arg = ex->cfg.askers };
 	struct exp_resolver resolver;
 
 	exp_resolver_system(&resolver);

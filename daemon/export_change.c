@@ -47,7 +47,7 @@ static bool same_clients(const struct exp_export *a, const struct exp_export *b)
 	return true;
 }
 
-static bool is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
+static bool export_change_is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
 {
 	const struct loss *l = ctx;
 	const struct exp_export *was = exp_table_by_id(l->old->table, id), *is;
@@ -110,7 +110,8 @@ static void check_submounts(const struct exports *ex)
 static int set_follow(struct exports *ex, const struct loss *loss, enum purpose why,
 		      struct exports_outcome *out)
 {
-	struct vfs_exports_lost lost = { .lost = is_lost, .ctx = (void *)(uintptr_t)loss };
+	struct vfs_exports_lost lost = { .lost = export_change_is_lost,
+					 .ctx = (void *)(uintptr_t)loss };
 	uint32_t *ids = calloc(loss->old->table->n_exports + 1, sizeof(*ids));
 	int rc = ids ? 0 : -ENOMEM;
 
@@ -131,7 +132,8 @@ static int set_follow(struct exports *ex, const struct loss *loss, enum purpose 
 }
 
 /* Takes references of both views. */
-static int tell(struct exports *ex, struct export_set *now, struct exports_outcome *out)
+static int export_change_report(struct exports *ex, struct export_set *now,
+				struct exports_outcome *out)
 {
 	struct set_view *view = export_set_view_new(now);
 
@@ -150,7 +152,7 @@ static void log_edits(const struct exports *ex, enum purpose why, const struct e
 }
 
 /* Under change_lock. m->old is set here. */
-static int change(struct exports *ex, struct making *m, struct exports_outcome *out)
+static int export_change_apply(struct exports *ex, struct making *m, struct exports_outcome *out)
 {
 	struct set_view *old = export_set_view_get(ex);
 	struct export_set *now = NULL;
@@ -158,7 +160,7 @@ static int change(struct exports *ex, struct making *m, struct exports_outcome *
 	m->old = old->set;
 	int rc = export_set_build(ex, m, &now);
 
-	if (now && out && tell(ex, now, out) != 0)
+	if (now && out && export_change_report(ex, now, out) != 0)
 		rc = -ENOMEM;
 	if (!rc) {
 		const struct loss loss = { .old = old->set, .now = now };
@@ -175,12 +177,13 @@ static int change(struct exports *ex, struct making *m, struct exports_outcome *
 	return rc;
 }
 
-static int change_locked(struct exports *ex, struct making *m, struct exports_outcome *out)
+static int export_change_apply_locked(struct exports *ex, struct making *m,
+				      struct exports_outcome *out)
 {
 	if (out)
 		*out = (struct exports_outcome){ .revoked = { 0 } };
 	pthread_mutex_lock(&ex->change_lock);
-	const int rc = change(ex, m, out);
+	const int rc = export_change_apply(ex, m, out);
 
 	pthread_mutex_unlock(&ex->change_lock);
 	return rc;
@@ -189,7 +192,7 @@ static int change_locked(struct exports *ex, struct making *m, struct exports_ou
 int exports_reload(struct exports *ex, struct exports_outcome *out)
 {
 	struct making m = { .why = TO_RELOAD };
-	const int rc = change_locked(ex, &m, out);
+	const int rc = export_change_apply_locked(ex, &m, out);
 
 	atomic_store(&ex->reload_refused, rc != 0);
 	return rc;
@@ -201,7 +204,7 @@ int exports_try(struct exports *ex, const char *name, const char *text, size_t l
 	const struct draft_text draft = { name, text, len };
 	struct making m = { .why = TO_TRY, .draft = &draft };
 
-	return change_locked(ex, &m, out);
+	return export_change_apply_locked(ex, &m, out);
 }
 
 int exports_edit(struct exports *ex, const struct exports_edit *edit, bool only_try,
@@ -209,10 +212,10 @@ int exports_edit(struct exports *ex, const struct exports_edit *edit, bool only_
 {
 	struct making m = { .why = only_try ? TO_TRY : TO_RELOAD, .edit = edit };
 
-	return change_locked(ex, &m, out);
+	return export_change_apply_locked(ex, &m, out);
 }
 
-static bool differs(const struct export_set *old, const struct export_set *now)
+static bool export_change_differs(const struct export_set *old, const struct export_set *now)
 {
 	for (unsigned i = 0; i < now->table->n_exports; i++)
 		if (!export_place_unchanged(&now->table->exports[i], &old->place[i],
@@ -232,7 +235,7 @@ static int follow_mounts(struct exports *ex, struct export_set *old)
 	if (!now || !now->place)
 		rc = rc ? rc : -ENOMEM;
 	else if (rc != -ENOMEM)
-		rc = differs(old, now) ? set_follow(ex, &loss, TO_FOLLOW, NULL) : 0;
+		rc = export_change_differs(old, now) ? set_follow(ex, &loss, TO_FOLLOW, NULL) : 0;
 	export_set_put(now);
 	return rc;
 }

@@ -18,17 +18,17 @@
 #include "vfs/vfs.h"
 
 /* The line that is written with the path of a directory comes before those that lead there by links, and those in error last. */
-static int rank(const struct export_line *l)
+static int export_line_rank(const struct export_line *l)
 {
 	return !l->e ? 2 : l->path != l->e->path;
 }
 
-static int compare_paths(const void *a, const void *b)
+static int export_line_compare(const void *a, const void *b)
 {
 	const struct export_line *x = a, *y = b;
 	const int d = strcmp(x->path, y->path);
 
-	return d != 0 ? d : rank(x) - rank(y);
+	return d != 0 ? d : export_line_rank(x) - export_line_rank(y);
 }
 
 static const char *last_name(const char *path)
@@ -64,7 +64,7 @@ static const struct export_line *first_at(const struct export_set *set, const ch
 }
 
 /* Cuts a path to the one above. False: it is the root. */
-static bool cut(char *path)
+static bool export_line_cut_path(char *path)
 {
 	char *slash = strrchr(path, '/');
 
@@ -84,7 +84,7 @@ static bool entry_folds_case(const struct export_opener *op, const char *path)
 	if (strlen(path) >= sizeof(dir))
 		return true;
 	strcpy(dir, path);
-	if (!cut(dir))
+	if (!export_line_cut_path(dir))
 		return false;
 	if (!path_probe_answers(op->probe, dir))
 		return true;
@@ -103,7 +103,7 @@ static bool lies_in_another(const struct export_set *set, const char *path)
 	if (strlen(path) >= sizeof(above))
 		return false;
 	strcpy(above, path);
-	while (cut(above))
+	while (export_line_cut_path(above))
 		if (first_at(set, above))
 			return true;
 	return false;
@@ -111,7 +111,7 @@ static bool lies_in_another(const struct export_set *set, const char *path)
 
 /* The path without symbolic links, of which the last names need not be there; as it is written if its file system does not answer.
  * NULL: no memory. */
-static char *resolve(const struct export_opener *op, const char *path)
+static char *export_line_resolve(const struct export_opener *op, const char *path)
 {
 	char above[PATH_MAX], *real = NULL, *whole;
 
@@ -120,7 +120,7 @@ static char *resolve(const struct export_opener *op, const char *path)
 	strcpy(above, path);
 	do
 		real = realpath(above, NULL);
-	while (!real && errno == ENOENT && cut(above));
+	while (!real && errno == ENOENT && export_line_cut_path(above));
 	if (!real)
 		return strdup(path);
 	const char *rest = path + strlen(above);
@@ -147,14 +147,14 @@ static void find_mounts(const struct vfs_mount_table *t, struct export_line *l)
 	}
 }
 
-static int add_line(struct export_set *set, const struct export_opener *op, const char *path,
-		    const struct exp_export *e)
+static int export_line_add(struct export_set *set, const struct export_opener *op, const char *path,
+			   const struct exp_export *e)
 {
 	const struct vfs_export *exp = e ? set->place[e->index].exp : NULL;
 	const char *real = exp ? vfs_export_real_path(exp) : NULL;
 
 	if (!real) {
-		char *found = resolve(op, path);
+		char *found = export_line_resolve(op, path);
 
 		if (!found)
 			return -ENOMEM;
@@ -200,14 +200,14 @@ int export_set_index_lines(struct export_set *set, const struct export_opener *o
 	if (!set->line || !set->nested || !set->real)
 		return -ENOMEM;
 	for (unsigned i = 0; rc == 0 && i < t->n_exports; i++)
-		rc = add_line(set, op, t->exports[i].path, &t->exports[i]);
+		rc = export_line_add(set, op, t->exports[i].path, &t->exports[i]);
 	for (unsigned i = 0; rc == 0 && i < t->n_refused; i++)
 		if (t->refused[i].path[0] == '/')
-			rc = add_line(set, op, t->refused[i].path, NULL);
+			rc = export_line_add(set, op, t->refused[i].path, NULL);
 	if (rc < 0)
 		return rc;
 	if (set->n_lines > 0)
-		qsort(set->line, set->n_lines, sizeof(*set->line), compare_paths);
+		qsort(set->line, set->n_lines, sizeof(*set->line), export_line_compare);
 	sort_nested(set, op);
 	return 0;
 }
@@ -261,7 +261,7 @@ static int deepest_at(const struct export_set *set, const char *path, const stru
 			*length = strlen(at);
 			rc = found;
 		}
-	} while (!decides(rc) && cut(at));
+	} while (!decides(rc) && export_line_cut_path(at));
 	*e = deepest;
 	return rc;
 }
@@ -321,7 +321,7 @@ int export_set_governs(const struct export_set *set, const struct vfs_export *ou
 	strcpy(at, path);
 	while (!decides(rc) && strlen(at) > least) {
 		rc = match_at(set, at, peer, &e);
-		if (!cut(at))
+		if (!export_line_cut_path(at))
 			break;
 	}
 	if (rc == 0)

@@ -27,7 +27,7 @@ static bool wants_crossmnt(const struct exp_export *e)
 	return false;
 }
 
-static unsigned open_flags(const struct exp_export *e, bool crossmnt)
+static unsigned export_place_open_flags(const struct exp_export *e, bool crossmnt)
 {
 	/* all clients of an export have the same fsid= */
 	const struct exp_opts *opts = &e->clients[0].opts;
@@ -60,7 +60,8 @@ static int check_mountpoints(const struct exp_export *e, struct export_place *p,
 }
 
 /* Looks up the path's directory: fills dev to depth. 0 or -errno. */
-static int look(const struct export_opener *op, const char *path, struct export_place *p)
+static int export_place_stat(const struct export_opener *op, const char *path,
+			     struct export_place *p)
 {
 	const struct vfs_mount_entry *m;
 	struct statx sx;
@@ -96,13 +97,13 @@ static void log_failed(const struct export_opener *op, const struct exp_export *
 }
 
 /* Without a word in the log. */
-static int try_open(const struct export_opener *op, const struct exp_export *e,
-		    struct export_place *p)
+static int export_place_try_open(const struct export_opener *op, const struct exp_export *e,
+				 struct export_place *p)
 {
 	const struct vfs_export_config cfg = { .path = e->path,
 					       .id = e->id,
 					       .mode = op->io_mode,
-					       .flags = open_flags(e, p->crossmnt) };
+					       .flags = export_place_open_flags(e, p->crossmnt) };
 	const char *why = NULL;
 	int rc = vfs_export_open(op->vfs, &cfg, &p->exp, &why);
 
@@ -130,7 +131,7 @@ static bool wants_signed(const struct exp_export *e)
 static int open_it(const struct export_opener *op, const struct exp_export *e,
 		   struct export_place *p)
 {
-	const int rc = try_open(op, e, p);
+	const int rc = export_place_try_open(op, e, p);
 
 	if (rc) {
 		log_failed(op, e, p->why);
@@ -150,7 +151,7 @@ static int open_it(const struct export_opener *op, const struct exp_export *e,
 	return 0;
 }
 
-static void keep(const struct export_place *was, struct export_place *p)
+static void export_place_reuse(const struct export_place *was, struct export_place *p)
 {
 	vfs_export_ref(was->exp);
 	p->exp = was->exp;
@@ -172,7 +173,7 @@ static void stay(const struct export_place *was, struct export_place *p)
 	p->why = was->why;
 	memcpy(p->fs_type, was->fs_type, sizeof(p->fs_type));
 	if (was->exp)
-		keep(was, p);
+		export_place_reuse(was, p);
 }
 
 /* An export reaches files through a clone of the mount, which keeps the flags that the mount had. */
@@ -191,7 +192,7 @@ static bool can_reuse(const struct export_place *was, const struct export_place 
 static int find_anew(const struct export_opener *op, const struct exp_export *e,
 		     const struct export_place *was, struct export_place *p)
 {
-	int rc = look(op, e->path, p);
+	int rc = export_place_stat(op, e->path, p);
 
 	if (rc) {
 		p->state = EXPORT_FAILED;
@@ -201,7 +202,7 @@ static int find_anew(const struct export_opener *op, const struct exp_export *e,
 	}
 	if (!can_reuse(was, p))
 		return open_it(op, e, p);
-	keep(was, p);
+	export_place_reuse(was, p);
 	return 0;
 }
 
@@ -224,10 +225,10 @@ static const char elsewhere[] =
 static int replace_removed(const struct export_opener *op, const struct exp_export *e,
 			   const struct export_place *removed, struct export_place *p)
 {
-	int rc = look(op, e->path, p);
+	int rc = export_place_stat(op, e->path, p);
 
 	if (!rc)
-		rc = try_open(op, e, p);
+		rc = export_place_try_open(op, e, p);
 	if (!rc && p->mnt_id == removed->mnt_id && removed->real_path &&
 	    strcmp(vfs_export_real_path(p->exp), removed->real_path) == 0)
 		return 0;
@@ -256,7 +257,7 @@ static int follow_served(const struct export_opener *op, const struct exp_export
 			 const struct export_place *was, struct export_place *p)
 {
 	const enum vfs_root_name root = vfs_export_root_name(was->exp);
-	int rc = look(op, e->path, p);
+	int rc = export_place_stat(op, e->path, p);
 	/* In a chroot the table may lack the mount that the path leads to. */
 	bool mounted =
 		vfs_mount_table_find(op->table, was->mnt_id) || (!rc && p->mnt_id == was->mnt_id);
@@ -294,7 +295,8 @@ static int follow_unserved(const struct export_opener *op, const struct exp_expo
 {
 	if (was->state == EXPORT_REMOVED)
 		return replace_removed(op, e, was, p);
-	if (look(op, e->path, p) < 0 || (was->state == EXPORT_UNMOUNTED && p->depth < was->depth) ||
+	if (export_place_stat(op, e->path, p) < 0 ||
+	    (was->state == EXPORT_UNMOUNTED && p->depth < was->depth) ||
 	    (was->state == EXPORT_FAILED && p->mnt_id == was->mnt_id)) {
 		stay(was, p);
 		return 0;
@@ -372,7 +374,7 @@ static void log_change(const struct export_opener *op, const struct exp_export *
 				  "on, and file handles from before are stale");
 }
 
-static bool all_answer(const struct export_opener *op, const struct exp_export *e)
+static bool export_place_all_answer(const struct export_opener *op, const struct exp_export *e)
 {
 	for (unsigned i = 0; i < e->n_clients; i++) {
 		const char *mp = e->clients[i].opts.mountpoint;
@@ -384,8 +386,8 @@ static bool all_answer(const struct export_opener *op, const struct exp_export *
 }
 
 /* The file system does not answer. */
-static int leave(const struct export_opener *op, const struct exp_export *e,
-		 const struct export_place *was, struct export_place *p)
+static int export_place_no_answer(const struct export_opener *op, const struct exp_export *e,
+				  const struct export_place *was, struct export_place *p)
 {
 	if (!was) {
 		p->why = "its file system does not answer";
@@ -412,8 +414,8 @@ int export_place_find(const struct export_opener *op, const struct exp_export *e
 	int rc;
 
 	*out = (struct export_place){ .state = EXPORT_FAILED, .crossmnt = wants_crossmnt(e) };
-	if (!all_answer(op, e))
-		return leave(op, e, was, out);
+	if (!export_place_all_answer(op, e))
+		return export_place_no_answer(op, e, was, out);
 	rc = check_mountpoints(e, out, &waits);
 	if (rc)
 		return rc;

@@ -53,8 +53,9 @@ void exports_access(const struct exp_opts *opts, bool mount_read_only, struct vf
 
 /* Access of peer to export e of set; takes a reference on success. -EALREADY: the export waits for
  * a mount that is missing. */
-static int admit(const struct exports *ex, const struct export_set *set, const struct exp_export *e,
-		 const struct sockaddr *peer, struct vfs_export **exp, struct vfs_access *access)
+static int export_admit(const struct exports *ex, const struct export_set *set,
+			const struct exp_export *e, const struct sockaddr *peer,
+			struct vfs_export **exp, struct vfs_access *access)
 {
 	const struct export_place *place = &set->place[e->index];
 	const struct exp_opts *opts;
@@ -96,7 +97,7 @@ static int view_by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struc
 {
 	struct set_view *view = export_set_view_get(ctx);
 	const struct exp_export *e = exp_table_by_id(view->set->table, id);
-	int rc = e ? admit(ctx, view->set, e, peer, exp, access) : -ESTALE;
+	int rc = e ? export_admit(ctx, view->set, e, peer, exp, access) : -ESTALE;
 
 	export_set_view_put(view);
 	return rc == -EALREADY ? -ETIMEDOUT : rc;
@@ -120,7 +121,7 @@ static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer
 
 	*rest = path + length + strspn(path + length, "/");
 	if (rc == 0)
-		rc = admit(ctx, view->set, e, peer, exp, access);
+		rc = export_admit(ctx, view->set, e, peer, exp, access);
 	export_set_view_put(view);
 	return rc == -ESTALE || rc == -EALREADY ? -ENOENT : rc == -EPERM ? -EACCES : rc;
 }
@@ -158,7 +159,8 @@ static void say_line(const struct exp_client *c, char *text, size_t size)
 }
 
 /* The line whose options the peer has. */
-static const struct exp_client *line_of(const struct exp_export *e, const struct exp_opts *opts)
+static const struct exp_client *export_client_of(const struct exp_export *e,
+						 const struct exp_opts *opts)
 {
 	const struct exp_client *c = e->clients;
 
@@ -178,7 +180,7 @@ static void view_why(void *ctx, const char *path, const struct sockaddr *peer, c
 
 	if (rc == 0)
 		rc = exp_match(view->set->matcher, e, peer, &opts);
-	const struct exp_client *c = rc == 0 ? line_of(e, opts) : e ? e->clients : NULL;
+	const struct exp_client *c = rc == 0 ? export_client_of(e, opts) : e ? e->clients : NULL;
 	char line[512] = "";
 
 	if (c)
@@ -272,7 +274,7 @@ struct vfs_exports exports_view(struct exports *ex)
 				     .ctx = ex };
 }
 
-static void log_one(const struct rn_logger *log, const struct exp_export *e)
+static void export_log_served(const struct rn_logger *log, const struct exp_export *e)
 {
 	char who[512];
 	size_t n = 0;
@@ -292,7 +294,7 @@ void exports_log(struct exports *ex)
 	for (unsigned i = 0; i < set->table->n_exports; i++) {
 		if (!set->place[i].exp)
 			continue;
-		log_one(ex->cfg.log, &set->table->exports[i]);
+		export_log_served(ex->cfg.log, &set->table->exports[i]);
 		served++;
 	}
 	if (!served)

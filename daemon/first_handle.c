@@ -32,7 +32,7 @@ static bool is_nfs2(const struct rpc_peek *call)
 }
 
 /* Moves x to the bytes of the handle. Those of NFSv2 come without a length, and *len is VFS_PACKED_FH. */
-static bool find(const struct rpc_request *req, struct xdr_in *x, uint32_t *len)
+static bool first_handle_find(const struct rpc_request *req, struct xdr_in *x, uint32_t *len)
 {
 	struct rpc_peek call;
 
@@ -54,7 +54,7 @@ bool first_handle(const struct rpc_request *req, struct vfs_fh *out)
 	struct xdr_in x;
 
 	/* Packed handles have another form. */
-	if (!find(req, &x, &out->len) || req->call.vers == NFS2_VERSION)
+	if (!first_handle_find(req, &x, &out->len) || req->call.vers == NFS2_VERSION)
 		return false;
 	xdr_get_fixed(&x, out->data, out->len);
 	return !x.err;
@@ -65,7 +65,7 @@ bool first_handle_export(const struct rpc_request *req, uint32_t *export_id)
 	struct xdr_in x;
 	uint32_t len;
 
-	if (!find(req, &x, &len))
+	if (!first_handle_find(req, &x, &len))
 		return false;
 	return vfs_handle_peek(xdr_get_u64(&x), export_id) && !x.err;
 }

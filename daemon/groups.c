@@ -88,7 +88,7 @@ static void keep_old(struct slot *s, uint32_t uid, time_t now)
 	s->asking = false;
 }
 
-static void run(void *arg, bool cancelled)
+static void groups_run_job(void *arg, bool cancelled)
 {
 	struct job *j = arg;
 	struct groups *g = j->g;
@@ -108,13 +108,13 @@ static void run(void *arg, bool cancelled)
 	free(j);
 }
 
-static void ask(struct groups *g, const struct sockaddr *peer, uint32_t uid)
+static void groups_ask(struct groups *g, const struct sockaddr *peer, uint32_t uid)
 {
 	struct job *j = malloc(sizeof(*j));
 
 	if (j) {
 		*j = (struct job){ g, uid };
-		if (askers_ask(g->askers, ASK_GROUPS, peer, run, j))
+		if (askers_ask(g->askers, ASK_GROUPS, peer, groups_run_job, j))
 			return;
 		free(j);
 	}
@@ -139,6 +139,6 @@ int groups_lookup(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred)
 	memcpy(cred->groups, s->groups, cred->ngroups * sizeof(s->groups[0]));
 	pthread_mutex_unlock(&g->lock);
 	if (wanted)
-		ask(g, peer, cred->uid);
+		groups_ask(g, peer, cred->uid);
 	return known ? 0 : -RN_EUNNAMED;
 }

@@ -26,42 +26,43 @@ static void add_to_line(void *ctx, const char *name, uint64_t value)
 		l->text[l->len] = 0;
 }
 
-static void add(const struct held_sink *to, const char *name, uint64_t value)
+static void held_add(const struct held_sink *to, const char *name, uint64_t value)
 {
 	to->add(to->ctx, name, value);
 }
 
-static uint64_t less(uint64_t from, uint64_t what)
+static uint64_t held_minus(uint64_t from, uint64_t what)
 {
 	return from > what ? from - what : 0;
 }
 
 /* Without the heads of requests' replies, which exist as long as the requests, idle or not: the
  * data of calls and replies remain. */
-static void add_payload(const struct held_sink *to, struct rn_payload_pool *pool, uint64_t requests)
+static void held_add_payload(const struct held_sink *to, struct rn_payload_pool *pool,
+			     uint64_t requests)
 {
 	struct rn_payload_stats p;
 
 	rn_payload_stats(pool, &p);
-	add(to, "payload_buffers", less(p.buffers_in_use, requests));
-	add(to, "payload_bytes", less(p.bytes_in_use, requests * RPC_HEAD_SIZE));
-	add(to, "slabs", p.slabs);
+	held_add(to, "payload_buffers", held_minus(p.buffers_in_use, requests));
+	held_add(to, "payload_bytes", held_minus(p.bytes_in_use, requests * RPC_HEAD_SIZE));
+	held_add(to, "slabs", p.slabs);
 }
 
 static void add_pipes(const struct held_sink *to, struct rn_pipe_pool *pipes)
 {
-	add(to, "pipes_in_use", pipes ? rn_pipe_pool_in_use(pipes) : 0);
-	add(to, "pipes", pipes ? rn_pipe_pool_count(pipes) : 0);
+	held_add(to, "pipes_in_use", pipes ? rn_pipe_pool_in_use(pipes) : 0);
+	held_add(to, "pipes", pipes ? rn_pipe_pool_count(pipes) : 0);
 }
 
-static void add_rdma(const struct held_sink *to, const struct rr_stats *r)
+static void held_add_rdma(const struct held_sink *to, const struct rr_stats *r)
 {
-	add(to, "rdma_devices", r->devices);
-	add(to, "rdma_connection_bytes", r->conn_bytes);
-	add(to, "queue_pairs", r->qps);
-	add(to, "completion_queues", r->cqs);
-	add(to, "memory_regions", r->mrs);
-	add(to, "slab_regions", r->slab_mrs);
+	held_add(to, "rdma_devices", r->devices);
+	held_add(to, "rdma_connection_bytes", r->conn_bytes);
+	held_add(to, "queue_pairs", r->qps);
+	held_add(to, "completion_queues", r->cqs);
+	held_add(to, "memory_regions", r->mrs);
+	held_add(to, "slab_regions", r->slab_mrs);
 }
 
 static void add_caches(const struct held_sink *to, const struct held_sources *from)
@@ -73,15 +74,15 @@ static void add_caches(const struct held_sink *to, const struct held_sources *fr
 	vfs_stats(from->vfs, &v);
 	vfs_file_stats(from->vfs, &f);
 	drc_stats(from->drc, &d);
-	add(to, "nodes_in_use", v.nodes_in_use);
-	add(to, "nodes", v.nodes);
-	add(to, "node_fds", v.fds);
-	add(to, "file_fds", f.held);
-	add(to, "files_unmirrored", f.unheld);
-	add(to, "drc_running", d.running);
-	add(to, "drc_entries", d.entries);
-	add(to, "drc_bytes", d.bytes);
-	add(to, "drc_reach_seconds", d.reach_seconds);
+	held_add(to, "nodes_in_use", v.nodes_in_use);
+	held_add(to, "nodes", v.nodes);
+	held_add(to, "node_fds", v.fds);
+	held_add(to, "file_fds", f.held);
+	held_add(to, "files_unmirrored", f.unheld);
+	held_add(to, "drc_running", d.running);
+	held_add(to, "drc_entries", d.entries);
+	held_add(to, "drc_bytes", d.bytes);
+	held_add(to, "drc_reach_seconds", d.reach_seconds);
 }
 
 static void add_nfs4(const struct held_sink *to, const struct held_sources *from)
@@ -90,18 +91,18 @@ static void add_nfs4(const struct held_sink *to, const struct held_sources *from
 
 	if (from->nfs4)
 		nfs4_held(from->nfs4, &h);
-	add(to, "nfs4_clients", h.clients);
-	add(to, "nfs4_courtesy_clients", h.courtesy_clients);
-	add(to, "nfs4_sessions", h.sessions);
-	add(to, "nfs4_slots", h.slots);
-	add(to, "nfs4_cached_replies", h.cached_replies);
-	add(to, "nfs4_owners", h.owners);
-	add(to, "nfs4_opens", h.opens);
-	add(to, "nfs4_locks", h.locks);
-	add(to, "nfs4_delegations", h.delegations);
-	add(to, "nfs4_copy_sources", h.copy_sources);
-	add(to, "nfs4_copies", h.copies);
-	add(to, "nfs4_memory", from->nfs4_memory->used);
+	held_add(to, "nfs4_clients", h.clients);
+	held_add(to, "nfs4_courtesy_clients", h.courtesy_clients);
+	held_add(to, "nfs4_sessions", h.sessions);
+	held_add(to, "nfs4_slots", h.slots);
+	held_add(to, "nfs4_cached_replies", h.cached_replies);
+	held_add(to, "nfs4_owners", h.owners);
+	held_add(to, "nfs4_opens", h.opens);
+	held_add(to, "nfs4_locks", h.locks);
+	held_add(to, "nfs4_delegations", h.delegations);
+	held_add(to, "nfs4_copy_sources", h.copy_sources);
+	held_add(to, "nfs4_copies", h.copies);
+	held_add(to, "nfs4_memory", from->nfs4_memory->used);
 }
 
 void held_each(const struct held_sources *from, const struct held_sink *to)
@@ -118,18 +119,18 @@ void held_each(const struct held_sources *from, const struct held_sink *to)
 		udp_server_stats(from->udp, &u);
 	if (from->rdma)
 		rr_server_stats(from->rdma, &r);
-	add(to, "tcp_connections", t.connections);
-	add(to, "rdma_connections", r.connections);
-	add(to, "requests", t.requests_busy + u.requests_busy + r.requests_busy);
-	add(to, "requests_made", t.requests + u.requests + r.requests);
-	add_payload(to, from->pool, t.requests + u.requests + r.requests);
+	held_add(to, "tcp_connections", t.connections);
+	held_add(to, "rdma_connections", r.connections);
+	held_add(to, "requests", t.requests_busy + u.requests_busy + r.requests_busy);
+	held_add(to, "requests_made", t.requests + u.requests + r.requests);
+	held_add_payload(to, from->pool, t.requests + u.requests + r.requests);
 	add_pipes(to, from->pipes);
-	add_rdma(to, &r);
+	held_add_rdma(to, &r);
 	add_caches(to, from);
 	add_nfs4(to, from);
-	add(to, "memory", from->budget->used);
-	add(to, "workers", w.workers);
-	add(to, "worker_fds", w.fds);
+	held_add(to, "memory", from->budget->used);
+	held_add(to, "workers", w.workers);
+	held_add(to, "worker_fds", w.fds);
 }
 
 void held_log(const struct held_sources *from, const struct rn_logger *log, enum rn_level level)
@@ -138,7 +139,7 @@ void held_log(const struct held_sources *from, const struct rn_logger *log, enum
 	const struct held_sink to = { .add = add_to_line, .ctx = &l };
 
 	held_each(from, &to);
-	add(&to, "fds", process_fds());
-	add(&to, "threads", process_threads());
+	held_add(&to, "fds", process_fds());
+	held_add(&to, "threads", process_threads());
 	rn_log(log, level, "held:%s", l.text);
 }

@@ -122,7 +122,7 @@ static void end_turn(struct idmap *m, const struct slot *s)
 }
 
 /* In a turn. */
-static int start(struct idmap *m)
+static int idmap_start_library(struct idmap *m)
 {
 	if (m->started)
 		return m->start_rc;
@@ -145,7 +145,7 @@ int idmap_start(struct idmap *m)
 	int rc;
 
 	begin_turn(m, &none);
-	rc = start(m);
+	rc = idmap_start_library(m);
 	end_turn(m, &none);
 	return rc;
 }
@@ -219,7 +219,7 @@ static int ask_library(struct idmap *m, enum kind kind, struct slot *s)
 	}
 }
 
-static void ask(struct idmap *m, enum kind kind, struct slot *s)
+static void idmap_ask_library(struct idmap *m, enum kind kind, struct slot *s)
 {
 	/* The library has no part in it. */
 	if (kind == USER) {
@@ -227,15 +227,15 @@ static void ask(struct idmap *m, enum kind kind, struct slot *s)
 		return;
 	}
 	begin_turn(m, s);
-	s->rc = start(m) == 0 && ask_library(m, kind, s) == 0 ? 0 : -ENOENT;
+	s->rc = idmap_start_library(m) == 0 && ask_library(m, kind, s) == 0 ? 0 : -ENOENT;
 	end_turn(m, s);
 	if (s->rc == 0 && (kind == UID_TO_NAME || kind == GID_TO_NAME))
 		s->len = (uint32_t)strnlen(s->name, NAME_MAX_LEN);
 }
 
 /* Under the lock: the slot of the question, or one for it; NULL: all slots have just been taken. */
-static struct slot *find_slot(struct idmap *m, enum kind kind, unsigned at, const struct slot *s,
-			      time_t now)
+static struct slot *idmap_find_slot(struct idmap *m, enum kind kind, unsigned at,
+				    const struct slot *s, time_t now)
 {
 	struct slot *set = m->slots[kind][at], *oldest = NULL;
 
@@ -255,7 +255,8 @@ static struct slot *find_slot(struct idmap *m, enum kind kind, unsigned at, cons
 enum found { UNKNOWN, KNOWN, NO_PLACE };
 
 /* Fills in the answer in *s if it is known. *want: the caller has to ask. */
-static enum found find(struct idmap *m, enum kind kind, unsigned at, struct slot *s, bool *want)
+static enum found idmap_find(struct idmap *m, enum kind kind, unsigned at, struct slot *s,
+			     bool *want)
 {
 	const time_t now = (time_t)rn_now_seconds();
 	enum found found = NO_PLACE;
@@ -263,7 +264,7 @@ static enum found find(struct idmap *m, enum kind kind, unsigned at, struct slot
 
 	*want = false;
 	pthread_mutex_lock(&m->lock);
-	there = find_slot(m, kind, at, s, now);
+	there = idmap_find_slot(m, kind, at, s, now);
 	if (there) {
 		found = now < there->ends ? KNOWN : UNKNOWN;
 		*want = now >= there->expires && !there->asking;
@@ -276,7 +277,7 @@ static enum found find(struct idmap *m, enum kind kind, unsigned at, struct slot
 	return found;
 }
 
-static void keep(struct idmap *m, enum kind kind, unsigned at, struct slot *s)
+static void idmap_keep_answer(struct idmap *m, enum kind kind, unsigned at, struct slot *s)
 {
 	const time_t now = (time_t)rn_now_seconds();
 	struct slot *there;
@@ -286,7 +287,7 @@ static void keep(struct idmap *m, enum kind kind, unsigned at, struct slot *s)
 	s->expires = now + (s->rc == 0 ? TTL_SECONDS : TTL_UNKNOWN_SECONDS);
 	s->ends = s->expires + (s->rc == 0 ? OLD_SECONDS : 0);
 	pthread_mutex_lock(&m->lock);
-	there = find_slot(m, kind, at, s, now);
+	there = idmap_find_slot(m, kind, at, s, now);
 	if (there)
 		*there = *s;
 	pthread_mutex_unlock(&m->lock);
@@ -304,7 +305,7 @@ static void not_asked(const struct job *j)
 	struct slot *there;
 
 	pthread_mutex_lock(&j->m->lock);
-	there = find_slot(j->m, j->kind, j->at, &j->s, (time_t)rn_now_seconds());
+	there = idmap_find_slot(j->m, j->kind, j->at, &j->s, (time_t)rn_now_seconds());
 	if (there && there->expires == 0)
 		there->since = 0; /* the slot may belong to another question now */
 	if (there)
@@ -312,30 +313,30 @@ static void not_asked(const struct job *j)
 	pthread_mutex_unlock(&j->m->lock);
 }
 
-static void answer(struct job *j)
+static void idmap_answer_job(struct job *j)
 {
-	ask(j->m, j->kind, &j->s);
-	keep(j->m, j->kind, j->at, &j->s);
+	idmap_ask_library(j->m, j->kind, &j->s);
+	idmap_keep_answer(j->m, j->kind, j->at, &j->s);
 }
 
-static void run(void *arg, bool cancelled)
+static void idmap_run_job(void *arg, bool cancelled)
 {
 	struct job *j = arg;
 
 	if (cancelled)
 		not_asked(j);
 	else
-		answer(j);
+		idmap_answer_job(j);
 	free(j);
 }
 
-static void ask_later(const struct job *question, const struct sockaddr *peer)
+static void idmap_ask_later(const struct job *question, const struct sockaddr *peer)
 {
 	struct job *j = malloc(sizeof(*j));
 
 	if (j) {
 		*j = *question;
-		if (askers_ask(j->m->askers, ASK_OWNERS, peer, run, j))
+		if (askers_ask(j->m->askers, ASK_OWNERS, peer, idmap_run_job, j))
 			return;
 		free(j);
 	}
@@ -344,31 +345,31 @@ static void ask_later(const struct job *question, const struct sockaddr *peer)
 
 /* 0 and the answer in *s, which may be "no such name"; -RN_EUNNAMED: not known yet; -ENOENT: it will not
  * be known soon. */
-static int look_up(const struct job *question, const struct sockaddr *peer, struct slot *s)
+static int idmap_look_up(const struct job *question, const struct sockaddr *peer, struct slot *s)
 {
 	struct job j = *question;
 	bool want;
 
 	*s = j.s;
-	const enum found found = find(j.m, j.kind, j.at, s, &want);
+	const enum found found = idmap_find(j.m, j.kind, j.at, s, &want);
 
 	if (!j.m->askers && (want || found != KNOWN)) {
-		answer(&j);
+		idmap_answer_job(&j);
 		*s = j.s;
 		return 0;
 	}
 	if (want)
-		ask_later(&j, peer);
+		idmap_ask_later(&j, peer);
 	if (found == KNOWN)
 		return 0;
 	return found == UNKNOWN ? -RN_EUNNAMED : -ENOENT;
 }
 
-static int id_to_name(const struct job *question, const struct sockaddr *peer, char *name,
-		      size_t size)
+static int idmap_id_to_name(const struct job *question, const struct sockaddr *peer, char *name,
+			    size_t size)
 {
 	struct slot s;
-	int rc = look_up(question, peer, &s);
+	int rc = idmap_look_up(question, peer, &s);
 
 	if (rc == 0)
 		rc = s.rc;
@@ -380,8 +381,8 @@ static int id_to_name(const struct job *question, const struct sockaddr *peer, c
 	return 0;
 }
 
-static int name_to_id(struct job *question, const struct sockaddr *peer, const char *name,
-		      uint32_t len, uint32_t *id)
+static int idmap_name_to_id(struct job *question, const struct sockaddr *peer, const char *name,
+			    uint32_t len, uint32_t *id)
 {
 	struct slot s;
 	int rc;
@@ -391,7 +392,7 @@ static int name_to_id(struct job *question, const struct sockaddr *peer, const c
 	memcpy(question->s.name, name, len);
 	question->s.len = len;
 	question->at = hash_name(name, len);
-	rc = look_up(question, peer, &s);
+	rc = idmap_look_up(question, peer, &s);
 	if (rc != 0)
 		return -RN_EUNNAMED; /* no question was asked, so the owner is not unknown */
 	*id = s.id;
@@ -403,7 +404,7 @@ static int uid_to_name(void *ctx, const struct sockaddr *peer, uint32_t uid, cha
 {
 	const struct job j = { ctx, UID_TO_NAME, uid % SETS, { .id = uid } };
 
-	return id_to_name(&j, peer, name, size);
+	return idmap_id_to_name(&j, peer, name, size);
 }
 
 static int gid_to_name(void *ctx, const struct sockaddr *peer, uint32_t gid, char *name,
@@ -411,7 +412,7 @@ static int gid_to_name(void *ctx, const struct sockaddr *peer, uint32_t gid, cha
 {
 	const struct job j = { ctx, GID_TO_NAME, gid % SETS, { .id = gid } };
 
-	return id_to_name(&j, peer, name, size);
+	return idmap_id_to_name(&j, peer, name, size);
 }
 
 static int name_to_uid(void *ctx, const struct sockaddr *peer, const char *name, uint32_t len,
@@ -419,7 +420,7 @@ static int name_to_uid(void *ctx, const struct sockaddr *peer, const char *name,
 {
 	struct job j = { .m = ctx, .kind = NAME_TO_UID };
 
-	return name_to_id(&j, peer, name, len, uid);
+	return idmap_name_to_id(&j, peer, name, len, uid);
 }
 
 static int name_to_gid(void *ctx, const struct sockaddr *peer, const char *name, uint32_t len,
@@ -427,7 +428,7 @@ static int name_to_gid(void *ctx, const struct sockaddr *peer, const char *name,
 {
 	struct job j = { .m = ctx, .kind = NAME_TO_GID };
 
-	return name_to_id(&j, peer, name, len, gid);
+	return idmap_name_to_id(&j, peer, name, len, gid);
 }
 
 /* j has the kind; the ids come back in its slot. */
@@ -440,7 +441,7 @@ static int to_ids(struct job *j, const struct sockaddr *peer, const char *name, 
 	memcpy(j->s.name, name, len);
 	j->s.len = (uint32_t)len;
 	j->at = hash_name(name, (uint32_t)len);
-	if (look_up(j, peer, &s) != 0)
+	if (idmap_look_up(j, peer, &s) != 0)
 		return -RN_EUNNAMED;
 	j->s.id = s.id;
 	j->s.gid = s.gid;

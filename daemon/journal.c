@@ -38,7 +38,7 @@ struct writer {
 	bool overflow;
 };
 
-static void put(struct writer *w, const void *data, size_t len)
+static void journal_put(struct writer *w, const void *data, size_t len)
 {
 	if (w->overflow || len > w->size - w->used) {
 		w->overflow = true;
@@ -55,12 +55,12 @@ static void put_field(struct writer *w, const struct journal_field *f)
 	const uint64_t wire_len = htole64(len);
 	const bool lines = strchr(f->value, '\n');
 
-	put(w, f->name, strlen(f->name));
-	put(w, lines ? "\n" : "=", 1);
+	journal_put(w, f->name, strlen(f->name));
+	journal_put(w, lines ? "\n" : "=", 1);
 	if (lines)
-		put(w, &wire_len, sizeof(wire_len));
-	put(w, f->value, len);
-	put(w, "\n", 1);
+		journal_put(w, &wire_len, sizeof(wire_len));
+	journal_put(w, f->value, len);
+	journal_put(w, "\n", 1);
 }
 
 size_t journal_encode(uint8_t *out, size_t size, const struct journal_field *fields, size_t n)

@@ -61,7 +61,7 @@ static unsigned lane_of_device(struct lanes *l, dev_t dev)
 	return l->n++;
 }
 
-static unsigned place_of(uint32_t id, unsigned i)
+static unsigned lanes_place_of(uint32_t id, unsigned i)
 {
 	return ((id ^ id >> 16) * 0x9e3779b1u + i) % IDS;
 }
@@ -77,7 +77,7 @@ void lanes_put(struct lanes *l, const struct lanes_export *e)
 	free(l->lane[lane].path);
 	l->lane[lane].path = strdup(e->path);
 	for (unsigned i = 0; i < IDS; i++) {
-		_Atomic uint64_t *at = &l->id[place_of(e->id, i)];
+		_Atomic uint64_t *at = &l->id[lanes_place_of(e->id, i)];
 		const uint64_t is = atomic_load(at);
 
 		if (!is || (uint32_t)is == e->id) {
@@ -91,8 +91,8 @@ void lanes_put(struct lanes *l, const struct lanes_export *e)
 unsigned lanes_of(const struct lanes *l, uint32_t export_id)
 {
 	for (unsigned i = 0; i < IDS; i++) {
-		const uint64_t is =
-			atomic_load_explicit(&l->id[place_of(export_id, i)], memory_order_relaxed);
+		const uint64_t is = atomic_load_explicit(&l->id[lanes_place_of(export_id, i)],
+							 memory_order_relaxed);
 
 		if (!is)
 			break;

@@ -98,7 +98,7 @@ void limits_warn_memlock(const struct rn_logger *log)
 			(unsigned long long)r.rlim_cur);
 }
 
-static unsigned least(uint64_t a, uint64_t b)
+static unsigned limits_min(uint64_t a, uint64_t b)
 {
 	return (unsigned)(a < b ? a : b);
 }
@@ -117,7 +117,7 @@ static unsigned processors(void)
 
 unsigned limits_loops(void)
 {
-	return least(processors(), RPC_LOOPS_MAX);
+	return limits_min(processors(), RPC_LOOPS_MAX);
 }
 
 /* Descriptors for everything but the cache and connections; open: descriptors in use already. */
@@ -162,7 +162,8 @@ static unsigned lease_files(const struct cfg_settings *s, const struct limits *l
 
 	if (s->server.max_fds)
 		most = s->server.max_fds / LEASES_PART;
-	return least(least(LEASES_MOST, most), (rest - LEAST_CACHE - LEAST_REQUESTS) / LEASES_PART);
+	return limits_min(limits_min(LEASES_MOST, most),
+			  (rest - LEAST_CACHE - LEAST_REQUESTS) / LEASES_PART);
 }
 
 int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, struct limits *l)
@@ -173,24 +174,26 @@ int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, str
 	if (rc)
 		return rc;
 	left = l->files - fixed;
-	l->more_workers = least(WORKERS_MORE,
-				(left - LEAST) / MORE_WORKERS_PART / (OPEN_OF_WORKER + FOR_WORKER));
-	l->spare = least(SPARE_MOST, (left - LEAST) / SPARE_PART);
+	l->more_workers = limits_min(WORKERS_MORE, (left - LEAST) / MORE_WORKERS_PART /
+							   (OPEN_OF_WORKER + FOR_WORKER));
+	l->spare = limits_min(SPARE_MOST, (left - LEAST) / SPARE_PART);
 	left -= l->more_workers * (OPEN_OF_WORKER + FOR_WORKER) + l->spare;
-	l->connections = least(s->tcp.enabled ? s->tcp.max_connections : 0,
-			       (left - LEAST) / 4 * 3 + LEAST_CONNECTIONS);
+	l->connections = limits_min(s->tcp.enabled ? s->tcp.max_connections : 0,
+				    (left - LEAST) / 4 * 3 + LEAST_CONNECTIONS);
 	rest = left - l->connections;
 	l->leases = lease_files(s, l, rest);
 	rest -= l->leases;
-	requests = least(rest / 2, l->threads * REQUESTS_OF_WORKER * FOR_REQUEST);
-	l->cache_fds = least(s->server.max_fds ? s->server.max_fds : CACHE_WANT, rest - requests);
+	requests = limits_min(rest / 2, l->threads * REQUESTS_OF_WORKER * FOR_REQUEST);
+	l->cache_fds =
+		limits_min(s->server.max_fds ? s->server.max_fds : CACHE_WANT, rest - requests);
 	l->cache_fds_most = l->cache_fds + requests;
 	return 0;
 }
 
 unsigned limits_pipes(const struct limits *l)
 {
-	return least(PIPES_MOST, least(l->memory_max / PIPE_MEMORY, l->files / PIPE_FILES));
+	return limits_min(PIPES_MOST,
+			  limits_min(l->memory_max / PIPE_MEMORY, l->files / PIPE_FILES));
 }
 
 int limits_apply(const struct cfg_settings *s, const struct rn_logger *log, struct limits *out)

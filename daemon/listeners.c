@@ -24,7 +24,7 @@ static socklen_t with_port(const struct sockaddr_storage *in, uint16_t port,
 	return sizeof(struct sockaddr_in);
 }
 
-static uint16_t port_of(const struct sockaddr_storage *sa)
+static uint16_t listeners_port_of(const struct sockaddr_storage *sa)
 {
 	return ntohs(sa->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)sa)->sin6_port
 					       : ((const struct sockaddr_in *)sa)->sin_port);
@@ -87,7 +87,7 @@ static int listen_port(struct tcp_server *s, struct activation *passed, const st
 			continue;
 		if (rc)
 			return rc;
-		got[v6] = port_of(&bound);
+		got[v6] = listeners_port_of(&bound);
 	}
 	return 0;
 }
@@ -191,7 +191,7 @@ static int receive_port(struct udp_server *s, const struct cfg_addrs *cfg, uint6
 			continue;
 		if (rc)
 			return rc;
-		got[list[i].ss_family == AF_INET6] = port_of(&bound);
+		got[list[i].ss_family == AF_INET6] = listeners_port_of(&bound);
 	}
 	return 0;
 }

@@ -73,7 +73,7 @@ static void terminal_write(void *ctx, enum rn_level level, const char *fmt, va_l
 	fputc('\n', stderr);
 }
 
-static int check(const struct cfg_settings *settings)
+static int main_check_config(const struct cfg_settings *settings)
 {
 	const struct rn_logger log = { .level = RN_NOTICE, .write = terminal_write };
 
@@ -99,7 +99,7 @@ static bool take_signal(struct server *s, const sigset_t *set, const struct rn_l
 
 /* Each turn takes a signal before it runs a task, so that no queue of tasks delays signals. Without a descriptor for
  * signals they are looked for once a second. */
-static void serve(struct server *s, const sigset_t *set, const struct rn_logger *log)
+static void main_serve(struct server *s, const sigset_t *set, const struct rn_logger *log)
 {
 	const int signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 	struct pollfd p[] = { { .fd = signals, .events = POLLIN },
@@ -113,7 +113,7 @@ static void serve(struct server *s, const sigset_t *set, const struct rn_logger 
 		close(signals);
 }
 
-static int run(const struct cfg_settings *settings)
+static int main_run(const struct cfg_settings *settings)
 {
 	struct logs logs;
 	const struct rn_logger *const log = &logs.of[LOG_DAEMON];
@@ -134,7 +134,7 @@ static int run(const struct cfg_settings *settings)
 	}
 	sd_notify(0, "READY=1");
 	rn_log_event(log, RN_NOTICE, &(struct rn_log_event){ .id = RN_ID_READY }, "ready");
-	serve(server, &set, log);
+	main_serve(server, &set, log);
 	/* The deadline holds even if the service manager takes no messages. */
 	deadline_start(log, END_SECONDS);
 	sd_notify(0, "STOPPING=1");
@@ -164,13 +164,13 @@ int main(int argc, char **argv)
 	else if (action == OPTIONS_PRINT_CONFIG)
 		cfg_print_origins(&settings, stdout);
 	else if (action == OPTIONS_CHECK_CONFIG)
-		status = check(&settings);
+		status = main_check_config(&settings);
 	else if (action == OPTIONS_RELOAD)
 		status = instance_ask_reload(settings.server.state_dir, RELOAD_SECONDS)
 				 ? EX_UNAVAILABLE
 				 : EX_OK;
 	else if (action == OPTIONS_RUN)
-		status = run(&settings);
+		status = main_run(&settings);
 	cfg_free(&settings);
 	return status;
 }

@@ -52,7 +52,8 @@ static size_t pipes(const struct cfg_settings *s, size_t whole)
 }
 
 /* The parts of a budget of `whole` bytes; returns their number. */
-static unsigned divide(const struct cfg_settings *s, size_t whole, struct part part[PARTS_MAX])
+static unsigned memory_need_divide(const struct cfg_settings *s, size_t whole,
+				   struct part part[PARTS_MAX])
 {
 	const unsigned conns = (unsigned)s->tcp.max_connections;
 	const bool tls = s->tcp.enabled && s->tls.certificate && s->tls.certificate[0];
@@ -86,7 +87,7 @@ static size_t total(const struct cfg_settings *s, size_t whole)
 	struct part part[PARTS_MAX];
 	size_t bytes = 0;
 
-	for (unsigned i = divide(s, whole, part); i > 0; i--)
+	for (unsigned i = memory_need_divide(s, whole, part); i > 0; i--)
 		bytes += part[i - 1].bytes;
 	return bytes;
 }
@@ -114,7 +115,7 @@ size_t memory_need_budget(const struct cfg_settings *s, size_t ram)
 static void list_parts(const struct cfg_settings *s, char text[TEXT_MAX])
 {
 	struct part part[PARTS_MAX];
-	const unsigned n = divide(s, memory_need_least(s), part);
+	const unsigned n = memory_need_divide(s, memory_need_least(s), part);
 	size_t len = 0;
 
 	for (unsigned i = 0; i < n && len < TEXT_MAX; i++) {
@@ -128,13 +129,13 @@ static void list_parts(const struct cfg_settings *s, char text[TEXT_MAX])
 }
 
 /* The place of server.memory_max; or, if it is not set, of the setting that needs most. */
-static struct cfg_place place_of(const struct cfg_settings *s)
+static struct cfg_place memory_need_place_of(const struct cfg_settings *s)
 {
 	const struct cfg_origin *o = cfg_origin_of(s, "server.memory_max");
 	struct part part[PARTS_MAX];
 	size_t most = 0;
 
-	for (unsigned i = o ? 0 : divide(s, memory_need_least(s), part); i > 0; i--) {
+	for (unsigned i = o ? 0 : memory_need_divide(s, memory_need_least(s), part); i > 0; i--) {
 		const struct part *p = &part[i - 1];
 		const struct cfg_origin *of = p->key ? cfg_origin_of(s, p->key) : NULL;
 
@@ -156,7 +157,7 @@ int memory_need_check(const struct cfg_settings *s, size_t ram, struct cfg_diags
 		return 0;
 	list_parts(s, text);
 	cfg_diag_add(
-		diags, place_of(s), CFG_ERROR,
+		diags, memory_need_place_of(s), CFG_ERROR,
 		"server.memory_max is %zuM%s, too little for what is asked for: make it %zuM or "
 		"more, or ask for less; that is %s",
 		have / MIB,

@@ -52,7 +52,7 @@ static bool wait_or_stop(struct mount_watch *w, bool for_table, int ms, bool *qu
 	return p[0].revents != 0;
 }
 
-static void *watch(void *arg)
+static void *mount_watch_thread(void *arg)
 {
 	struct mount_watch *w = arg;
 	const struct mount_watch_calls *calls = &w->calls;
@@ -73,7 +73,7 @@ int mount_watch_run(struct mount_watch *w, const struct mount_watch_calls *calls
 	int rc;
 
 	w->calls = *calls;
-	rc = pthread_create(&w->thread, NULL, watch, w);
+	rc = pthread_create(&w->thread, NULL, mount_watch_thread, w);
 	w->running = rc == 0;
 	return -rc;
 }

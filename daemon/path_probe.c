@@ -52,7 +52,7 @@ struct path_probe *path_probe_new(const struct rn_logger *log)
 }
 
 /* Takes over the lock and a reference. */
-static void put_locked(struct path_probe *p)
+static void path_probe_put_locked(struct path_probe *p)
 {
 	const bool last = --p->refs == 0;
 
@@ -71,7 +71,7 @@ void path_probe_free(struct path_probe *p)
 	pthread_mutex_lock(&p->lock);
 	p->log = NULL;
 	pthread_cond_broadcast(&p->changed);
-	put_locked(p);
+	path_probe_put_locked(p);
 }
 
 /* Makes the requests to the file system that opening an export begins with. */
@@ -136,7 +136,7 @@ static void *probe_main(void *arg)
 		else
 			pthread_cond_broadcast(&p->changed);
 	}
-	put_locked(p);
+	path_probe_put_locked(p);
 	return NULL;
 }
 
@@ -167,7 +167,7 @@ static bool has_thread(struct path_probe *p)
 }
 
 /* Under the lock. NULL: no memory, or no thread. */
-static struct probe *start(struct path_probe *p, const char *path)
+static struct probe *path_probe_start(struct path_probe *p, const char *path)
 {
 	const size_t len = strlen(path) + 1;
 	struct probe *probe = calloc(1, sizeof(*probe) + len);
@@ -186,7 +186,7 @@ static struct probe *start(struct path_probe *p, const char *path)
 }
 
 /* Under the lock. */
-static bool wait_for(struct path_probe *p, struct probe *probe)
+static bool path_probe_wait_for(struct path_probe *p, struct probe *probe)
 {
 	const struct timespec until = rn_after_seconds(PATIENCE_SECONDS);
 	int rc = 0;
@@ -211,9 +211,9 @@ bool path_probe_answers(void *ctx, const char *path)
 	if (is_waiting(p, path)) {
 		answers = false;
 	} else {
-		probe = start(p, path);
+		probe = path_probe_start(p, path);
 		/* Without a thread the caller asks by itself. */
-		answers = !probe || wait_for(p, probe);
+		answers = !probe || path_probe_wait_for(p, probe);
 		new = !answers;
 	}
 	pthread_mutex_unlock(&p->lock);

@@ -43,7 +43,7 @@ static enum rpc_run come_again(struct rpc_request *req)
 }
 
 /* 0, or -RN_EUNNAMED: the name service is being asked. */
-static int identify(const struct principals *p, struct rpc_request *req)
+static int principals_identify_call(const struct principals *p, struct rpc_request *req)
 {
 	if (req->secured)
 		return by_kerberos(p->idmap, req);
@@ -58,7 +58,7 @@ enum rpc_run principals_identify(void *ctx, struct rpc_request *req)
 	if (req->secured && !p->idmap)
 		return RPC_RUN_AUTH_BADCRED;
 	do
-		rc = identify(p, req);
+		rc = principals_identify_call(p, req);
 	while (rc == -RN_EUNNAMED && rpc_try_later(req, RN_WAIT_USER, 0));
 	req->call.cred.unknown = false;
 	return rc == -RN_EUNNAMED ? come_again(req) : RPC_RUN_DONE;

@@ -71,7 +71,7 @@ static void give_sign_of_life(struct service_manager *m)
 		sd_notify(0, "WATCHDOG=1");
 }
 
-static void read_now(struct service_manager *m, struct service_now *now)
+static void service_manager_read_now(struct service_manager *m, struct service_now *now)
 {
 	struct tcp_stats t = { 0 };
 	struct udp_stats u = { 0 };
@@ -103,13 +103,13 @@ static void tell_status(struct service_manager *m)
 	char text[SERVICE_STATUS_MAX];
 	struct service_now now;
 
-	read_now(m, &now);
+	service_manager_read_now(m, &now);
 	service_status_text(&now, &m->before, text);
 	m->before = now.totals;
 	sd_notifyf(0, "STATUS=%s", text);
 }
 
-static void tick(void *ctx)
+static void service_manager_tick(void *ctx)
 {
 	struct service_manager *m = ctx;
 
@@ -127,11 +127,11 @@ static uint64_t patience(void)
 	return sd_watchdog_enabled(0, &usec) > 0 ? usec / 2000 : 0;
 }
 
-static void begin(struct service_manager *m)
+static void service_manager_begin(struct service_manager *m)
 {
 	struct service_now now;
 
-	read_now(m, &now);
+	service_manager_read_now(m, &now);
 	m->before = now.totals;
 	m->ticked_ms = now.totals.ms;
 	for (unsigned i = 0; i < m->cfg.nloops; i++) {
@@ -159,8 +159,8 @@ int service_manager_start(const struct service_manager_config *cfg, struct servi
 	int rc = m->pulse ? 0 : -ENOMEM;
 
 	if (!rc) {
-		begin(m);
-		rc = ticker_start("manager", tick, m, &m->ticker);
+		service_manager_begin(m);
+		rc = ticker_start("manager", service_manager_tick, m, &m->ticker);
 	}
 	if (rc) {
 		free(m->pulse);

@@ -67,7 +67,7 @@ struct standing *standing_new(const struct standing_config *cfg)
 	return s;
 }
 
-static void drop(struct standing *s, struct host *h)
+static void standing_drop_host(struct standing *s, struct host *h)
 {
 	LIST_REMOVE(h, link);
 	TAILQ_REMOVE(&s->ages, h, age);
@@ -82,13 +82,13 @@ void standing_free(struct standing *s)
 	if (!s)
 		return;
 	while ((h = TAILQ_FIRST(&s->ages)))
-		drop(s, h);
+		standing_drop_host(s, h);
 	rn_log_hosts_fini(&s->told);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
-static struct host_list *bucket_of(struct standing *s, const struct rpc_address *addr)
+static struct host_list *standing_bucket_of(struct standing *s, const struct rpc_address *addr)
 {
 	uint64_t h;
 
@@ -96,7 +96,7 @@ static struct host_list *bucket_of(struct standing *s, const struct rpc_address 
 	return &s->bucket[h & (BUCKETS - 1)];
 }
 
-static struct host *find(struct host_list *list, const struct rpc_address *addr)
+static struct host *standing_find_host(struct host_list *list, const struct rpc_address *addr)
 {
 	struct host *h;
 
@@ -107,10 +107,10 @@ static struct host *find(struct host_list *list, const struct rpc_address *addr)
 }
 
 /* Without memory the host counts as a stranger earlier. */
-static void remember(struct standing *s, const struct rpc_address *addr)
+static void standing_remember(struct standing *s, const struct rpc_address *addr)
 {
-	struct host_list *list = bucket_of(s, addr);
-	struct host *h = find(list, addr);
+	struct host_list *list = standing_bucket_of(s, addr);
+	struct host *h = standing_find_host(list, addr);
 
 	if (h) {
 		TAILQ_REMOVE(&s->ages, h, age);
@@ -119,7 +119,7 @@ static void remember(struct standing *s, const struct rpc_address *addr)
 		if (!h)
 			return;
 		if (s->nhosts == HOSTS_MAX)
-			drop(s, TAILQ_FIRST(&s->ages));
+			standing_drop_host(s, TAILQ_FIRST(&s->ages));
 		h->addr = *addr;
 		LIST_INSERT_HEAD(list, h, link);
 		s->nhosts++;
@@ -129,9 +129,10 @@ static void remember(struct standing *s, const struct rpc_address *addr)
 }
 
 /* The standing of a host that no export admits. */
-static enum rpc_standing refused(struct standing *s, const struct rpc_address *addr, uint64_t now)
+static enum rpc_standing standing_of_refused(struct standing *s, const struct rpc_address *addr,
+					     uint64_t now)
 {
-	struct host *h = find(bucket_of(s, addr), addr);
+	struct host *h = standing_find_host(standing_bucket_of(s, addr), addr);
 
 	if (!h)
 		return RPC_STRANGER;
@@ -139,11 +140,12 @@ static enum rpc_standing refused(struct standing *s, const struct rpc_address *a
 		h->former_until = now + s->cfg.lease_seconds;
 	if (now < h->former_until)
 		return RPC_FORMER;
-	drop(s, h);
+	standing_drop_host(s, h);
 	return RPC_STRANGER;
 }
 
-static enum rpc_standing look(struct standing *s, const struct sockaddr_storage *peer, uint64_t now)
+static enum rpc_standing standing_look(struct standing *s, const struct sockaddr_storage *peer,
+				       uint64_t now)
 {
 	enum rpc_standing standing = RPC_UNKNOWN;
 	struct rpc_address addr;
@@ -154,17 +156,17 @@ static enum rpc_standing look(struct standing *s, const struct sockaddr_storage 
 	rpc_address_of(peer, &addr);
 	pthread_mutex_lock(&s->lock);
 	if (!rc) {
-		remember(s, &addr);
+		standing_remember(s, &addr);
 		standing = RPC_ADMITTED;
 	} else {
-		standing = refused(s, &addr, now);
+		standing = standing_of_refused(s, &addr, now);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return standing;
 }
 
-static void tell(struct standing *s, const struct rpc_conn *conn, enum rpc_standing was,
-		 enum rpc_standing is, uint64_t now)
+static void standing_log_change(struct standing *s, const struct rpc_conn *conn,
+				enum rpc_standing was, enum rpc_standing is, uint64_t now)
 {
 	char name[RPC_ADDRESS_TEXT];
 	const struct rn_log_event event = { .id = RN_ID_HOST_REFUSED, .client = name };
@@ -194,8 +196,8 @@ enum rpc_standing standing_of(void *standing, struct rpc_conn *conn)
 
 	if (word >> WORD_GENERATION_SHIFT == generation && now < until)
 		return (enum rpc_standing)(word & WORD_STANDING);
-	is = look(s, &conn->peer, now);
-	tell(s, conn, (enum rpc_standing)(word & WORD_STANDING), is, now);
+	is = standing_look(s, &conn->peer, now);
+	standing_log_change(s, conn, (enum rpc_standing)(word & WORD_STANDING), is, now);
 	atomic_store_explicit(&conn->standing,
 			      generation << WORD_GENERATION_SHIFT |
 				      (now + keep_seconds[is]) << WORD_UNTIL_SHIFT | is,

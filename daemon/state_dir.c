@@ -39,7 +39,7 @@ static int check_owner(const char *dir, const struct rn_logger *log)
 }
 
 /* A missing directory can be made if the one above it exists. */
-static int check_parent(const char *dir, const struct rn_logger *log)
+static int state_dir_check_parent(const char *dir, const struct rn_logger *log)
 {
 	char *copy = strdup(dir);
 	struct stat st;
@@ -62,7 +62,7 @@ int state_dir_check(const char *dir, const struct rn_logger *log)
 	int rc = check_owner(dir, log);
 
 	if (rc == -ENOENT)
-		return check_parent(dir, log);
+		return state_dir_check_parent(dir, log);
 	if (rc && rc != -EPERM)
 		rn_err(log, "state directory %s: %s", dir, strerror(-rc));
 	return rc;

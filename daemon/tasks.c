@@ -70,7 +70,7 @@ bool tasks_add(struct tasks *t, enum task_rank rank, void (*run)(void *job, bool
 }
 
 /* The oldest of the first rank that has any; NULL: none waits. */
-static struct task *take_first(struct tasks *t)
+static struct task *tasks_take_first(struct tasks *t)
 {
 	struct task *task = NULL;
 
@@ -88,7 +88,7 @@ static struct task *take_first(struct tasks *t)
 
 static bool run_first(struct tasks *t, bool cancelled)
 {
-	struct task *task = take_first(t);
+	struct task *task = tasks_take_first(t);
 
 	if (!task)
 		return false;

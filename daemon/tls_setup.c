@@ -5,7 +5,7 @@
 
 #define SOON_DAYS 14
 
-static const char *path(const char *set)
+static const char *tls_setup_path(const char *set)
 {
 	return set && set[0] ? set : NULL;
 }
@@ -32,10 +32,11 @@ int tls_setup(const struct cfg_tls *set, struct rn_budget *budget, const struct 
 	      struct tls **out)
 {
 	const struct tls_config cfg = {
-		.certificate = path(set->certificate),
-		.key = path(set->key) ? path(set->key) : path(set->certificate),
-		.ca = path(set->ca),
-		.crl = path(set->crl),
+		.certificate = tls_setup_path(set->certificate),
+		.key = tls_setup_path(set->key) ? tls_setup_path(set->key)
+						: tls_setup_path(set->certificate),
+		.ca = tls_setup_path(set->ca),
+		.crl = tls_setup_path(set->crl),
 		.require_alpn = set->require_alpn,
 		.ktls = set->ktls,
 		.budget = budget,

@@ -19,7 +19,7 @@
 #define ACCEPTED_WORDS 6u /* of an accepted reply before its results: RFC 5531 section 9 */
 
 /* The n-th word of the reply. False: it is not so long. */
-static bool word(const struct xdr_out *out, size_t n, uint32_t *value)
+static bool trace_call_reply_word(const struct xdr_out *out, size_t n, uint32_t *value)
 {
 	const uint8_t *at;
 
@@ -48,7 +48,7 @@ static size_t status_word(const struct rpc_request *req)
 	    (call->proc < NLM_FIRST_SHARE || call->proc > NLM_LAST_SHARE))
 		return 0;
 	/* The client's cookie comes first. */
-	if (!word(&req->out, ACCEPTED_WORDS, &cookie))
+	if (!trace_call_reply_word(&req->out, ACCEPTED_WORDS, &cookie))
 		return 0;
 	return ACCEPTED_WORDS + 1 + ((size_t)cookie + 3) / 4;
 }
@@ -61,22 +61,22 @@ static void read_outcome(struct trace_call *t, const struct rpc_request *req)
 
 	t->outcome = TRACE_UNSENT;
 	t->status = 0;
-	if (!word(out, 2, &reply_stat) || !word(out, 3, &first))
+	if (!trace_call_reply_word(out, 2, &reply_stat) || !trace_call_reply_word(out, 3, &first))
 		return;
 	if (reply_stat == RPC_MSG_DENIED) {
 		t->outcome = first == RPC_AUTH_ERROR ? TRACE_AUTH : TRACE_RPC;
-		word(out, 4, &t->status);
-	} else if (word(out, 5, &second) && second != RPC_SUCCESS) {
+		trace_call_reply_word(out, 4, &t->status);
+	} else if (trace_call_reply_word(out, 5, &second) && second != RPC_SUCCESS) {
 		t->outcome = TRACE_ACCEPT;
 		t->status = second;
 	} else if (at == 0) {
 		t->outcome = TRACE_NO_ERROR;
-	} else if (word(out, at, &t->status)) {
+	} else if (trace_call_reply_word(out, at, &t->status)) {
 		t->outcome = TRACE_STATUS;
 	}
 }
 
-static void read_compound(struct trace_call *t, const struct rpc_request *req)
+static void trace_call_read_compound(struct trace_call *t, const struct rpc_request *req)
 {
 	struct nfs4_traced c;
 
@@ -140,7 +140,7 @@ void trace_call_make(struct trace_call *t, const struct rpc_request *req, uint64
 	if (error && (t->outcome == TRACE_STATUS || t->outcome == TRACE_NO_ERROR))
 		t->outcome = TRACE_UNSENT;
 	if (req->proc) {
-		read_compound(t, req);
+		trace_call_read_compound(t, req);
 		read_handle(t, req);
 	}
 }

@@ -38,14 +38,14 @@
 #define STUCK_MORE 4u  /* workers that calls of a blocked lane may have beyond the lane's own */
 #define TAKE_MAX 8u    /* calls that a worker begins before it polls its ring again */
 
-static void assign(struct worker *w, struct rpc_request *req)
+static void worker_assign_call(struct worker *w, struct rpc_request *req)
 {
 	req->worker = &w->rpc;
 	atomic_store_explicit(&req->conn->last_worker, &w->rpc, memory_order_relaxed);
 	atomic_fetch_add_explicit(&w->waiting, 1, memory_order_relaxed);
 }
 
-static void move(struct rpc_worker *from, struct rpc_request *req);
+static void worker_move_call(struct rpc_worker *from, struct rpc_request *req);
 
 struct worker *worker_add(struct workers *ws, struct ev_loop *loop)
 {
@@ -56,7 +56,7 @@ struct worker *worker_add(struct workers *ws, struct ev_loop *loop)
 	w->pool = ws;
 	w->rpc.stacks = ws->stacks;
 	w->rpc.prompt = loop != NULL;
-	w->rpc.move = move;
+	w->rpc.move = worker_move_call;
 	w->loop = loop;
 	w->next = atomic_load(&ws->all);
 	while (!atomic_compare_exchange_weak(&ws->all, &w->next, w))
@@ -72,7 +72,7 @@ void worker_run(struct worker *w, struct rpc_request *req)
 	atomic_fetch_add(&w->beat, 1);
 }
 
-static void run(struct worker *w, struct rpc_request *req)
+static void worker_run_queued(struct worker *w, struct rpc_request *req)
 {
 	rn_histogram_record_alone(&w->waits, rn_now_ns() - req->queued_ns);
 	worker_run(w, req);
@@ -107,7 +107,7 @@ int worker_enters(struct lanes *lanes, uint32_t export_id)
 
 /* Counts one more request of that lane in the worker's hands. False: it has requests of another
  * lane, or the lane has all its workers. */
-static bool hold(struct worker *w, unsigned lane)
+static bool worker_hold_lane(struct worker *w, unsigned lane)
 {
 	struct workers *ws = w->pool;
 	uint32_t is = atomic_load(&w->hold);
@@ -126,7 +126,7 @@ static bool hold(struct worker *w, unsigned lane)
 }
 
 /* Counts one request less. The watch may have changed the worker's lane. True: it has none any more. */
-static bool let_go(struct worker *w)
+static bool worker_release_lane(struct worker *w)
 {
 	uint32_t is = atomic_load(&w->hold);
 
@@ -149,12 +149,12 @@ static void feed_any(struct workers *ws)
  * rpc_worker.move: a call goes on after a wait, or may not go on on its event thread. It goes to whichever worker has room
  * for its lane, as its own may be stuck by now.
  */
-static void move(struct rpc_worker *from, struct rpc_request *req)
+static void worker_move_call(struct rpc_worker *from, struct rpc_request *req)
 {
 	struct worker *w = rn_container_of(from, struct worker, rpc);
 	struct workers *ws = w->pool;
 
-	if (!w->loop && let_go(w))
+	if (!w->loop && worker_release_lane(w))
 		feed_any(ws);
 	worker_hand_over(ws, req);
 }
@@ -163,18 +163,18 @@ void workers_ended(void *ctx, struct rpc_request *req)
 {
 	(void)ctx;
 	if (!rpc_is_prompt(req))
-		let_go(worker_of(req));
+		worker_release_lane(worker_of(req));
 }
 
 /* Puts a call that there is no stack for back into the queue. */
-static void put_back(struct worker *w, struct rpc_request *req)
+static void worker_requeue_call(struct worker *w, struct rpc_request *req)
 {
 	atomic_fetch_sub(&w->waiting, 1);
-	let_go(w);
+	worker_release_lane(w);
 	call_queue_push(&w->pool->calls, req);
 }
 
-static void drain(struct worker *w)
+static void worker_drain_inbox(struct worker *w)
 {
 	struct rn_inbox_node *node = rn_inbox_take(&w->rpc.inbox);
 
@@ -183,9 +183,9 @@ static void drain(struct worker *w)
 
 		atomic_store(&w->rest, node->next);
 		if (req->waits || rpc_is_ready(&w->rpc))
-			run(w, req);
+			worker_run_queued(w, req);
 		else
-			put_back(w, req);
+			worker_requeue_call(w, req);
 		node = atomic_exchange(&w->rest, NULL);
 	}
 }
@@ -197,7 +197,7 @@ static void give_to_others(struct worker *w, struct rn_inbox_node *node)
 		struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
 
 		atomic_fetch_sub(&w->waiting, 1);
-		let_go(w);
+		worker_release_lane(w);
 		worker_hand_over(w->pool, req);
 		node = next;
 	}
@@ -211,7 +211,7 @@ void worker_rescue(struct worker *w)
 
 static void on_inbox(void *ctx)
 {
-	drain(ctx);
+	worker_drain_inbox(ctx);
 }
 
 static struct rpc_request *pop(struct workers *ws, unsigned lane, enum call_kind kind)
@@ -233,12 +233,12 @@ static bool next_lane(struct worker *w, unsigned *lane)
 
 	if (hold_count(is) > 0) {
 		*lane = hold_lane(is);
-		return call_queue_waiting(&ws->calls, *lane) > 0 && hold(w, *lane);
+		return call_queue_waiting(&ws->calls, *lane) > 0 && worker_hold_lane(w, *lane);
 	}
 	from = atomic_fetch_add_explicit(&ws->next_lane, 1, memory_order_relaxed);
 	for (unsigned i = 0; i < RPC_LANES; i++) {
 		*lane = (from + i) % RPC_LANES;
-		if (call_queue_waiting(&ws->calls, *lane) > 0 && hold(w, *lane))
+		if (call_queue_waiting(&ws->calls, *lane) > 0 && worker_hold_lane(w, *lane))
 			return true;
 	}
 	return false;
@@ -262,11 +262,11 @@ static bool take_turns(struct worker *w)
 			n < TAKE_MAX ? pop(w->pool, lane, ready ? CALL_ANY : CALL_BEGUN) : NULL;
 
 		if (!req) {
-			let_go(w);
+			worker_release_lane(w);
 			return n == TAKE_MAX;
 		}
-		assign(w, req);
-		run(w, req);
+		worker_assign_call(w, req);
+		worker_run_queued(w, req);
 	}
 }
 
@@ -353,14 +353,14 @@ int worker_start(struct workers *ws)
 
 /* True if the worker may get a call of the lane. Calls in an inbox wait for the call before them.
  * Calls of lane 0 must not, as they may turn out to use any file system. begun: the call has a stack. */
-static bool has_room(struct worker *w, unsigned lane, bool begun)
+static bool worker_has_room(struct worker *w, unsigned lane, bool begun)
 {
 	return atomic_load(&w->waiting) < (lane ? INBOX_MAX : 1) && !atomic_load(&w->ring_full) &&
 	       (begun || !atomic_load(&w->no_stack)) && atomic_load(&w->ready) &&
 	       !atomic_load(&w->stuck);
 }
 
-static bool may_hold(struct worker *w, unsigned lane)
+static bool worker_may_hold_lane(struct worker *w, unsigned lane)
 {
 	const uint32_t is = atomic_load(&w->hold);
 
@@ -379,7 +379,8 @@ static struct worker *least_busy(struct workers *ws, unsigned lane, bool begun)
 		struct worker *w = ws->worker[(from + i) % count];
 		unsigned n = atomic_load_explicit(&w->waiting, memory_order_relaxed);
 
-		if (n >= fewest || !has_room(w, lane, begun) || !may_hold(w, lane))
+		if (n >= fewest || !worker_has_room(w, lane, begun) ||
+		    !worker_may_hold_lane(w, lane))
 			continue;
 		fewest = n;
 		best = w;
@@ -397,19 +398,20 @@ static struct worker *pick(struct workers *ws, struct rpc_worker *last, unsigned
 
 	if (last) {
 		w = rn_container_of(last, struct worker, rpc);
-		if (atomic_load(&w->waiting) == 0 && has_room(w, lane, begun) && hold(w, lane))
+		if (atomic_load(&w->waiting) == 0 && worker_has_room(w, lane, begun) &&
+		    worker_hold_lane(w, lane))
 			return w;
 	}
 	/* Another thread may be faster; if no worker has room the call waits in the queue. */
 	for (unsigned i = 0; i < PICK_TRIES && (w = least_busy(ws, lane, begun)) != NULL; i++)
-		if (hold(w, lane))
+		if (worker_hold_lane(w, lane))
 			return w;
 	return NULL;
 }
 
-static void post(struct worker *w, struct rpc_request *req)
+static void worker_post_call(struct worker *w, struct rpc_request *req)
 {
-	assign(w, req);
+	worker_assign_call(w, req);
 	rn_inbox_post(&w->rpc.inbox, &req->node);
 }
 
@@ -419,13 +421,13 @@ bool worker_feed(struct workers *ws, unsigned lane)
 	struct rpc_request *req = w ? pop(ws, lane, CALL_ANY) : NULL;
 
 	if (req)
-		post(w, req);
+		worker_post_call(w, req);
 	else if (w)
-		let_go(w);
+		worker_release_lane(w);
 	return req != NULL;
 }
 
-static void push(struct workers *ws, struct rpc_request *req)
+static void workers_push_call(struct workers *ws, struct rpc_request *req)
 {
 	const unsigned lane = req->lane;
 
@@ -437,7 +439,7 @@ static void push(struct workers *ws, struct rpc_request *req)
 static void push_to(struct workers *ws, struct rpc_request *req, unsigned lane)
 {
 	req->lane = lane;
-	push(ws, req);
+	workers_push_call(ws, req);
 }
 
 /* True if a further call may get stuck in a blocked lane. One that has is counted in the lane from one of the next looks on. */
@@ -469,7 +471,7 @@ void worker_hand_over(struct workers *ws, struct rpc_request *req)
 	if (call_queue_waiting(&ws->calls, req->lane) == 0)
 		w = pick(ws, last, req->lane, req->waits);
 	if (w)
-		post(w, req);
+		worker_post_call(w, req);
 	else
-		push(ws, req);
+		workers_push_call(ws, req);
 }

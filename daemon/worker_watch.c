@@ -45,7 +45,7 @@ static unsigned lane_of_stuck(const struct worker *w)
 }
 
 /* Updates whether the worker is stuck, which it is while its beat stands still with work in hand. True: there is work. */
-static bool look_at(struct worker *w)
+static bool worker_watch_check_one(struct worker *w)
 {
 	const uint64_t beat = atomic_load(&w->beat), seen = w->seen;
 	/* Idle: it waits for work. A stuck one has been rid of it. */
@@ -100,7 +100,7 @@ static void set_blocked(struct workers *ws, unsigned lane, bool blocked)
 		rn_notice(ws->cfg.log, "%s is called again", name);
 }
 
-static void log_silent(struct workers *ws, unsigned lane, bool silent)
+static void worker_watch_log_silent(struct workers *ws, unsigned lane, bool silent)
 {
 	const struct rn_log_event event = { .id = silent ? RN_ID_FS_STUCK : RN_ID_FS_ANSWERS };
 	uint64_t *since = &ws->watch.silent_since[lane];
@@ -126,7 +126,7 @@ static void log_changes(struct workers *ws, uint32_t silent)
 
 	for (unsigned i = 0; i < RPC_LANES; i++)
 		if (changed & 1u << i)
-			log_silent(ws, i, silent & 1u << i);
+			worker_watch_log_silent(ws, i, silent & 1u << i);
 	ws->watch.silent = silent;
 }
 
@@ -141,7 +141,7 @@ static bool lacks_stacks(const struct workers *ws)
 
 /* Gives the lane's waiting calls to a worker with room, or starts another worker. Lane 0, for calls
  * that name no file, may have all workers. */
-static void grow(struct workers *ws, unsigned lane)
+static void worker_watch_feed_lane(struct workers *ws, unsigned lane)
 {
 	const unsigned most = lane ? ws->cfg.count : ws->most;
 	int rc;
@@ -177,16 +177,16 @@ static void look_at_lane(struct workers *ws, unsigned lane)
 		}
 	}
 	if (watch->starved[lane] >= STARVED_LOOKS)
-		grow(ws, lane);
+		worker_watch_feed_lane(ws, lane);
 }
 
 /* Looks at all workers. *stuck, *silent: the lanes that such ones are in, as bits. True: there is work. */
-static bool look_at_all(struct workers *ws, uint32_t *stuck, uint32_t *silent)
+static bool worker_watch_check_all(struct workers *ws, uint32_t *stuck, uint32_t *silent)
 {
 	bool busy = false;
 
 	for (struct worker *w = atomic_load(&ws->all); w; w = w->next) {
-		busy |= look_at(w);
+		busy |= worker_watch_check_one(w);
 		if (atomic_load(&w->stuck))
 			*stuck |= 1u << lane_of_stuck(w);
 		if (atomic_load(&w->silent))
@@ -205,10 +205,10 @@ static void replace_stuck(struct workers *ws)
 }
 
 /* True if there is work. */
-static bool look(struct workers *ws)
+static bool worker_watch_check(struct workers *ws)
 {
 	uint32_t stuck = 0, silent = 0;
-	bool busy = look_at_all(ws, &stuck, &silent);
+	bool busy = worker_watch_check_all(ws, &stuck, &silent);
 
 	/* The next thread of a loop must know which calls are not for it. */
 	for (unsigned i = 1; i < RPC_LANES; i++)
@@ -245,7 +245,7 @@ static void *watch_main(void *arg)
 			wait_for_work(watch);
 		pthread_mutex_unlock(&watch->lock);
 		nanosleep(&pause, NULL);
-		quiet = look(ws) ? 0 : quiet + 1;
+		quiet = worker_watch_check(ws) ? 0 : quiet + 1;
 		pthread_mutex_lock(&watch->lock);
 	}
 	pthread_mutex_unlock(&watch->lock);

@@ -61,7 +61,7 @@ int workers_start(const struct workers_config *cfg, struct workers **out)
 	return 0;
 }
 
-static void end(struct worker *w)
+static void worker_end(struct worker *w)
 {
 	atomic_store(&w->stop, true);
 	eventfd_write(w->rpc.inbox.fd, 1);
@@ -75,7 +75,7 @@ void workers_stop(struct workers *ws)
 
 	worker_watch_stop(ws);
 	for (unsigned i = 0; i < ws->count; i++)
-		end(ws->worker[i]);
+		worker_end(ws->worker[i]);
 	while ((w = atomic_load(&ws->all)) != NULL) {
 		atomic_store(&ws->all, w->next);
 		rn_fiber_put(w->rpc.spare);
@@ -118,7 +118,7 @@ static unsigned lane_of(const struct workers *ws, const struct rpc_request *req)
 	return first_handle_export(req, &id) ? lane_of_export(ws, id) : 0;
 }
 
-static void submit(void *ctx, struct rpc_request *req)
+static void workers_submit(void *ctx, struct rpc_request *req)
 {
 	struct workers *ws = ctx;
 
@@ -143,7 +143,7 @@ void workers_background(struct workers *ws, struct rpc_request *req, uint32_t ex
 
 struct rpc_sink workers_sink(struct workers *ws)
 {
-	return (struct rpc_sink){ .submit = submit, .ctx = ws };
+	return (struct rpc_sink){ .submit = workers_submit, .ctx = ws };
 }
 
 void workers_stats(struct workers *ws, struct workers_stats *out)

@@ -31,7 +31,7 @@ static unsigned running_of(const struct gss_acceptor *a, const struct rn_host *h
 }
 
 /* Under the lock: the oldest job of a host that may have one more thread. */
-static struct gss_job *take(struct gss_acceptor *a)
+static struct gss_job *gss_acceptor_take(struct gss_acceptor *a)
 {
 	struct gss_job *j;
 
@@ -66,7 +66,7 @@ static void *acceptor_main(void *arg)
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->closed) {
-		struct gss_job *j = take(a);
+		struct gss_job *j = gss_acceptor_take(a);
 
 		if (!j) {
 			pthread_cond_wait(&a->wake, &a->lock);
@@ -87,7 +87,7 @@ static void *acceptor_main(void *arg)
 }
 
 /* Threads are detached: one that hangs in the library is left behind by the end of the process. */
-static void start_threads(struct gss_acceptor *a)
+static void gss_acceptor_start_threads(struct gss_acceptor *a)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -118,7 +118,7 @@ struct gss_acceptor *gss_acceptor_new(void)
 	pthread_cond_init(&a->wake, &attr);
 	pthread_cond_init(&a->ended, &attr);
 	pthread_condattr_destroy(&attr);
-	start_threads(a);
+	gss_acceptor_start_threads(a);
 	if (a->nthreads == 0) {
 		gss_acceptor_free(a, 0);
 		return NULL;
@@ -126,7 +126,7 @@ struct gss_acceptor *gss_acceptor_new(void)
 	return a;
 }
 
-static void abandon(struct gss_job *j)
+static void gss_job_abandon(struct gss_job *j)
 {
 	j->abandoned = true;
 	if (j->abandon)
@@ -140,7 +140,7 @@ void gss_acceptor_close(struct gss_acceptor *a)
 
 	pthread_mutex_lock(&a->lock);
 	for (unsigned i = 0; !a->closed && i < a->nrunning; i++)
-		abandon(a->running[i]);
+		gss_job_abandon(a->running[i]);
 	a->closed = true;
 	STAILQ_FOREACH(j, &a->queue, link)
 	rn_shares_remove(&a->shares, &j->place);
@@ -149,7 +149,7 @@ void gss_acceptor_close(struct gss_acceptor *a)
 	pthread_mutex_unlock(&a->lock);
 	while ((j = STAILQ_FIRST(&left))) {
 		STAILQ_REMOVE_HEAD(&left, link);
-		abandon(j);
+		gss_job_abandon(j);
 		j->done(j);
 	}
 }
@@ -212,7 +212,7 @@ bool gss_acceptor_submit(struct gss_acceptor *a, struct gss_job *job)
 	while ((j = STAILQ_FIRST(&out))) {
 		STAILQ_REMOVE_HEAD(&out, link);
 		j->made_room = true;
-		abandon(j);
+		gss_job_abandon(j);
 		j->done(j);
 	}
 	return ok;

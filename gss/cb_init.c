@@ -29,17 +29,17 @@ struct initiated {
 		ready; /* the client's context; NULL: there was no answer yet */
 };
 
-static struct initiated *of(struct rpc_cb_auth *s)
+static struct initiated *gss_cb_init_of(struct rpc_cb_auth *s)
 {
 	return rn_container_of(s, struct initiated, base);
 }
 
 static struct rpc_cb_auth *ready(struct rpc_cb_auth *s)
 {
-	return atomic_load_explicit(&of(s)->ready, memory_order_acquire);
+	return atomic_load_explicit(&gss_cb_init_of(s)->ready, memory_order_acquire);
 }
 
-static uint32_t next_seq(struct rpc_cb_auth *s)
+static uint32_t gss_cb_init_next_seq(struct rpc_cb_auth *s)
 {
 	struct rpc_cb_auth *r = ready(s);
 
@@ -67,19 +67,19 @@ static uint32_t put_init(const struct initiated *i, const struct rpc_seg *msg, s
 	return x.overflow ? 0 : (uint32_t)x.used;
 }
 
-static uint32_t wrap_call(struct rpc_cb_auth *s, uint32_t n, const struct rpc_seg *msg,
-			  struct rpc_seg *out)
+static uint32_t gss_cb_init_wrap_call(struct rpc_cb_auth *s, uint32_t n, const struct rpc_seg *msg,
+				      struct rpc_seg *out)
 {
 	struct rpc_cb_auth *r = ready(s);
 
-	return r ? r->ops->wrap(r, n, msg, out) : put_init(of(s), msg, out);
+	return r ? r->ops->wrap(r, n, msg, out) : put_init(gss_cb_init_of(s), msg, out);
 }
 
 /* The verifier of INIT's answer signs the window, which comes behind it. */
-static bool verify(struct rpc_cb_auth *s, uint32_t n, const uint8_t *verf, uint32_t len)
+static bool gss_cb_init_verify(struct rpc_cb_auth *s, uint32_t n, const uint8_t *verf, uint32_t len)
 {
 	struct rpc_cb_auth *r = ready(s);
-	struct initiated *i = of(s);
+	struct initiated *i = gss_cb_init_of(s);
 
 	if (r)
 		return r->ops->verify(r, n, verf, len);
@@ -117,11 +117,11 @@ static bool is_genuine(struct initiated *i, struct gss_mech_ctx *m, const struct
 	       gss_mech_verify(m, &window, 1, i->verf, i->verf_len) && gss_measure(i->context, m);
 }
 
-static bool unwrap_results(struct rpc_cb_auth *s, uint32_t n, struct xdr_in *x,
-			   struct rpc_seg *plain)
+static bool gss_cb_init_unwrap_results(struct rpc_cb_auth *s, uint32_t n, struct xdr_in *x,
+				       struct rpc_seg *plain)
 {
 	struct rpc_cb_auth *r = ready(s);
-	struct initiated *i = of(s);
+	struct initiated *i = gss_cb_init_of(s);
 	uint32_t lifetime = 0;
 	struct gss_mech_ctx *m;
 	struct answer a;
@@ -151,9 +151,9 @@ static uint64_t seconds(const struct rpc_cb_auth *s)
 	return r ? r->ops->seconds(r) : UINT32_MAX;
 }
 
-static void destroy(struct rpc_cb_auth *s)
+static void gss_cb_init_destroy(struct rpc_cb_auth *s)
 {
-	struct initiated *i = of(s);
+	struct initiated *i = gss_cb_init_of(s);
 
 	rpc_cb_auth_put(ready(s));
 	gss_context_put(i->context);
@@ -163,12 +163,12 @@ static void destroy(struct rpc_cb_auth *s)
 }
 
 static const struct rpc_cb_auth_ops ops = {
-	.seq = next_seq,
-	.wrap = wrap_call,
-	.verify = verify,
-	.unwrap = unwrap_results,
+	.seq = gss_cb_init_next_seq,
+	.wrap = gss_cb_init_wrap_call,
+	.verify = gss_cb_init_verify,
+	.unwrap = gss_cb_init_unwrap_results,
 	.seconds = seconds,
-	.destroy = destroy,
+	.destroy = gss_cb_init_destroy,
 };
 
 struct rpc_cb_auth *gss_cb_init_new(struct gss_mech_ctx *mech, struct gss_mech_step *first,

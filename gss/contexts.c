@@ -96,7 +96,7 @@ void gss_context_put(struct gss_context *c)
 	free(c);
 }
 
-static uint64_t hash(const struct gss_contexts *t, const uint8_t bytes[16])
+static uint64_t gss_contexts_hash(const struct gss_contexts *t, const uint8_t bytes[16])
 {
 	uint64_t h;
 
@@ -104,12 +104,13 @@ static uint64_t hash(const struct gss_contexts *t, const uint8_t bytes[16])
 	return h;
 }
 
-static struct bucket *bucket_of(struct gss_contexts *t, const uint8_t handle[GSS_HANDLE_SIZE])
+static struct bucket *gss_contexts_bucket_of(struct gss_contexts *t,
+					     const uint8_t handle[GSS_HANDLE_SIZE])
 {
-	return &t->buckets[hash(t, handle) % BUCKETS];
+	return &t->buckets[gss_contexts_hash(t, handle) % BUCKETS];
 }
 
-static void count(struct gss_contexts *t, struct gss_context *c)
+static void gss_contexts_count(struct gss_contexts *t, struct gss_context *c)
 {
 	*(c->established ? &t->established : &t->half) += 1;
 	gss_hosts_add(&t->hosts, c->host, c->established);
@@ -125,7 +126,7 @@ static void not_grown(struct gss_contexts *t, struct gss_context *c)
 }
 
 /* Under the lock. The table's reference is the caller's afterwards. */
-static void unlist(struct gss_contexts *t, struct gss_context *c)
+static void gss_contexts_unlist(struct gss_contexts *t, struct gss_context *c)
 {
 	LIST_REMOVE(c, of_bucket);
 	TAILQ_REMOVE(c->established ? &t->used : &t->half_made, c, by_use);
@@ -138,13 +139,13 @@ static void unlist(struct gss_contexts *t, struct gss_context *c)
 	c->host = NULL;
 }
 
-static void drop(struct gss_contexts *t, struct gss_context *c)
+static void gss_contexts_drop(struct gss_contexts *t, struct gss_context *c)
 {
-	unlist(t, c);
+	gss_contexts_unlist(t, c);
 	gss_context_put(c);
 }
 
-static bool is_over(const struct gss_context *c, uint64_t now)
+static bool gss_context_is_over(const struct gss_context *c, uint64_t now)
 {
 	const uint64_t idle =
 		(c->established ? GSS_IDLE_SECONDS : GSS_HALF_SECONDS) * RN_NS_PER_SECOND;
@@ -152,15 +153,15 @@ static bool is_over(const struct gss_context *c, uint64_t now)
 	return now > c->used_ns + idle || (c->established && now > c->ends_ns);
 }
 
-static void sweep(struct gss_contexts *t, struct gss_use_list *list, uint64_t now)
+static void gss_contexts_sweep(struct gss_contexts *t, struct gss_use_list *list, uint64_t now)
 {
 	struct gss_context *c;
 
 	for (unsigned i = 0; i < SWEEP; i++) {
 		c = TAILQ_FIRST(list);
-		if (!c || !is_over(c, now))
+		if (!c || !gss_context_is_over(c, now))
 			return;
-		drop(t, c);
+		gss_contexts_drop(t, c);
 	}
 }
 
@@ -189,7 +190,7 @@ static void evict_half(struct gss_contexts *t, const struct gss_host *host)
 				break;
 	if (!c)
 		return;
-	drop(t, c);
+	gss_contexts_drop(t, c);
 	t->evicted++;
 }
 
@@ -212,16 +213,16 @@ static void evict_established(struct gss_contexts *t)
 		c = TAILQ_FIRST(&largest->used);
 	if (!c)
 		return;
-	drop(t, c);
+	gss_contexts_drop(t, c);
 	t->evicted++;
 }
 
 /* Under the lock. c is counted already. */
-static void make_room(struct gss_contexts *t, const struct gss_context *c,
-		      const struct gss_host *host, uint64_t now)
+static void gss_contexts_make_room(struct gss_contexts *t, const struct gss_context *c,
+				   const struct gss_host *host, uint64_t now)
 {
-	sweep(t, &t->used, now);
-	sweep(t, &t->half_made, now);
+	gss_contexts_sweep(t, &t->used, now);
+	gss_contexts_sweep(t, &t->half_made, now);
 	if (c->established && t->established > t->max)
 		evict_established(t);
 	else if (!c->established && host->half > GSS_HALF_HOST)
@@ -241,12 +242,12 @@ bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c, const struc
 	if (host) {
 		/* Counted first, so that its last context's eviction does not free the host. */
 		c->host = host;
-		count(t, c);
-		make_room(t, c, host, now);
+		gss_contexts_count(t, c);
+		gss_contexts_make_room(t, c, host, now);
 		c->used_ns = now;
 		c->listed = true;
 		atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
-		LIST_INSERT_HEAD(bucket_of(t, c->handle), c, of_bucket);
+		LIST_INSERT_HEAD(gss_contexts_bucket_of(t, c->handle), c, of_bucket);
 		TAILQ_INSERT_TAIL(c->established ? &t->used : &t->half_made, c, by_use);
 		if (c->established)
 			TAILQ_INSERT_TAIL(&host->used, c, of_host);
@@ -262,7 +263,7 @@ struct gss_context *gss_contexts_find(struct gss_contexts *t, const uint8_t *han
 	if (len != GSS_HANDLE_SIZE)
 		return NULL;
 	pthread_mutex_lock(&t->lock);
-	LIST_FOREACH (c, bucket_of(t, handle), of_bucket) {
+	LIST_FOREACH (c, gss_contexts_bucket_of(t, handle), of_bucket) {
 		if (memcmp(c->handle, handle, GSS_HANDLE_SIZE) == 0)
 			break;
 	}
@@ -285,7 +286,7 @@ void gss_contexts_remove(struct gss_contexts *t, struct gss_context *c)
 	pthread_mutex_lock(&t->lock);
 	const bool was = c->listed;
 	if (was)
-		unlist(t, c);
+		gss_contexts_unlist(t, c);
 	pthread_mutex_unlock(&t->lock);
 	if (was)
 		gss_context_put(c);
@@ -342,7 +343,7 @@ void gss_contexts_free(struct gss_contexts *t)
 	if (!t)
 		return;
 	while ((c = TAILQ_FIRST(&t->used)) || (c = TAILQ_FIRST(&t->half_made)))
-		drop(t, c);
+		gss_contexts_drop(t, c);
 	gss_hosts_fini(&t->hosts);
 	pthread_mutex_destroy(&t->lock);
 	free(t);

@@ -34,7 +34,7 @@ struct establishing {
 	size_t charged; /* bytes of g->tokens */
 	/* Results. */
 	struct gss_context *context;
-	bool ok;   /* of run() */
+	bool ok;   /* of gss_establish_run() */
 	bool made; /* the context is in the table */
 	struct gss_mech_step step;
 };
@@ -93,7 +93,7 @@ bool gss_measure(struct gss_context *x, struct gss_mech_ctx *mech)
 }
 
 /* On one of the acceptor's threads. */
-static void run(struct gss_job *job)
+static void gss_establish_run(struct gss_job *job)
 {
 	struct establishing *e = rn_container_of(job, struct establishing, job);
 	struct gss_mech_ctx *mech = NULL;
@@ -130,8 +130,8 @@ static void end_wait(struct establishing *e, bool abandoned, bool made_room)
 	rpc_wake(waits, ending);
 }
 
-/* On the thread of run(), or on that which stops the server. */
-static void done(struct gss_job *job)
+/* On the thread of gss_establish_run(), or on that which stops the server. */
+static void gss_establish_done(struct gss_job *job)
 {
 	struct establishing *e = rn_container_of(job, struct establishing, job);
 
@@ -141,13 +141,13 @@ static void done(struct gss_job *job)
 		end_wait(e, false, false);
 }
 
-static void let_go(struct gss_job *job)
+static void gss_establish_abandon(struct gss_job *job)
 {
 	end_wait(rn_container_of(job, struct establishing, job), true, job->made_room);
 }
 
 /* The reply with its verifier, which signs the size of the window when the context is complete. */
-static bool put_reply(struct rpc_request *req, const struct establishing *e)
+static bool gss_establish_put_reply(struct rpc_request *req, const struct establishing *e)
 {
 	static const uint8_t window[4] = { 0, 0, GSS_WINDOW >> 8, GSS_WINDOW & 0xff };
 	struct xdr_out *out = &req->out;
@@ -176,7 +176,7 @@ static bool put_reply(struct rpc_request *req, const struct establishing *e)
 }
 
 /* The job is over. */
-static enum rpc_secure_verdict finish(struct rpc_request *req, struct establishing *e)
+static enum rpc_secure_verdict gss_establish_finish(struct rpc_request *req, struct establishing *e)
 {
 	e->made = e->ok && gss_contexts_add(e->g->contexts, e->context, &e->job.host);
 	if (!e->made && e->step.major >> 16 == 0)
@@ -186,7 +186,7 @@ static enum rpc_secure_verdict finish(struct rpc_request *req, struct establishi
 	if (!e->made)
 		say_failure(req, e);
 	gss_count(e->made ? &e->g->accepted : &e->g->refused);
-	return put_reply(req, e) ? RPC_SECURE_ANSWER : RPC_SECURE_FAILED;
+	return gss_establish_put_reply(req, e) ? RPC_SECURE_ANSWER : RPC_SECURE_FAILED;
 }
 
 /* RPC_SECURE_CALL if the token was copied, else the verdict. */
@@ -216,7 +216,8 @@ static struct gss_mech_cred *keys_of(struct gss *g)
 }
 
 /* Has the context made, and waits for that. *kept: the job is still the call's. */
-static enum rpc_secure_verdict await(struct rpc_request *req, struct establishing *e, bool *kept)
+static enum rpc_secure_verdict gss_establish_await(struct rpc_request *req, struct establishing *e,
+						   bool *kept)
 {
 	struct ending ending = { false, false, false };
 	struct gss *g = e->g;
@@ -231,7 +232,7 @@ static enum rpc_secure_verdict await(struct rpc_request *req, struct establishin
 		rpc_wait(req, RN_WAIT_CONTEXT, &ending, 0, &g->lock);
 	*kept = !ending.abandoned;
 	if (*kept)
-		return finish(req, e);
+		return gss_establish_finish(req, e);
 	return ending.made_room ? RPC_SECURE_NO_ROOM : RPC_SECURE_FAILED;
 }
 
@@ -247,9 +248,9 @@ enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 	rpc_move(req); /* the library is asked for the verifier */
 	e->g = g;
 	e->waits = req->server->waits;
-	e->job.run = run;
-	e->job.done = done;
-	e->job.abandon = let_go;
+	e->job.run = gss_establish_run;
+	e->job.done = gss_establish_done;
+	e->job.abandon = gss_establish_abandon;
 	e->cred = keys_of(g);
 	gss_host_of(req->conn, &e->job.host);
 	e->job.admitted = rpc_conn_standing(req->conn) == RPC_ADMITTED;
@@ -260,7 +261,7 @@ enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 			v = RPC_SECURE_GARBAGE;
 	}
 	if (v == RPC_SECURE_CALL)
-		v = await(req, e, &kept);
+		v = gss_establish_await(req, e, &kept);
 	if (kept)
 		establishing_free(e);
 	return v;

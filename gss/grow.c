@@ -14,7 +14,7 @@ struct growing {
 	struct gss_context *context; /* a reference */
 };
 
-static void run(struct gss_job *job)
+static void gss_grow_run(struct gss_job *job)
 {
 	struct growing *w = rn_container_of(job, struct growing, job);
 	struct gss_context *x = w->context;
@@ -26,7 +26,7 @@ static void run(struct gss_job *job)
 		gss_copies_shrink(&x->copies);
 }
 
-static void done(struct gss_job *job)
+static void gss_grow_done(struct gss_job *job)
 {
 	struct growing *w = rn_container_of(job, struct growing, job);
 
@@ -45,11 +45,11 @@ void gss_grow(struct gss *g, struct gss_context *x, const struct rn_host *host)
 		return;
 	w->job.host = *host;
 	w->job.admitted = true;
-	w->job.run = run;
-	w->job.done = done;
+	w->job.run = gss_grow_run;
+	w->job.done = gss_grow_done;
 	w->g = g;
 	w->context = x;
 	atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
 	if (!gss_acceptor_submit(g->acceptor, &w->job))
-		done(&w->job);
+		gss_grow_done(&w->job);
 }

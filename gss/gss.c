@@ -21,7 +21,7 @@ static const struct rpc_security security = {
 
 #define LEAVING_SECONDS 5u /* longest wait for the library when the server stops */
 
-static void divide(size_t whole, unsigned max_contexts, struct gss_memory *out)
+static void gss_divide_memory(size_t whole, unsigned max_contexts, struct gss_memory *out)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -32,16 +32,16 @@ size_t gss_memory(size_t whole, unsigned max_contexts)
 {
 	struct gss_memory m;
 
-	divide(whole, max_contexts, &m);
+	gss_divide_memory(whole, max_contexts, &m);
 	return m.bytes;
 }
 
 /* Takes the memory of contexts from the budget. False: the budget has too little. */
-static bool set_aside(struct gss *g)
+static bool gss_set_aside_memory(struct gss *g)
 {
 	struct gss_memory *m = &g->memory;
 
-	divide(g->cfg.budget->max, g->cfg.max_contexts, m);
+	gss_divide_memory(g->cfg.budget->max, g->cfg.max_contexts, m);
 	if (!rn_budget_take(g->cfg.budget, m->bytes)) {
 		m->bytes = 0;
 		return false;
@@ -86,7 +86,7 @@ int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY])
 	}
 	pthread_mutex_init(&g->lock, NULL);
 	rn_log_hosts_init(&g->said);
-	if (set_aside(g))
+	if (gss_set_aside_memory(g))
 		g->contexts = gss_contexts_new(g->memory.contexts, g->memory.grown);
 	g->acceptor = g->contexts ? gss_acceptor_new() : NULL;
 	g->initiator = g->acceptor ? gss_acceptor_new() : NULL;

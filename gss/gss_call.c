@@ -25,7 +25,8 @@ void gss_release_call(struct rpc_request *req)
 }
 
 /* RPC_SECURE_CALL if it is. An event thread does not wait for other threads' calls of the library. */
-static enum rpc_secure_verdict check_verifier(struct gss_context *x, struct rpc_request *req)
+static enum rpc_secure_verdict gss_call_check_verifier(struct gss_context *x,
+						       struct rpc_request *req)
 {
 	const struct rpc_call *call = &req->call;
 	uint8_t header[SIGNED_MOST];
@@ -48,7 +49,7 @@ static enum rpc_secure_verdict check_verifier(struct gss_context *x, struct rpc_
 	return right ? RPC_SECURE_CALL : RPC_SECURE_REFUSE;
 }
 
-static bool take_number(struct gss_context *x, uint32_t seq)
+static bool gss_call_take_seq(struct gss_context *x, uint32_t seq)
 {
 	bool fresh;
 
@@ -100,7 +101,7 @@ static void set_identity(struct rpc_request *req, const struct gss_call *c, uint
 }
 
 /* Cuts the message behind its first `len` bytes from `at` on. */
-static void cut(struct rpc_request *req, size_t at, size_t len)
+static void gss_call_cut_message(struct rpc_request *req, size_t at, size_t len)
 {
 	size_t end = at + len;
 
@@ -111,8 +112,8 @@ static void cut(struct rpc_request *req, size_t at, size_t len)
 }
 
 /* The pieces of the message from `at` on, len bytes. False: there are too many. */
-static bool pieces_of(const struct rpc_request *req, size_t at, size_t len,
-		      struct gss_mech_piece *piece, unsigned *n)
+static bool gss_call_pieces_of(const struct rpc_request *req, size_t at, size_t len,
+			       struct gss_mech_piece *piece, unsigned *n)
 {
 	*n = 0;
 	for (unsigned i = 0; i < req->nseg && len > 0; i++) {
@@ -147,14 +148,14 @@ static bool take_integrity(struct rpc_request *req, const struct gss_call *c)
 	seq = xdr_get_u32(&req->in);
 	xdr_skip(&req->in, len - 4);
 	mic = xdr_get_opaque(&req->in, GSS_MECH_MIC_MAX, &mic_len);
-	if (req->in.err || seq != c->seq || !pieces_of(req, at, len, piece, &n))
+	if (req->in.err || seq != c->seq || !gss_call_pieces_of(req, at, len, piece, &n))
 		return false;
 	mech = gss_copies_take(&c->context->copies);
 	right = gss_mech_verify(mech, piece, n, mic, mic_len);
 	gss_copies_give(&c->context->copies, mech);
 	if (!right)
 		return false;
-	cut(req, at, len);
+	gss_call_cut_message(req, at, len);
 	req->secured->args_at = at + 4;
 	return true;
 }
@@ -168,7 +169,7 @@ struct token {
 };
 
 /* True if the token can be decrypted where it lies, and its data are in no more pieces than a procedure takes. */
-static bool stays(const struct rpc_request *req, const struct token *t)
+static bool gss_call_token_stays(const struct rpc_request *req, const struct token *t)
 {
 	uint8_t start[GSS_MECH_START];
 	struct xdr_in in = req->in;
@@ -191,9 +192,9 @@ static enum rpc_secure_verdict find_token(struct rpc_request *req, struct token 
 	t->at = xdr_in_pos(&req->in);
 	t->len = len;
 	if (req->in.err || len == 0 || len > req->in.left ||
-	    !pieces_of(req, t->at, len, t->piece, &t->n))
+	    !gss_call_pieces_of(req, t->at, len, t->piece, &t->n))
 		return RPC_SECURE_GARBAGE;
-	if (stays(req, t))
+	if (gss_call_token_stays(req, t))
 		return RPC_SECURE_CALL;
 	if (len > RN_PAYLOAD_MAX)
 		return RPC_SECURE_GARBAGE;
@@ -211,7 +212,7 @@ static enum rpc_secure_verdict find_token(struct rpc_request *req, struct token 
 }
 
 /* Leaves so many bytes of the message, from `at` on. */
-static void narrow(struct rpc_request *req, size_t at, size_t len)
+static void gss_call_narrow_message(struct rpc_request *req, size_t at, size_t len)
 {
 	for (unsigned i = 0; i < req->nseg; i++) {
 		struct rpc_seg *s = &req->seg[i];
@@ -229,7 +230,8 @@ static void take_plain(struct rpc_request *req, const struct token *t,
 		       const struct gss_mech_piece *plain)
 {
 	if (!t->own) {
-		narrow(req, t->at + (size_t)(plain->base - t->piece[0].base), plain->len);
+		gss_call_narrow_message(req, t->at + (size_t)(plain->base - t->piece[0].base),
+					plain->len);
 		return;
 	}
 	rpc_request_forget_call(req);
@@ -240,7 +242,8 @@ static void take_plain(struct rpc_request *req, const struct token *t,
 }
 
 /* Decrypts the body, and leaves its plain text as the message. */
-static bool unwrap(struct rpc_request *req, struct gss_mech_ctx *mech, const struct token *t)
+static bool gss_call_unwrap(struct rpc_request *req, struct gss_mech_ctx *mech,
+			    const struct token *t)
 {
 	struct gss_mech_piece plain;
 	size_t before, behind;
@@ -255,7 +258,7 @@ static bool unwrap(struct rpc_request *req, struct gss_mech_ctx *mech, const str
 	}
 	if (!gss_mech_unwrap_pieces(mech, t->piece, t->n, &before, &behind))
 		return false;
-	narrow(req, t->at + before, t->len - before - behind);
+	gss_call_narrow_message(req, t->at + before, t->len - before - behind);
 	return true;
 }
 
@@ -263,7 +266,7 @@ static bool unwrap(struct rpc_request *req, struct gss_mech_ctx *mech, const str
 static bool take_privacy(struct rpc_request *req, const struct gss_call *c, const struct token *t)
 {
 	struct gss_mech_ctx *mech = gss_copies_take(&c->context->copies);
-	const bool right = unwrap(req, mech, t);
+	const bool right = gss_call_unwrap(req, mech, t);
 	struct xdr_in in;
 
 	gss_copies_give(&c->context->copies, mech);
@@ -297,7 +300,7 @@ static enum rpc_secure_verdict take_data(struct gss *g, struct rpc_request *req,
 		v = find_token(req, &token);
 	if (v == RPC_SECURE_NO_ROOM)
 		return v;
-	if (!take_number(c->context, cred->seq)) {
+	if (!gss_call_take_seq(c->context, cred->seq)) {
 		gss_count(&g->replays);
 		rn_payload_put(token.own);
 		return RPC_SECURE_DROP;
@@ -317,9 +320,10 @@ static enum rpc_secure_verdict take_data(struct gss *g, struct rpc_request *req,
 
 /* DESTROY (section 5.4): an empty answer with a verifier. Without room for it the context stays, like anything else that a
  * call would change. */
-static enum rpc_secure_verdict destroy(struct gss *g, struct rpc_request *req, struct gss_call *c)
+static enum rpc_secure_verdict gss_call_destroy(struct gss *g, struct rpc_request *req,
+						struct gss_call *c)
 {
-	if (!take_number(c->context, c->seq)) {
+	if (!gss_call_take_seq(c->context, c->seq)) {
 		gss_count(&g->replays);
 		return RPC_SECURE_DROP;
 	}
@@ -351,7 +355,7 @@ static enum rpc_secure_verdict in_context(struct gss *g, struct rpc_request *req
 		*stat = RPC_GSS_CTXPROBLEM;
 		return RPC_SECURE_REFUSE;
 	}
-	v = check_verifier(x, req);
+	v = gss_call_check_verifier(x, req);
 	if (v == RPC_SECURE_REFUSE) {
 		gss_count(&g->bad);
 		*stat = RPC_GSS_CREDPROBLEM;
@@ -367,7 +371,7 @@ static enum rpc_secure_verdict in_context(struct gss *g, struct rpc_request *req
 	c = call_new(x, cred);
 	if (!c)
 		return RPC_SECURE_NO_ROOM;
-	v = cred->proc == GSS_DESTROY ? destroy(g, req, c) : take_data(g, req, c, cred);
+	v = cred->proc == GSS_DESTROY ? gss_call_destroy(g, req, c) : take_data(g, req, c, cred);
 	if (!req->secured) {
 		gss_context_put(c->context);
 		free(c);

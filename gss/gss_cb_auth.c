@@ -28,14 +28,16 @@ struct gss_cb_auth {
 	uint8_t handle[]; /* the client's */
 };
 
-static struct gss_cb_auth *of(struct rpc_cb_auth *s)
+static struct gss_cb_auth *gss_cb_auth_of(struct rpc_cb_auth *s)
 {
 	return rn_container_of(s, struct gss_cb_auth, base);
 }
 
-static uint32_t next_seq(struct rpc_cb_auth *s)
+static uint32_t gss_cb_auth_next_seq(struct rpc_cb_auth *s)
 {
-	return atomic_fetch_add_explicit(&of(s)->context->calls, 1, memory_order_relaxed) + 1;
+	return atomic_fetch_add_explicit(&gss_cb_auth_of(s)->context->calls, 1,
+					 memory_order_relaxed) +
+	       1;
 }
 
 static uint64_t seconds_left(const struct rpc_cb_auth *s)
@@ -93,8 +95,8 @@ static bool put_private(struct xdr_out *x, struct gss_mech_ctx *m, const uint8_t
 }
 
 /* The arguments, with the number before them unless they go as they are. */
-static bool put_body(struct xdr_out *x, struct gss_mech_ctx *m, uint32_t service, uint32_t seq,
-		     const struct rpc_seg *args)
+static bool gss_cb_auth_put_body(struct xdr_out *x, struct gss_mech_ctx *m, uint32_t service,
+				 uint32_t seq, const struct rpc_seg *args)
 {
 	uint8_t body[4 + RPC_CALLBACK_SIZE];
 	const uint32_t be = htonl(seq);
@@ -116,10 +118,10 @@ static bool put_body(struct xdr_out *x, struct gss_mech_ctx *m, uint32_t service
 	return put_mic(x, m, at);
 }
 
-static uint32_t wrap_call(struct rpc_cb_auth *s, uint32_t seq, const struct rpc_seg *msg,
-			  struct rpc_seg *out)
+static uint32_t gss_cb_auth_wrap_call(struct rpc_cb_auth *s, uint32_t seq,
+				      const struct rpc_seg *msg, struct rpc_seg *out)
 {
-	const struct gss_cb_auth *g = of(s);
+	const struct gss_cb_auth *g = gss_cb_auth_of(s);
 	struct rpc_seg args;
 	struct gss_mech_ctx *m;
 	struct xdr_out x;
@@ -141,7 +143,7 @@ static uint32_t wrap_call(struct rpc_cb_auth *s, uint32_t seq, const struct rpc_
 
 		xdr_put_u32(&x, RPC_RPCSEC_GSS);
 		xdr_put_opaque(&x, mic, len);
-		ok = len > 0 && put_body(&x, m, g->service, seq, &args);
+		ok = len > 0 && gss_cb_auth_put_body(&x, m, g->service, seq, &args);
 	}
 	gss_copies_give(&g->context->copies, m);
 	return ok && !x.overflow ? (uint32_t)x.used : 0;
@@ -162,11 +164,12 @@ static bool check_mic(const struct gss_cb_auth *g, const uint8_t *msg, size_t le
 	return right;
 }
 
-static bool verify(struct rpc_cb_auth *s, uint32_t seq, const uint8_t *verf, uint32_t len)
+static bool gss_cb_auth_verify(struct rpc_cb_auth *s, uint32_t seq, const uint8_t *verf,
+			       uint32_t len)
 {
 	const uint32_t be = htonl(seq);
 
-	return check_mic(of(s), (const uint8_t *)&be, sizeof(be), verf, len);
+	return check_mic(gss_cb_auth_of(s), (const uint8_t *)&be, sizeof(be), verf, len);
 }
 
 static bool decrypt(const struct gss_cb_auth *g, const uint8_t *token, uint32_t len,
@@ -179,10 +182,10 @@ static bool decrypt(const struct gss_cb_auth *g, const uint8_t *token, uint32_t 
 	return right;
 }
 
-static bool unwrap_results(struct rpc_cb_auth *s, uint32_t seq, struct xdr_in *x,
-			   struct rpc_seg *plain)
+static bool gss_cb_auth_unwrap_results(struct rpc_cb_auth *s, uint32_t seq, struct xdr_in *x,
+				       struct rpc_seg *plain)
 {
-	const struct gss_cb_auth *g = of(s);
+	const struct gss_cb_auth *g = gss_cb_auth_of(s);
 	struct gss_mech_piece body;
 	const uint8_t *p, *mic;
 	uint32_t len, mic_len, be;
@@ -208,19 +211,19 @@ static bool unwrap_results(struct rpc_cb_auth *s, uint32_t seq, struct xdr_in *x
 	return ntohl(be) == seq;
 }
 
-static void destroy(struct rpc_cb_auth *s)
+static void gss_cb_auth_destroy(struct rpc_cb_auth *s)
 {
-	gss_context_put(of(s)->context);
-	free(of(s));
+	gss_context_put(gss_cb_auth_of(s)->context);
+	free(gss_cb_auth_of(s));
 }
 
 static const struct rpc_cb_auth_ops ops = {
-	.seq = next_seq,
-	.wrap = wrap_call,
-	.verify = verify,
-	.unwrap = unwrap_results,
+	.seq = gss_cb_auth_next_seq,
+	.wrap = gss_cb_auth_wrap_call,
+	.verify = gss_cb_auth_verify,
+	.unwrap = gss_cb_auth_unwrap_results,
 	.seconds = seconds_left,
-	.destroy = destroy,
+	.destroy = gss_cb_auth_destroy,
 };
 
 struct rpc_cb_auth *gss_cb_auth_new(struct gss_context *x, uint32_t service, uint64_t ends_ns,

@@ -23,7 +23,7 @@ static uint32_t word_at(const uint8_t *p, size_t at)
 	return ntohl(be);
 }
 
-static void put_word(uint8_t *p, uint32_t v)
+static void gss_reply_put_word(uint8_t *p, uint32_t v)
 {
 	const uint32_t be = htonl(v);
 
@@ -35,7 +35,7 @@ struct mic {
 	uint32_t len; /* 0: the library failed */
 };
 
-static void sign(struct gss_context *x, const uint8_t *msg, size_t len, struct mic *out)
+static void gss_reply_sign(struct gss_context *x, const uint8_t *msg, size_t len, struct mic *out)
 {
 	struct gss_mech_ctx *mech;
 
@@ -61,14 +61,14 @@ static void put_head(uint8_t *reply, const struct mic *m, uint32_t accept_stat)
 {
 	uint8_t *p = reply + FLAVOR_AT;
 
-	put_word(p, RPC_RPCSEC_GSS);
-	put_word(p + 4, m->len);
+	gss_reply_put_word(p, RPC_RPCSEC_GSS);
+	gss_reply_put_word(p + 4, m->len);
 	memcpy(p + 8, m->bytes, padded(m->len));
-	put_word(p + 8 + padded(m->len), accept_stat);
+	gss_reply_put_word(p + 8 + padded(m->len), accept_stat);
 }
 
 /* Moves what is behind the verifier, bulk items' places too. The buffer has room: rpc_reply_head_size(). */
-static void put_verifier(struct rpc_request *req, const struct mic *m)
+static void gss_reply_put_verifier(struct rpc_request *req, const struct mic *m)
 {
 	struct xdr_out *out = &req->out;
 	const size_t by = padded(m->len);
@@ -119,14 +119,16 @@ static void move_results(struct xdr_out *out, size_t by)
 enum { PIECES = 2 * XDR_BULKS_MAX + 1 };
 _Static_assert(PIECES + 2 <= GSS_MECH_PIECES, "a reply in its pieces can be wrapped");
 
-static void add_piece(struct gss_mech_piece *piece, unsigned *n, uint8_t *base, size_t len)
+static void gss_reply_add_piece(struct gss_mech_piece *piece, unsigned *n, uint8_t *base,
+				size_t len)
 {
 	if (len > 0)
 		piece[(*n)++] = (struct gss_mech_piece){ base, len };
 }
 
 /* The reply from body_at on, in at most PIECES pieces. Returns their number. */
-static unsigned pieces_of(const struct xdr_out *out, size_t body_at, struct gss_mech_piece *piece)
+static unsigned gss_reply_pieces_of(const struct xdr_out *out, size_t body_at,
+				    struct gss_mech_piece *piece)
 {
 	size_t done = body_at;
 	unsigned n = 0;
@@ -134,12 +136,12 @@ static unsigned pieces_of(const struct xdr_out *out, size_t body_at, struct gss_
 	for (unsigned i = 0; i < out->nbulks; i++) {
 		const struct xdr_out_bulk *b = &out->bulk[i];
 
-		add_piece(piece, &n, out->base + done, b->at - done);
+		gss_reply_add_piece(piece, &n, out->base + done, b->at - done);
 		done = b->at;
 		if (b->len > 0)
-			add_piece(piece, &n, b->payload->data + b->off, b->len);
+			gss_reply_add_piece(piece, &n, b->payload->data + b->off, b->len);
 	}
-	add_piece(piece, &n, out->base + done, out->used - done);
+	gss_reply_add_piece(piece, &n, out->base + done, out->used - done);
 	return n;
 }
 
@@ -152,7 +154,7 @@ static size_t begin_wrapped(struct rpc_request *req, const struct gss_call *c, c
 
 	move_results(out, body_at + 4 - RESULTS_AT);
 	put_head(out->base, m, RPC_SUCCESS);
-	put_word(out->base + body_at, c->seq);
+	gss_reply_put_word(out->base + body_at, c->seq);
 	return body_at;
 }
 
@@ -199,14 +201,15 @@ static bool wrap_integrity(struct rpc_request *req, const struct gss_call *c, co
 		return false;
 	len = 4 + xdr_out_total(out) - RESULTS_AT;
 	body_at = begin_wrapped(req, c, m, 0);
-	put_word(out->base + body_at - 4, (uint32_t)len);
+	gss_reply_put_word(out->base + body_at - 4, (uint32_t)len);
 	mech = gss_copies_take(&c->context->copies);
-	mine.len = gss_mech_sign_pieces(mech, piece, pieces_of(out, body_at, piece), mine.bytes);
+	mine.len = gss_mech_sign_pieces(mech, piece, gss_reply_pieces_of(out, body_at, piece),
+					mine.bytes);
 	gss_copies_give(&c->context->copies, mech);
 	if (mine.len == 0 || mine.len > c->context->mic_len)
 		return false;
 	p = out->base + out->used;
-	put_word(p, mine.len);
+	gss_reply_put_word(p, mine.len);
 	memset(p + 4, 0, padded(mine.len));
 	memcpy(p + 4, mine.bytes, mine.len);
 	lengthen(out, 4 + padded(mine.len));
@@ -230,9 +233,10 @@ static bool wrap_privacy(struct rpc_request *req, const struct gss_call *c, cons
 	ok = gss_mech_wrap_sizes(mech, len, &before, &behind) && before + behind <= x->wrap_len;
 	if (ok) {
 		body_at = begin_wrapped(req, c, m, before);
-		put_word(out->base + body_at - before - 4, (uint32_t)(before + len + behind));
+		gss_reply_put_word(out->base + body_at - before - 4,
+				   (uint32_t)(before + len + behind));
 		piece[0] = (struct gss_mech_piece){ out->base + body_at - before, before };
-		n = 1 + pieces_of(out, body_at, piece + 1);
+		n = 1 + gss_reply_pieces_of(out, body_at, piece + 1);
 		piece[n++] = (struct gss_mech_piece){ out->base + out->used, behind };
 		ok = gss_mech_wrap(mech, piece, n);
 	}
@@ -256,13 +260,13 @@ bool gss_protect_reply(struct rpc_request *req)
 	/* A denial has no verifier. */
 	if (out->used < RESULTS_AT || word_at(out->base, STAT_AT) != RPC_MSG_ACCEPTED)
 		return true;
-	put_word(seq, c->seq);
-	sign(c->context, seq, sizeof(seq), &m);
+	gss_reply_put_word(seq, c->seq);
+	gss_reply_sign(c->context, seq, sizeof(seq), &m);
 	if (m.len == 0 || m.len > c->context->mic_len)
 		return false;
 	/* Results of a call that failed are not wrapped, as there are none (section 5.3.3.4). */
 	if (c->service == GSS_NONE || word_at(out->base, ACCEPT_AT) != RPC_SUCCESS) {
-		put_verifier(req, &m);
+		gss_reply_put_verifier(req, &m);
 		return true;
 	}
 	return c->service == GSS_INTEGRITY ? wrap_integrity(req, c, &m) : wrap_privacy(req, c, &m);

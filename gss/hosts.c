@@ -47,7 +47,7 @@ struct gss_host *gss_hosts_get(struct gss_hosts *hosts, const struct rn_host *ho
 	return h;
 }
 
-static void put(struct gss_hosts *hosts, unsigned at, struct gss_host *h)
+static void gss_hosts_heap_put(struct gss_hosts *hosts, unsigned at, struct gss_host *h)
 {
 	hosts->heap[at] = h;
 	h->at = at;
@@ -58,10 +58,10 @@ static void sift_up(struct gss_hosts *hosts, struct gss_host *h)
 	unsigned at = h->at;
 
 	while (at > 0 && hosts->heap[(at - 1) / 2]->established < h->established) {
-		put(hosts, at, hosts->heap[(at - 1) / 2]);
+		gss_hosts_heap_put(hosts, at, hosts->heap[(at - 1) / 2]);
 		at = (at - 1) / 2;
 	}
-	put(hosts, at, h);
+	gss_hosts_heap_put(hosts, at, h);
 }
 
 static void sift_down(struct gss_hosts *hosts, struct gss_host *h)
@@ -74,10 +74,10 @@ static void sift_down(struct gss_hosts *hosts, struct gss_host *h)
 			child++;
 		if (hosts->heap[child]->established <= h->established)
 			break;
-		put(hosts, at, hosts->heap[child]);
+		gss_hosts_heap_put(hosts, at, hosts->heap[child]);
 		at = child;
 	}
-	put(hosts, at, h);
+	gss_hosts_heap_put(hosts, at, h);
 }
 
 void gss_hosts_add(struct gss_hosts *hosts, struct gss_host *h, bool established)
@@ -87,7 +87,7 @@ void gss_hosts_add(struct gss_hosts *hosts, struct gss_host *h, bool established
 		return;
 	}
 	if (h->established++ == 0)
-		put(hosts, hosts->n++, h);
+		gss_hosts_heap_put(hosts, hosts->n++, h);
 	sift_up(hosts, h);
 }
 
@@ -102,7 +102,7 @@ void gss_hosts_drop(struct gss_hosts *hosts, struct gss_host *h, bool establishe
 
 		/* The last one takes the place, and moves to where it belongs. */
 		if (last != h) {
-			put(hosts, h->at, last);
+			gss_hosts_heap_put(hosts, h->at, last);
 			sift_up(hosts, last);
 			sift_down(hosts, last);
 		}

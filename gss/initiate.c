@@ -24,7 +24,7 @@ struct starting {
 };
 
 /* On a thread of its own. */
-static void run(struct gss_job *job)
+static void gss_initiate_run(struct gss_job *job)
 {
 	struct starting *w = rn_container_of(job, struct starting, job);
 	struct gss_mech_step step = { 0 };
@@ -47,7 +47,7 @@ static void run(struct gss_job *job)
 	free(step.token);
 }
 
-static void tell(struct starting *w, struct rpc_cb_auth *made)
+static void gss_initiate_answer(struct starting *w, struct rpc_cb_auth *made)
 {
 	if (atomic_exchange(&w->answered, true))
 		rpc_cb_auth_put(made);
@@ -55,16 +55,16 @@ static void tell(struct starting *w, struct rpc_cb_auth *made)
 		w->init->made(w->init, made);
 }
 
-static void abandon(struct gss_job *job)
+static void gss_initiate_abandon(struct gss_job *job)
 {
-	tell(rn_container_of(job, struct starting, job), NULL);
+	gss_initiate_answer(rn_container_of(job, struct starting, job), NULL);
 }
 
-static void done(struct gss_job *job)
+static void gss_initiate_done(struct gss_job *job)
 {
 	struct starting *w = rn_container_of(job, struct starting, job);
 
-	tell(w, w->made);
+	gss_initiate_answer(w, w->made);
 	rpc_principal_put(w->from);
 	rpc_principal_put(w->to);
 	free(w);
@@ -79,9 +79,9 @@ bool gss_initiate(void *ctx, struct rpc_cb_initiation *init)
 		return false;
 	w->job.host = init->host;
 	w->job.admitted = true;
-	w->job.run = run;
-	w->job.done = done;
-	w->job.abandon = abandon;
+	w->job.run = gss_initiate_run;
+	w->job.done = gss_initiate_done;
+	w->job.abandon = gss_initiate_abandon;
 	w->g = g;
 	w->init = init;
 	w->from = rpc_principal_ref(init->from);

@@ -16,7 +16,7 @@ struct gss_mech_cred {
 };
 
 /* The library's words for both parts of a status. */
-static void explain(OM_uint32 major, OM_uint32 minor, char why[GSS_MECH_WHY])
+static void gss_mech_explain(OM_uint32 major, OM_uint32 minor, char why[GSS_MECH_WHY])
 {
 	OM_uint32 ignored, more = 0;
 	gss_buffer_desc a = GSS_C_EMPTY_BUFFER, b = GSS_C_EMPTY_BUFFER;
@@ -35,8 +35,8 @@ static gss_OID name_type(const char *principal)
 	return strchr(principal, '/') ? GSS_KRB5_NT_PRINCIPAL_NAME : GSS_C_NT_HOSTBASED_SERVICE;
 }
 
-static OM_uint32 acquire(OM_uint32 *minor, const struct gss_mech_files *files, gss_name_t name,
-			 gss_cred_id_t *out)
+static OM_uint32 gss_mech_acquire(OM_uint32 *minor, const struct gss_mech_files *files,
+				  gss_name_t name, gss_cred_id_t *out)
 {
 	gss_key_value_element_desc elements[2];
 	gss_key_value_set_desc store = { .count = 0, .elements = elements };
@@ -64,15 +64,15 @@ int gss_mech_cred_new(const struct gss_mech_files *files, const char *principal,
 	if (!c)
 		return -ENOMEM;
 	/* The library leaks a name's memory if there is no keytab at all, so it is asked for any key first. */
-	major = acquire(&minor, files, GSS_C_NO_NAME, &any);
+	major = gss_mech_acquire(&minor, files, GSS_C_NO_NAME, &any);
 	gss_release_cred(&ignored, &any);
 	if (!GSS_ERROR(major))
 		major = gss_import_name(&minor, &text, name_type(principal), &name);
 	if (!GSS_ERROR(major))
-		major = acquire(&minor, files, name, &c->id);
+		major = gss_mech_acquire(&minor, files, name, &c->id);
 	gss_release_name(&ignored, &name);
 	if (GSS_ERROR(major)) {
-		explain(major, minor, why);
+		gss_mech_explain(major, minor, why);
 		free(c);
 		return -EACCES;
 	}
@@ -146,7 +146,7 @@ bool gss_mech_accept(struct gss_mech_cred *c, struct gss_mech_ctx **ctx, const u
 	if (out->complete && (!out->principal || !gss_oid_equal(mech, gss_mech_krb5)))
 		out->major = GSS_S_BAD_MECH;
 	if (GSS_ERROR(out->major)) {
-		explain(out->major, minor, out->why);
+		gss_mech_explain(out->major, minor, out->why);
 		out->skewed = minor == (OM_uint32)KRB5KRB_AP_ERR_SKEW;
 		rpc_principal_put(out->principal);
 		out->principal = NULL;
@@ -211,7 +211,7 @@ bool gss_mech_start(const char *keytab, const char *from, const char *to, struct
 	out->minor = minor;
 	copy_token(&token, out);
 	if (GSS_ERROR(major))
-		explain(major, minor, out->why);
+		gss_mech_explain(major, minor, out->why);
 	gss_release_buffer(&ignored, &token);
 	gss_release_name(&ignored, &name);
 	gss_release_cred(&ignored, &cred);
@@ -269,7 +269,8 @@ bool gss_mech_may_copy(const struct gss_mech_ctx *ctx)
 	return !ctx->numbered;
 }
 
-static struct gss_mech_ctx *import(gss_buffer_desc *from, const struct gss_mech_ctx *like)
+static struct gss_mech_ctx *gss_mech_ctx_import(gss_buffer_desc *from,
+						const struct gss_mech_ctx *like)
 {
 	struct gss_mech_ctx *x = calloc(1, sizeof(*x));
 	OM_uint32 minor;
@@ -298,7 +299,7 @@ bool gss_mech_ctx_copy(struct gss_mech_ctx *ctx, struct gss_mech_ctx **out, unsi
 	major = gss_export_sec_context(&minor, &ctx->id, &keys);
 	if (!GSS_ERROR(major))
 		major = gss_import_sec_context(&minor, &keys, &ctx->id);
-	while (!GSS_ERROR(major) && *n < want && (out[*n] = import(&keys, ctx)))
+	while (!GSS_ERROR(major) && *n < want && (out[*n] = gss_mech_ctx_import(&keys, ctx)))
 		++*n;
 	if (keys.value)
 		explicit_bzero(keys.value, keys.length);

@@ -86,7 +86,7 @@ uint32_t gss_mech_sign_pieces(struct gss_mech_ctx *ctx, const struct gss_mech_pi
 /* The parts of a wrapped message, in their order on the wire. */
 enum { HEADER, DATA, PADDING, TRAILER, PARTS };
 
-static void make_parts(gss_iov_buffer_desc iov[PARTS], size_t len)
+static void gss_mech_make_parts(gss_iov_buffer_desc iov[PARTS], size_t len)
 {
 	memset(iov, 0, PARTS * sizeof(iov[0]));
 	iov[HEADER].type = GSS_IOV_BUFFER_TYPE_HEADER;
@@ -101,7 +101,7 @@ bool gss_mech_wrap_sizes(struct gss_mech_ctx *ctx, size_t len, size_t *before, s
 	gss_iov_buffer_desc iov[PARTS];
 	OM_uint32 minor;
 
-	make_parts(iov, len);
+	gss_mech_make_parts(iov, len);
 	if (GSS_ERROR(gss_wrap_iov_length(&minor, ctx->id, 1, GSS_C_QOP_DEFAULT, NULL, iov, PARTS)))
 		return false;
 	*before = iov[HEADER].buffer.length;

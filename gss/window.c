@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-static void clear(struct gss_window *w, uint32_t seq)
+static void gss_window_clear(struct gss_window *w, uint32_t seq)
 {
 	w->used[seq % GSS_WINDOW / 64] &= ~(UINT64_C(1) << seq % 64);
 }
 
-static bool set(struct gss_window *w, uint32_t seq)
+static bool gss_window_set(struct gss_window *w, uint32_t seq)
 {
 	uint64_t *word = &w->used[seq % GSS_WINDOW / 64];
 	const uint64_t bit = UINT64_C(1) << seq % 64;
@@ -27,10 +27,10 @@ bool gss_window_take(struct gss_window *w, uint32_t seq)
 			memset(w->used, 0, sizeof(w->used));
 		else
 			for (uint32_t s = w->highest + 1; s <= seq; s++)
-				clear(w, s);
+				gss_window_clear(w, s);
 		w->highest = seq;
 	} else if (w->highest - seq >= GSS_WINDOW) {
 		return false;
 	}
-	return set(w, seq);
+	return gss_window_set(w, seq);
 }

@@ -17,7 +17,7 @@ void rn_fq_flow_init(struct rn_fq_flow *f)
 }
 
 /* Old debts and savings are void once the queue has been empty. */
-static void refresh(const struct rn_fq *q, struct rn_fq_flow *f)
+static void fq_flow_refresh(const struct rn_fq *q, struct rn_fq_flow *f)
 {
 	if (f->epoch == q->epoch)
 		return;
@@ -27,7 +27,7 @@ static void refresh(const struct rn_fq *q, struct rn_fq_flow *f)
 
 void rn_fq_push(struct rn_fq *q, struct rn_fq_flow *f, struct rn_fq_item *it, uint32_t cost)
 {
-	refresh(q, f);
+	fq_flow_refresh(q, f);
 	if (TAILQ_EMPTY(&f->items)) {
 		TAILQ_INSERT_TAIL(&q->round, f, link);
 		q->nflows++;
@@ -68,7 +68,7 @@ void rn_fq_charge(struct rn_fq *q, struct rn_fq_flow *f, uint64_t cost)
 	/* Forgive the debt: nobody else waits, so nothing was taken from anybody. */
 	if (q->nflows == 0 || (q->nflows == 1 && TAILQ_FIRST(&q->round) == f))
 		return;
-	refresh(q, f);
+	fq_flow_refresh(q, f);
 	pay(q, f, cost);
 }
 
@@ -78,7 +78,7 @@ static void to_end(struct rn_fq *q, struct rn_fq_flow *f)
 	TAILQ_INSERT_TAIL(&q->round, f, link);
 }
 
-static struct rn_fq_item *serve(struct rn_fq *q, struct rn_fq_flow *f)
+static struct rn_fq_item *fq_flow_serve(struct rn_fq *q, struct rn_fq_flow *f)
 {
 	struct rn_fq_item *it = TAILQ_FIRST(&f->items);
 
@@ -104,7 +104,7 @@ struct rn_fq_item *rn_fq_pop_if(struct rn_fq *q, unsigned tries,
 			continue;
 		}
 		if (!ok || ok(ctx, TAILQ_FIRST(&f->items)))
-			return serve(q, f);
+			return fq_flow_serve(q, f);
 		to_end(q, f);
 		noes++;
 		since++;

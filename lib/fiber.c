@@ -120,7 +120,7 @@ COUNTED(pthread_rwlock_wrlock, pthread_rwlock_t, 1)
 COUNTED(pthread_rwlock_unlock, pthread_rwlock_t, -1)
 
 /* Whoever wants the lock would wait as long as the fiber, and another thread may go on with it. */
-static void check_wait(enum rn_wait_for what)
+static void fiber_check_wait(enum rn_wait_for what)
 {
 	if (locks_held == 0)
 		return;
@@ -128,7 +128,7 @@ static void check_wait(enum rn_wait_for what)
 	abort();
 }
 #else
-static void check_wait(enum rn_wait_for what)
+static void fiber_check_wait(enum rn_wait_for what)
 {
 	(void)what;
 }
@@ -276,7 +276,7 @@ void rn_fiber_wait(struct rn_fiber *f, enum rn_wait_for what, void (*after)(void
 {
 	struct rn_stack *k = f->stack;
 
-	check_wait(what);
+	fiber_check_wait(what);
 	note_wait(f, what);
 	k->after = after;
 	k->after_arg = arg;
@@ -449,7 +449,7 @@ void rn_fiber_put(struct rn_fiber *f)
 		stack_free(k);
 }
 
-static void look_at(struct rn_fiber *f, struct rn_fiber_view *v)
+static void fiber_view_fill(struct rn_fiber *f, struct rn_fiber_view *v)
 {
 	v->waits_for = atomic_load_explicit(&f->waits_for, memory_order_relaxed);
 	v->waits_since_ns = atomic_load_explicit(&f->waits_since_ns, memory_order_relaxed);
@@ -465,7 +465,7 @@ size_t rn_stacks_view(struct rn_stacks *s, struct rn_fiber_view *out, size_t n)
 
 	pthread_mutex_lock(&s->lock);
 	LIST_FOREACH (k, &s->all, of_all) {
-		look_at(&k->fiber, &v);
+		fiber_view_fill(&k->fiber, &v);
 		if (v.about[0] && found++ < n)
 			out[found - 1] = v;
 	}

@@ -46,7 +46,7 @@ bool rn_host_is_network(const struct rn_host *h)
 	return !IN6_IS_ADDR_V4MAPPED(&in6) && !IN6_IS_ADDR_LINKLOCAL(&in6);
 }
 
-static void cut(struct rn_host *h, unsigned bytes)
+static void host_zero_from(struct rn_host *h, unsigned bytes)
 {
 	memset(h->bytes + bytes, 0, sizeof(h->bytes) - bytes);
 }
@@ -56,7 +56,7 @@ void rn_host_of_mapped(const uint8_t addr[16], uint32_t scope, struct rn_host *o
 	memcpy(out->bytes, addr, sizeof(out->bytes));
 	out->scope = scope;
 	if (rn_host_is_network(out))
-		cut(out, NETWORK_BYTES);
+		host_zero_from(out, NETWORK_BYTES);
 }
 
 void rn_host_of(const struct sockaddr *addr, struct rn_host *out)
@@ -70,7 +70,7 @@ void rn_host_of(const struct sockaddr *addr, struct rn_host *out)
 void rn_network_of(const struct sockaddr *addr, struct rn_host *out)
 {
 	rn_host_of(addr, out);
-	cut(out, is_mapped_ipv4(out) ? IPV4_AT + IPV4_NETWORK_BYTES : NETWORK_BYTES);
+	host_zero_from(out, is_mapped_ipv4(out) ? IPV4_AT + IPV4_NETWORK_BYTES : NETWORK_BYTES);
 }
 
 bool rn_host_equal(const struct rn_host *a, const struct rn_host *b)

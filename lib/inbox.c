@@ -27,7 +27,7 @@ void rn_inbox_fini(struct rn_inbox *in)
 }
 
 /* True if the inbox was empty. */
-static bool push(struct rn_inbox *in, struct rn_inbox_node *node)
+static bool inbox_push(struct rn_inbox *in, struct rn_inbox_node *node)
 {
 	/* Once the node is in, the taker may free the inbox's neighbours but not the inbox itself:
 	 * its owner ends only after its posters. */
@@ -53,13 +53,13 @@ void rn_inbox_wake(struct rn_inbox *in)
 void rn_inbox_post(struct rn_inbox *in, struct rn_inbox_node *node)
 {
 	/* If it was not empty the eventfd has been written already, or the taker is about to look. */
-	if (push(in, node))
+	if (inbox_push(in, node))
 		rn_inbox_wake(in);
 }
 
 void rn_inbox_post_quiet(struct rn_inbox *in, struct rn_inbox_node *node)
 {
-	push(in, node);
+	inbox_push(in, node);
 }
 
 struct rn_inbox_node *rn_inbox_take(struct rn_inbox *in)

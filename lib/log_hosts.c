@@ -18,7 +18,7 @@ void rn_log_hosts_fini(struct rn_log_hosts *h)
 }
 
 /* FNV-1a */
-static unsigned set_of(const struct rn_host *who)
+static unsigned log_hosts_set_of(const struct rn_host *who)
 {
 	const uint8_t *key = (const uint8_t *)who;
 	uint64_t hash = 0xcbf29ce484222325u;
@@ -29,9 +29,10 @@ static unsigned set_of(const struct rn_host *who)
 }
 
 /* The client's place, or one whose client has been quiet since the span before. */
-static struct rn_log_host *place(struct rn_log_hosts *h, const struct rn_host *who, uint64_t span)
+static struct rn_log_host *log_hosts_place_of(struct rn_log_hosts *h, const struct rn_host *who,
+					      uint64_t span)
 {
-	struct rn_log_host *set = &h->host[set_of(who) * RN_LOG_HOST_WAYS], *old = NULL;
+	struct rn_log_host *set = &h->host[log_hosts_set_of(who) * RN_LOG_HOST_WAYS], *old = NULL;
 
 	for (unsigned i = 0; i < RN_LOG_HOST_WAYS; i++) {
 		if (set[i].span && rn_host_equal(&set[i].who, who))
@@ -46,7 +47,7 @@ static struct rn_log_host *place(struct rn_log_hosts *h, const struct rn_host *w
 	return old;
 }
 
-static bool has_room(struct rn_log_host *l, uint64_t span, unsigned most)
+static bool log_host_has_room(struct rn_log_host *l, uint64_t span, unsigned most)
 {
 	if (l->span != span)
 		l->n = 0;
@@ -60,9 +61,9 @@ bool rn_log_hosts_pass(struct rn_log_hosts *h, const struct rn_host *who, uint64
 	const uint64_t span = now_ns / SPAN_NS + 1;
 
 	pthread_mutex_lock(&h->lock);
-	struct rn_log_host *own = place(h, who, span);
-	const bool mine = has_room(own, span, RN_LOG_LIMIT);
-	const bool pass = has_room(&h->all, span, RN_LOG_ALL) && mine;
+	struct rn_log_host *own = log_hosts_place_of(h, who, span);
+	const bool mine = log_host_has_room(own, span, RN_LOG_LIMIT);
+	const bool pass = log_host_has_room(&h->all, span, RN_LOG_ALL) && mine;
 
 	if (pass) {
 		own->n++;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool stays(uint8_t byte)
+static bool log_text_stays(uint8_t byte)
 {
 	return byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\';
 }
@@ -18,7 +18,7 @@ void rn_log_text(char *out, size_t size, const void *bytes, size_t len)
 	size_t n = 0, cut = 0; /* cut: the longest text that "..." fits behind */
 
 	for (size_t i = 0; i < len; i++) {
-		const size_t need = stays(b[i]) ? 1 : 4;
+		const size_t need = log_text_stays(b[i]) ? 1 : 4;
 
 		if (n + sizeof(more) <= size)
 			cut = n;

@@ -188,7 +188,7 @@ static bool slab_cut(struct rn_payload_pool *pool, struct slab *s, uint32_t c)
 	return true;
 }
 
-static bool grow(struct rn_payload_pool *pool, enum use use, uint32_t c)
+static bool payload_pool_grow(struct rn_payload_pool *pool, enum use use, uint32_t c)
 {
 	const uint32_t index = pool->nslabs;
 
@@ -221,7 +221,8 @@ give_back:
 int rn_payload_set_aside(struct rn_payload_pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
-	const bool ok = grow(pool, USE_SHORT, CLASS_SHORT) && grow(pool, USE_LONG, CLASS_LONG);
+	const bool ok = payload_pool_grow(pool, USE_SHORT, CLASS_SHORT) &&
+			payload_pool_grow(pool, USE_LONG, CLASS_LONG);
 	pthread_mutex_unlock(&pool->lock);
 	return ok ? 0 : -ENOMEM;
 }
@@ -258,10 +259,10 @@ static uint32_t class_at_hand(struct rn_payload_pool *pool, uint32_t c,
  * is no slab for the right class: all slabs may be in use in parts. But not to keep it: the head of a reply
  * would take what serves many READs.
  */
-static struct slab_list *find(struct rn_payload_pool *pool, uint32_t c,
-			      const struct rn_payload_account *a, bool keep)
+static struct slab_list *payload_find_slabs(struct rn_payload_pool *pool, uint32_t c,
+					    const struct rn_payload_account *a, bool keep)
 {
-	if (TAILQ_EMPTY(&pool->classes[USE_ANY][c]) && !grow(pool, USE_ANY, c) &&
+	if (TAILQ_EMPTY(&pool->classes[USE_ANY][c]) && !payload_pool_grow(pool, USE_ANY, c) &&
 	    !recut(pool, USE_ANY, c))
 		c = keep ? NCLASSES : class_at_hand(pool, c + 1, a);
 	return c < NCLASSES ? &pool->classes[USE_ANY][c] : NULL;
@@ -281,11 +282,11 @@ static struct slab_list *find_aside(struct rn_payload_pool *pool, uint32_t c)
 
 /* Under the lock: a buffer for an account that may hold one of that size. It has one reference; its
  * memory is still poisoned. keep: it is needed for long. */
-static struct rn_payload *take(struct rn_payload_pool *pool, size_t size,
-			       const struct rn_payload_account *a, bool keep)
+static struct rn_payload *payload_take(struct rn_payload_pool *pool, size_t size,
+				       const struct rn_payload_account *a, bool keep)
 {
 	const uint32_t c = class_of(size);
-	struct slab_list *list = find(pool, c, a, keep);
+	struct slab_list *list = payload_find_slabs(pool, c, a, keep);
 
 	if (!list && !keep)
 		list = find_aside(pool, c);
@@ -303,7 +304,7 @@ static struct rn_payload *take(struct rn_payload_pool *pool, size_t size,
 }
 
 /* Bytes that could still be taken, in pieces of any size. */
-static size_t left(struct rn_payload_pool *pool)
+static size_t payload_bytes_left(struct rn_payload_pool *pool)
 {
 	const size_t max = pool->budget->max;
 	const size_t all = atomic_load_explicit(&pool->budget->used, memory_order_relaxed) +
@@ -318,10 +319,10 @@ bool rn_payload_may_hold(struct rn_payload_pool *pool, const struct rn_payload_a
 {
 	const size_t held = atomic_load_explicit(&a->bytes, memory_order_relaxed);
 
-	return held == 0 || held + size <= left(pool);
+	return held == 0 || held + size <= payload_bytes_left(pool);
 }
 
-static void assign(struct rn_payload *p, struct rn_payload_account *a)
+static void payload_assign(struct rn_payload *p, struct rn_payload_account *a)
 {
 	p->account = a;
 	if (!a)
@@ -331,7 +332,7 @@ static void assign(struct rn_payload *p, struct rn_payload_account *a)
 }
 
 /* Under the lock. */
-static void put_back(struct rn_payload_pool *pool, struct rn_payload *p)
+static void payload_put_back(struct rn_payload_pool *pool, struct rn_payload *p)
 {
 	struct slab *s = pool->slabs[p->slab];
 	struct slab_list *list = &pool->classes[s->use][s->class_index];
@@ -351,7 +352,7 @@ static void put_back(struct rn_payload_pool *pool, struct rn_payload *p)
 	}
 }
 
-static struct rn_payload_waiter *waiter_of(const struct rn_fq_item *it)
+static struct rn_payload_waiter *payload_waiter_of(const struct rn_fq_item *it)
 {
 	return rn_container_of(it, struct rn_payload_waiter, turn);
 }
@@ -367,9 +368,9 @@ static struct rn_payload *take_for(struct rn_payload_pool *pool, size_t size,
 	       (!a || rn_payload_may_hold(pool, a, class_sizes[class_of(size)]));
 	if (!*may || pool->next)
 		return NULL;
-	struct rn_payload *p = take(pool, size, a, keep);
+	struct rn_payload *p = payload_take(pool, size, a, keep);
 	if (p)
-		assign(p, a);
+		payload_assign(p, a);
 	return p;
 }
 
@@ -393,8 +394,8 @@ static void wait_in_turn(struct rn_payload_pool *pool, struct rn_payload_waiter 
 		rn_fq_push(&pool->waiters, &a->waiters, &w->turn, (uint32_t)w->size);
 }
 
-static struct rn_payload *get(struct rn_payload_pool *pool, size_t size,
-			      struct rn_payload_account *account, bool keep)
+static struct rn_payload *payload_try_get(struct rn_payload_pool *pool, size_t size,
+					  struct rn_payload_account *account, bool keep)
 {
 	bool may;
 
@@ -411,12 +412,12 @@ static struct rn_payload *get(struct rn_payload_pool *pool, size_t size,
 struct rn_payload *rn_payload_get_for(struct rn_payload_pool *pool, size_t size,
 				      struct rn_payload_account *account)
 {
-	return get(pool, size, account, false);
+	return payload_try_get(pool, size, account, false);
 }
 
 struct rn_payload *rn_payload_get_to_keep(struct rn_payload_pool *pool, size_t size)
 {
-	return get(pool, size, NULL, true);
+	return payload_try_get(pool, size, NULL, true);
 }
 
 struct rn_payload *rn_payload_get(struct rn_payload_pool *pool, size_t size)
@@ -445,7 +446,7 @@ struct rn_payload *rn_payload_get_or_wait(struct rn_payload_pool *pool, size_t s
 
 static bool may_be_next(void *ctx, const struct rn_fq_item *it)
 {
-	const struct rn_payload_waiter *w = waiter_of(it);
+	const struct rn_payload_waiter *w = payload_waiter_of(it);
 
 	return !w->account || rn_payload_may_hold(ctx, w->account, class_sizes[class_of(w->size)]);
 }
@@ -457,13 +458,13 @@ static struct rn_payload_waiter *next_served(struct rn_payload_pool *pool, struc
 		struct rn_fq_item *it =
 			rn_fq_pop_if(&pool->waiters, WAITER_TRIES, may_be_next, pool);
 
-		pool->next = it != NULL ? waiter_of(it) : NULL;
+		pool->next = it != NULL ? payload_waiter_of(it) : NULL;
 	}
 	struct rn_payload_waiter *w = pool->next;
-	*p = w != NULL ? take(pool, w->size, w->account, false) : NULL;
+	*p = w != NULL ? payload_take(pool, w->size, w->account, false) : NULL;
 	if (!*p)
 		return NULL;
-	assign(*p, w->account);
+	payload_assign(*p, w->account);
 	count_waiting(pool, w, -1);
 	pool->next = NULL;
 	return w;
@@ -493,7 +494,7 @@ struct awaiting {
 	struct rn_payload *got;
 };
 
-static void go_on(struct rn_payload_waiter *w, struct rn_payload *p)
+static void payload_wake_fiber(struct rn_payload_waiter *w, struct rn_payload *p)
 {
 	struct awaiting *a = rn_container_of(w, struct awaiting, waiter);
 
@@ -508,13 +509,13 @@ static void queue_for_memory(void *arg)
 	struct rn_payload *p = rn_payload_get_or_wait(a->pool, a->size, &a->waiter);
 
 	if (p)
-		go_on(&a->waiter, p);
+		payload_wake_fiber(&a->waiter, p);
 }
 
 struct rn_payload *rn_payload_await(struct rn_payload_pool *pool, size_t size,
 				    struct rn_payload_account *account)
 {
-	struct awaiting a = { .waiter = { .account = account, .ready = go_on },
+	struct awaiting a = { .waiter = { .account = account, .ready = payload_wake_fiber },
 			      .pool = pool,
 			      .size = size,
 			      .fiber = rn_fiber_current() };
@@ -559,7 +560,7 @@ void rn_payload_put(struct rn_payload *p)
 
 	poison(p->data, p->size);
 	pthread_mutex_lock(&pool->lock);
-	put_back(pool, p);
+	payload_put_back(pool, p);
 	const bool waiting = pool->next != NULL || pool->waiters.nitems > 0;
 	pthread_mutex_unlock(&pool->lock);
 	while (waiting && serve_one(pool))
@@ -591,7 +592,7 @@ unsigned rn_payload_waiting(const struct rn_payload_pool *pool)
 
 bool rn_payload_is_ample(struct rn_payload_pool *pool)
 {
-	return left(pool) > pool->budget->max / 2;
+	return payload_bytes_left(pool) > pool->budget->max / 2;
 }
 
 void rn_payload_stats(struct rn_payload_pool *pool, struct rn_payload_stats *out)

@@ -46,7 +46,7 @@ static void close_pipe(struct rn_pipe *p)
 	p->in = p->out = -1;
 }
 
-static bool add_pipe(struct rn_pipe_pool *pool)
+static bool pipe_pool_add(struct rn_pipe_pool *pool)
 {
 	struct rn_pipe *p;
 
@@ -76,7 +76,7 @@ struct rn_pipe_pool *rn_pipe_pool_new(struct rn_budget *budget, unsigned max)
 	pool->null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	pthread_mutex_init(&pool->lock, NULL);
 	SLIST_INIT(&pool->idle);
-	while (pool->null >= 0 && pool->count < max && add_pipe(pool))
+	while (pool->null >= 0 && pool->count < max && pipe_pool_add(pool))
 		;
 	return pool;
 }
@@ -113,7 +113,7 @@ unsigned rn_pipe_pool_in_use(struct rn_pipe_pool *pool)
 	return n;
 }
 
-static struct rn_pipe *take_idle(struct rn_pipe_pool *pool, _Atomic unsigned *held)
+static struct rn_pipe *pipe_take_idle(struct rn_pipe_pool *pool, _Atomic unsigned *held)
 {
 	struct rn_pipe *p = NULL;
 
@@ -132,7 +132,7 @@ static struct rn_pipe *take_idle(struct rn_pipe_pool *pool, _Atomic unsigned *he
 struct rn_pipe *rn_pipe_get(struct rn_pipe_pool *pool, uint64_t offset, uint32_t len,
 			    _Atomic unsigned *held)
 {
-	struct rn_pipe *p = pool ? take_idle(pool, held) : NULL;
+	struct rn_pipe *p = pool ? pipe_take_idle(pool, held) : NULL;
 
 	if (!p)
 		return NULL;
@@ -145,7 +145,7 @@ struct rn_pipe *rn_pipe_get(struct rn_pipe_pool *pool, uint64_t offset, uint32_t
 }
 
 /* Empties the pipe without a copy, or closes it. */
-static void empty(struct rn_pipe *p)
+static void pipe_empty(struct rn_pipe *p)
 {
 	while (p->bytes > 0) {
 		const ssize_t n = splice(p->out, NULL, p->pool->null, NULL, p->bytes, 0);
@@ -165,7 +165,7 @@ void rn_pipe_put(struct rn_pipe *p)
 		return;
 	struct rn_pipe_pool *pool = p->pool;
 
-	empty(p);
+	pipe_empty(p);
 	pthread_mutex_lock(&pool->lock);
 	atomic_fetch_sub_explicit(p->held, 1, memory_order_relaxed);
 	SLIST_INSERT_HEAD(&pool->idle, p, link);

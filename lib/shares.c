@@ -31,7 +31,8 @@ void rn_shares_fini(struct rn_shares *s)
 	free(s->heap);
 }
 
-static const struct rn_share_list *bucket_of(const struct rn_shares *s, const struct rn_host *host)
+static const struct rn_share_list *shares_bucket_of(const struct rn_shares *s,
+						    const struct rn_host *host)
 {
 	uint64_t h;
 
@@ -44,7 +45,7 @@ static struct rn_share *share_find(const struct rn_shares *s, const struct rn_ho
 {
 	struct rn_share *a;
 
-	LIST_FOREACH (a, bucket_of(s, host), link) {
+	LIST_FOREACH (a, shares_bucket_of(s, host), link) {
 		if (rn_host_equal(&a->host, host))
 			break;
 	}
@@ -122,7 +123,7 @@ static struct rn_share *share_new(struct rn_shares *s, const struct rn_host *hos
 	a->host = *host;
 	TAILQ_INIT(&a->items);
 	a->at = s->nheap++;
-	LIST_INSERT_HEAD((struct rn_share_list *)bucket_of(s, host), a, link);
+	LIST_INSERT_HEAD((struct rn_share_list *)shares_bucket_of(s, host), a, link);
 	return a;
 }
 

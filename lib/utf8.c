@@ -17,7 +17,7 @@ static const struct {
 	{ 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
 };
 
-static bool is_shown(uint32_t c)
+static bool utf8_is_shown(uint32_t c)
 {
 	for (unsigned i = 0; i < sizeof(unshown) / sizeof(unshown[0]); i++)
 		if (c >= unshown[i].first && c <= unshown[i].last)
@@ -40,5 +40,5 @@ size_t rn_utf8_printable(const char *text)
 			return 0;
 		c = c << 6 | (s[i] & 0x3f);
 	}
-	return c >= least[n] && c <= 0x10ffff && is_shown(c) ? n : 0;
+	return c >= least[n] && c <= 0x10ffff && utf8_is_shown(c) ? n : 0;
 }

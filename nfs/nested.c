@@ -72,7 +72,7 @@ static int shares_mount(const struct search *s, const struct vfs_nested *n)
 }
 
 /* 1: the export's path leads to the entry; 0: it leads elsewhere, or nowhere in the outer export; or -errno. */
-static int covers(const struct search *s, const struct vfs_nested *n)
+static int nfs_nested_covers(const struct search *s, const struct vfs_nested *n)
 {
 	const struct vfs_export *outer = s->ctx->exp;
 	const char *rel = vfs_path_below(n->real_path, vfs_export_real_path(outer));
@@ -113,11 +113,11 @@ static int keeps_out(const struct search *s, const struct vfs_nested *n)
 }
 
 /* False ends the search. */
-static bool consider(void *arg, const struct vfs_nested *n)
+static bool nfs_nested_consider(void *arg, const struct vfs_nested *n)
 {
 	struct search *s = arg;
 
-	s->result = covers(s, n);
+	s->result = nfs_nested_covers(s, n);
 	if (s->result > 0 && !n->exp)
 		s->result = keeps_out(s, n);
 	else if (s->result > 0 && !s->take(s->arg, n->exp))
@@ -132,7 +132,7 @@ int nfs_nested_at(const struct vfs_exports *exports, const struct vfs_ctx *ctx,
 	struct search s = { exports, ctx, peer, e, take, arg, 0 };
 
 	if (exports->nested)
-		exports->nested(exports->ctx, e->name, e->len, consider, &s);
+		exports->nested(exports->ctx, e->name, e->len, nfs_nested_consider, &s);
 	return s.result;
 }
 

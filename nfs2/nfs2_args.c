@@ -15,7 +15,7 @@ void nfs2_get_fh(struct xdr_in *x, struct vfs_packed_fh *fh)
 	xdr_get_fixed(x, fh->data, sizeof(fh->data));
 }
 
-static void get_name(struct xdr_in *x, struct nfs3_name *n)
+static void nfs2_get_name(struct xdr_in *x, struct nfs3_name *n)
 {
 	uint32_t len = xdr_get_u32(x);
 
@@ -31,11 +31,11 @@ static void get_name(struct xdr_in *x, struct nfs3_name *n)
 void nfs2_get_dirop(struct xdr_in *x, struct nfs2_dirop_args *a)
 {
 	nfs2_get_fh(x, &a->dir);
-	get_name(x, &a->name);
+	nfs2_get_name(x, &a->name);
 }
 
 /* False: the time is not to be set. More microseconds than a second has: *usec tells. */
-static bool get_time(struct xdr_in *x, struct timespec *t, uint32_t *usec)
+static bool nfs2_get_time(struct xdr_in *x, struct timespec *t, uint32_t *usec)
 {
 	uint32_t sec = xdr_get_u32(x);
 
@@ -54,9 +54,9 @@ static void get_times(struct xdr_in *x, struct nfs2_sattr *a)
 	struct vfs_setattr *s = &a->set;
 	uint32_t atime_usec, mtime_usec;
 
-	if (get_time(x, &s->atime, &atime_usec))
+	if (nfs2_get_time(x, &s->atime, &atime_usec))
 		s->set_atime = VFS_TIME_CLIENT;
-	if (get_time(x, &s->mtime, &mtime_usec))
+	if (nfs2_get_time(x, &s->mtime, &mtime_usec))
 		s->set_mtime = VFS_TIME_CLIENT;
 	if (s->set_mtime != VFS_TIME_KEEP && mtime_usec == USEC_PER_SEC) {
 		s->set_mtime = VFS_TIME_SERVER;

@@ -14,7 +14,7 @@
 #define ATTRSTAT_SIZE (4u + NFS2_FATTR_SIZE)
 
 /* NFSv2 has no words for two failures of ACLs. The kernel's server sends those of NFSv3. True: NFS2_OK. */
-static bool put_status(struct nfs3_op *op, int rc)
+static bool nfs2_put_acl_status(struct nfs3_op *op, int rc)
 {
 	if (rc == -EINVAL || rc == -EOPNOTSUPP) {
 		xdr_put_u32(&op->req->out, rc == -EINVAL ? NFS2ERR_INVAL : NFS2ERR_NOTSUPP);
@@ -39,7 +39,7 @@ static bool decode_word(struct xdr_in *x, void *args)
 }
 
 /* Puts a whole successful result, or returns -errno with nothing put. */
-static int run_getacl(struct nfs3_op *op, const struct word_args *a)
+static int nfs2_run_getacl(struct nfs3_op *op, const struct word_args *a)
 {
 	struct nfsacl_found found;
 	int rc = nfs3_op_open_packed(op, &a->fh, 0);
@@ -48,22 +48,22 @@ static int run_getacl(struct nfs3_op *op, const struct word_args *a)
 		rc = nfsacl_find(op, a->word, ATTRSTAT_SIZE, &found);
 	if (rc < 0)
 		return rc;
-	put_status(op, 0);
+	nfs2_put_acl_status(op, 0);
 	nfs2_put_fattr(&op->req->out, &op->attr);
 	nfsacl_put_found(op, &found);
 	return 0;
 }
 
-static enum rpc_run proc_getacl(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_getacl(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = run_getacl(op, args);
+	rc = nfs2_run_getacl(op, args);
 	if (rc < 0)
-		put_status(op, rc);
+		nfs2_put_acl_status(op, rc);
 	return nfs3_op_end(op, rc);
 }
 
@@ -72,7 +72,7 @@ struct setacl_args {
 	struct nfsacl_change change;
 };
 
-static bool decode_setacl(struct xdr_in *x, void *args)
+static bool nfs2_decode_setacl(struct xdr_in *x, void *args)
 {
 	struct setacl_args *a = args;
 
@@ -81,15 +81,15 @@ static bool decode_setacl(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static void encode_setacl(struct nfs3_op *op, int rc)
+static void nfs2_encode_setacl(struct nfs3_op *op, int rc)
 {
 	if (rc == 0)
 		rc = vfs_getattr(&op->ctx, op->node[0], &op->attr);
-	if (put_status(op, rc))
+	if (nfs2_put_acl_status(op, rc))
 		nfs2_put_fattr(&op->req->out, &op->attr);
 }
 
-static enum rpc_run proc_setacl(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_setacl(struct rpc_request *req, void *args)
 {
 	struct setacl_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -100,10 +100,10 @@ static enum rpc_run proc_setacl(struct rpc_request *req, void *args)
 	rc = nfs3_op_open_packed(op, &a->fh, NFS3_OPEN_CHANGES);
 	if (rc == 0)
 		rc = nfsacl_set(op, &a->change);
-	return nfsacl_settle(op, rc, encode_setacl);
+	return nfsacl_settle(op, rc, nfs2_encode_setacl);
 }
 
-static enum rpc_run proc_access(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_access(struct rpc_request *req, void *args)
 {
 	struct word_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -115,7 +115,7 @@ static enum rpc_run proc_access(struct rpc_request *req, void *args)
 	rc = nfs3_op_open_packed(op, &a->fh, 0);
 	if (rc == 0)
 		rc = nfs3_access(op, a->word, &granted, &op->attr);
-	if (put_status(op, rc)) {
+	if (nfs2_put_acl_status(op, rc)) {
 		nfs2_put_fattr(&req->out, &op->attr);
 		xdr_put_u32(&req->out, granted);
 	}
@@ -126,14 +126,14 @@ const struct rpc_proc nfsacl2_proc_getacl = {
 	.name = "GETACL",
 	.decode = decode_word,
 	.args_size = sizeof(struct word_args),
-	.run = proc_getacl,
+	.run = nfs2_getacl,
 };
 
 const struct rpc_proc nfsacl2_proc_setacl = {
 	.name = "SETACL",
-	.decode = decode_setacl,
+	.decode = nfs2_decode_setacl,
 	.args_size = sizeof(struct setacl_args),
-	.run = proc_setacl,
+	.run = nfs2_setacl,
 	.flags = RPC_NONIDEMPOTENT,
 	.reply_size = ATTRSTAT_SIZE,
 };
@@ -142,6 +142,6 @@ const struct rpc_proc nfsacl2_proc_access = {
 	.name = "ACCESS",
 	.decode = decode_word,
 	.args_size = sizeof(struct word_args),
-	.run = proc_access,
+	.run = nfs2_access,
 	.flags = RPC_PROMPT,
 };

@@ -10,7 +10,7 @@
 /* Seconds by which a client's clock may differ from ours when it means "now". */
 #define NOW_WITHIN (30 * 60)
 
-static enum rpc_run proc_getattr(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_getattr(struct rpc_request *req, void *args)
 {
 	struct nfs2_fh_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -28,7 +28,7 @@ struct setattr_args {
 	struct nfs2_sattr attr;
 };
 
-static bool decode_setattr(struct xdr_in *x, void *args)
+static bool nfs2_decode_setattr(struct xdr_in *x, void *args)
 {
 	struct setattr_args *a = args;
 
@@ -37,7 +37,7 @@ static bool decode_setattr(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static void encode_setattr(struct nfs3_op *op, int rc)
+static void nfs2_encode_setattr(struct nfs3_op *op, int rc)
 {
 	nfs2_put_attrstat(op, rc);
 }
@@ -51,7 +51,7 @@ static bool means_now(const struct vfs_setattr *s)
 	       llabs((long long)s->atime.tv_sec - (long long)time(NULL)) < NOW_WITHIN;
 }
 
-static int run_setattr(struct nfs3_op *op, struct setattr_args *a)
+static int nfs2_run_setattr(struct nfs3_op *op, struct setattr_args *a)
 {
 	struct vfs_setattr *s = &a->attr.set;
 	int rc = nfs3_op_open_packed(op, &a->fh, NFS3_OPEN_CHANGES);
@@ -72,7 +72,7 @@ static int run_setattr(struct nfs3_op *op, struct setattr_args *a)
 	return rc;
 }
 
-static enum rpc_run proc_setattr(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_setattr(struct rpc_request *req, void *args)
 {
 	struct setattr_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -80,10 +80,10 @@ static enum rpc_run proc_setattr(struct rpc_request *req, void *args)
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = run_setattr(op, a);
+	rc = nfs2_run_setattr(op, a);
 	op->sync.node[0] = op->node[0];
 	op->sync.data_from = a->attr.set.set_size ? a->attr.set.size : VFS_SYNC_METADATA;
-	return nfs3_op_settle(op, rc, encode_setattr);
+	return nfs3_op_settle(op, rc, nfs2_encode_setattr);
 }
 
 /* Blocks are made larger until their number fits in 31 bits, as some clients take it for signed. */
@@ -121,15 +121,15 @@ const struct rpc_proc nfs2_proc_getattr = {
 	.name = "GETATTR",
 	.decode = nfs2_decode_fh_args,
 	.args_size = sizeof(struct nfs2_fh_args),
-	.run = proc_getattr,
+	.run = nfs2_getattr,
 	.flags = RPC_PROMPT,
 };
 
 const struct rpc_proc nfs2_proc_setattr = {
 	.name = "SETATTR",
-	.decode = decode_setattr,
+	.decode = nfs2_decode_setattr,
 	.args_size = sizeof(struct setattr_args),
-	.run = proc_setattr,
+	.run = nfs2_setattr,
 	.flags = RPC_NONIDEMPOTENT,
 	.reply_size = 4 + NFS2_FATTR_SIZE,
 };

@@ -12,8 +12,8 @@
 /* Longest SYMLINK text that is decoded. Longer than any target may be, so that the answer is NAMETOOLONG. */
 #define SYMLINK_TEXT_MAX 65536u
 
-static int open_dir(struct nfs3_op *op, const struct nfs2_dirop_args *where,
-		    const struct nfs2_sattr *attr)
+static int nfs2_create_open_dir(struct nfs3_op *op, const struct nfs2_dirop_args *where,
+				const struct nfs2_sattr *attr)
 {
 	int rc = nfs3_op_open_packed(op, &where->dir, NFS3_OPEN_CHANGES);
 
@@ -25,8 +25,8 @@ static int open_dir(struct nfs3_op *op, const struct nfs2_dirop_args *where,
 }
 
 /* rc is the result of the vfs call, which sets node[1] on success only. */
-static enum rpc_run made(struct nfs3_op *op, enum vfs_sync_how how, int rc,
-			 void (*encode)(struct nfs3_op *op, int rc))
+static enum rpc_run nfs2_create_finish(struct nfs3_op *op, enum vfs_sync_how how, int rc,
+				       void (*encode)(struct nfs3_op *op, int rc))
 {
 	if (rc < 0)
 		op->node[1] = NULL;
@@ -38,8 +38,8 @@ static enum rpc_run made(struct nfs3_op *op, enum vfs_sync_how how, int rc,
 	return nfs3_op_settle(op, rc, encode);
 }
 
-static struct vfs_make make_of(struct nfs3_op *op, const struct nfs3_name *name,
-			       const struct vfs_setattr *sa)
+static struct vfs_make nfs2_vfs_make_of(struct nfs3_op *op, const struct nfs3_name *name,
+					const struct vfs_setattr *sa)
 {
 	return (struct vfs_make){ .dir = op->node[0],
 				  .name = name->bytes,
@@ -53,7 +53,7 @@ struct create_args {
 	struct nfs2_sattr attr;
 };
 
-static bool decode_create(struct xdr_in *x, void *args)
+static bool nfs2_decode_create(struct xdr_in *x, void *args)
 {
 	struct create_args *a = args;
 
@@ -66,7 +66,7 @@ static bool decode_create(struct xdr_in *x, void *args)
  * NFSv2 has no MKNOD. By a convention of Sun's, CREATE makes what the type in the mode says: the size is the
  * number of a device, and a character device without one is a FIFO.
  */
-static int make_special(struct nfs3_op *op, struct create_args *a)
+static int nfs2_make_special(struct nfs3_op *op, struct create_args *a)
 {
 	struct vfs_setattr *s = &a->attr.set;
 	const uint32_t dev = (uint32_t)s->size;
@@ -84,7 +84,7 @@ static int make_special(struct nfs3_op *op, struct create_args *a)
 		return -EINVAL;
 	}
 	s->set_size = false;
-	making.make = make_of(op, &a->where.name, s);
+	making.make = nfs2_vfs_make_of(op, &a->where.name, s);
 	return nfs3_op_make(op, &making);
 }
 
@@ -117,7 +117,7 @@ static int find_special(struct nfs3_op *op, const struct nfs3_name *name)
 	return rc;
 }
 
-static int make_file(struct nfs3_op *op, struct create_args *a, bool *is_new)
+static int nfs2_make_file(struct nfs3_op *op, struct create_args *a, bool *is_new)
 {
 	const struct nfs3_name *name = &a->where.name;
 	struct vfs_create cr = {
@@ -131,7 +131,7 @@ static int make_file(struct nfs3_op *op, struct create_args *a, bool *is_new)
 	return rc;
 }
 
-static enum rpc_run proc_create(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_create(struct rpc_request *req, void *args)
 {
 	struct create_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -140,14 +140,15 @@ static enum rpc_run proc_create(struct rpc_request *req, void *args)
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = open_dir(op, &a->where, &a->attr);
+	rc = nfs2_create_open_dir(op, &a->where, &a->attr);
 	if (rc == 0)
-		rc = a->attr.type == 0 || a->attr.type == S_IFREG ? make_file(op, a, &is_new)
-								  : make_special(op, a);
-	return made(op, is_new ? VFS_SYNC_MADE : VFS_SYNC_EACH, rc, nfs2_put_diropres);
+		rc = a->attr.type == 0 || a->attr.type == S_IFREG ? nfs2_make_file(op, a, &is_new)
+								  : nfs2_make_special(op, a);
+	return nfs2_create_finish(op, is_new ? VFS_SYNC_MADE : VFS_SYNC_EACH, rc,
+				  nfs2_put_diropres);
 }
 
-static enum rpc_run proc_mkdir(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_mkdir(struct rpc_request *req, void *args)
 {
 	struct create_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -156,12 +157,12 @@ static enum rpc_run proc_mkdir(struct rpc_request *req, void *args)
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = open_dir(op, &a->where, &a->attr);
+	rc = nfs2_create_open_dir(op, &a->where, &a->attr);
 	a->attr.set.set_size = false;
-	making.make = make_of(op, &a->where.name, &a->attr.set);
+	making.make = nfs2_vfs_make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
 		rc = nfs3_op_make(op, &making);
-	return made(op, VFS_SYNC_MADE, rc, nfs2_put_diropres);
+	return nfs2_create_finish(op, VFS_SYNC_MADE, rc, nfs2_put_diropres);
 }
 
 struct symlink_args {
@@ -170,7 +171,7 @@ struct symlink_args {
 	struct nfs2_sattr attr;
 };
 
-static bool decode_symlink(struct xdr_in *x, void *args)
+static bool nfs2_decode_symlink(struct xdr_in *x, void *args)
 {
 	struct symlink_args *a = args;
 
@@ -184,7 +185,7 @@ static int make_symlink(struct nfs3_op *op, struct symlink_args *a)
 {
 	struct nfs3_making making = { .target = NULL };
 	char *target;
-	int rc = open_dir(op, &a->where, &a->attr);
+	int rc = nfs2_create_open_dir(op, &a->where, &a->attr);
 
 	if (rc < 0)
 		return rc;
@@ -198,50 +199,50 @@ static int make_symlink(struct nfs3_op *op, struct symlink_args *a)
 	a->attr.set.set_size = false;
 	if (rc < 0)
 		return rc;
-	making.make = make_of(op, &a->where.name, &a->attr.set);
+	making.make = nfs2_vfs_make_of(op, &a->where.name, &a->attr.set);
 	making.target = target;
 	return nfs3_op_make(op, &making);
 }
 
-static void encode_status(struct nfs3_op *op, int rc)
+static void nfs2_encode_symlink(struct nfs3_op *op, int rc)
 {
 	nfs2_put_status(op, rc);
 }
 
-static enum rpc_run proc_symlink(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_symlink(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	return made(op, VFS_SYNC_MADE, make_symlink(op, args), encode_status);
+	return nfs2_create_finish(op, VFS_SYNC_MADE, make_symlink(op, args), nfs2_encode_symlink);
 }
 
 #define DIROPRES_SIZE (4u + NFS2_FH_SIZE + NFS2_FATTR_SIZE)
 
 const struct rpc_proc nfs2_proc_create = {
 	.name = "CREATE",
-	.decode = decode_create,
+	.decode = nfs2_decode_create,
 	.args_size = sizeof(struct create_args),
-	.run = proc_create,
+	.run = nfs2_create,
 	.flags = RPC_NONIDEMPOTENT,
 	.reply_size = DIROPRES_SIZE,
 };
 
 const struct rpc_proc nfs2_proc_mkdir = {
 	.name = "MKDIR",
-	.decode = decode_create,
+	.decode = nfs2_decode_create,
 	.args_size = sizeof(struct create_args),
-	.run = proc_mkdir,
+	.run = nfs2_mkdir,
 	.flags = RPC_NONIDEMPOTENT,
 	.reply_size = DIROPRES_SIZE,
 };
 
 const struct rpc_proc nfs2_proc_symlink = {
 	.name = "SYMLINK",
-	.decode = decode_symlink,
+	.decode = nfs2_decode_symlink,
 	.args_size = sizeof(struct symlink_args),
-	.run = proc_symlink,
+	.run = nfs2_symlink,
 	.flags = RPC_NONIDEMPOTENT,
 	.reply_size = 4,
 };

@@ -6,7 +6,7 @@
 #include "nfs2/nfs2_procs.h"
 #include "nfs2/result.h"
 
-static enum rpc_run proc_lookup(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_lookup(struct rpc_request *req, void *args)
 {
 	struct nfs2_dirop_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -43,7 +43,7 @@ static int read_target(struct nfs3_op *op, struct rn_payload **text)
 }
 
 /* A bulk item, since the text goes by a Write chunk if the client offered one (RFC 8267 section 4). */
-static enum rpc_run proc_readlink(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_readlink(struct rpc_request *req, void *args)
 {
 	struct nfs2_fh_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -69,7 +69,7 @@ const struct rpc_proc nfs2_proc_lookup = {
 	.name = "LOOKUP",
 	.decode = nfs2_decode_dirop,
 	.args_size = sizeof(struct nfs2_dirop_args),
-	.run = proc_lookup,
+	.run = nfs2_lookup,
 	.flags = RPC_PROMPT,
 };
 
@@ -77,5 +77,5 @@ const struct rpc_proc nfs2_proc_readlink = {
 	.name = "READLINK",
 	.decode = nfs2_decode_fh_args,
 	.args_size = sizeof(struct nfs2_fh_args),
-	.run = proc_readlink,
+	.run = nfs2_readlink,
 };

@@ -24,7 +24,7 @@ struct listing {
 	unsigned entries;
 };
 
-static bool put_entry(void *arg, const struct vfs_dirent *de)
+static bool nfs2_readdir_put_entry(void *arg, const struct vfs_dirent *de)
 {
 	struct listing *l = arg;
 	struct xdr_out *x = l->x;
@@ -48,7 +48,7 @@ static bool put_entry(void *arg, const struct vfs_dirent *de)
 	return true;
 }
 
-static unsigned expect(void *arg)
+static unsigned nfs2_readdir_expect(void *arg)
 {
 	const struct listing *l = arg;
 	const size_t pos = xdr_out_pos(l->x);
@@ -58,7 +58,7 @@ static unsigned expect(void *arg)
 }
 
 /* Makes room for the reply and returns the position where the result must end. */
-static size_t make_room(struct rpc_request *req, uint32_t count)
+static size_t nfs2_readdir_make_room(struct rpc_request *req, uint32_t count)
 {
 	struct xdr_out *x = &req->out;
 	const size_t start = xdr_out_pos(x);
@@ -77,7 +77,7 @@ struct readdir_args {
 	uint32_t cookie, count;
 };
 
-static bool decode_readdir(struct xdr_in *x, void *args)
+static bool nfs2_decode_readdir(struct xdr_in *x, void *args)
 {
 	struct readdir_args *a = args;
 
@@ -88,12 +88,16 @@ static bool decode_readdir(struct xdr_in *x, void *args)
 }
 
 /* Puts a whole successful result, or returns -errno with nothing put. */
-static int list(struct nfs3_op *op, const struct readdir_args *a)
+static int nfs2_readdir_list(struct nfs3_op *op, const struct readdir_args *a)
 {
 	struct xdr_out *x = &op->req->out;
 	const size_t start = xdr_out_pos(x);
-	struct listing l = { .x = x, .end = make_room(op->req, a->count), .at = a->cookie };
-	const struct vfs_listing to = { .each = put_entry, .expect = expect, .arg = &l };
+	struct listing l = { .x = x,
+			     .end = nfs2_readdir_make_room(op->req, a->count),
+			     .at = a->cookie };
+	const struct vfs_listing to = { .each = nfs2_readdir_put_entry,
+					.expect = nfs2_readdir_expect,
+					.arg = &l };
 	bool eof = false;
 	int rc;
 
@@ -117,7 +121,7 @@ static int list(struct nfs3_op *op, const struct readdir_args *a)
 	return 0;
 }
 
-static enum rpc_run proc_readdir(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_readdir(struct rpc_request *req, void *args)
 {
 	struct readdir_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -127,7 +131,7 @@ static enum rpc_run proc_readdir(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nfs3_op_open_packed(op, &a->dir, 0);
 	if (rc == 0)
-		rc = list(op, a);
+		rc = nfs2_readdir_list(op, a);
 	if (rc < 0)
 		nfs2_put_status(op, rc);
 	return nfs3_op_end(op, rc);
@@ -135,7 +139,7 @@ static enum rpc_run proc_readdir(struct rpc_request *req, void *args)
 
 const struct rpc_proc nfs2_proc_readdir = {
 	.name = "READDIR",
-	.decode = decode_readdir,
+	.decode = nfs2_decode_readdir,
 	.args_size = sizeof(struct readdir_args),
-	.run = proc_readdir,
+	.run = nfs2_readdir,
 };

@@ -35,7 +35,7 @@ struct read_args {
 	uint32_t offset, count;
 };
 
-static bool decode_read(struct xdr_in *x, void *args)
+static bool nfs2_decode_read(struct xdr_in *x, void *args)
 {
 	struct read_args *a = args;
 
@@ -46,7 +46,7 @@ static bool decode_read(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static int read_file(struct nfs3_op *op, const struct read_args *a)
+static int nfs2_read_file(struct nfs3_op *op, const struct read_args *a)
 {
 	struct vfs_io *io = &op->io;
 	int64_t n;
@@ -66,7 +66,7 @@ static int read_file(struct nfs3_op *op, const struct read_args *a)
 	return rc;
 }
 
-static enum rpc_run proc_read(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_read(struct rpc_request *req, void *args)
 {
 	struct read_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -78,7 +78,7 @@ static enum rpc_run proc_read(struct rpc_request *req, void *args)
 	if (rc == 0)
 		rc = nfs2_check_shares(op, VFS_SHARE_READ);
 	if (rc == 0)
-		return nfs3_op_end(op, read_file(op, a));
+		return nfs3_op_end(op, nfs2_read_file(op, a));
 	nfs2_put_status(op, rc);
 	return nfs3_op_end(op, rc);
 }
@@ -89,7 +89,7 @@ struct write_args {
 	struct xdr_bulk data;
 };
 
-static bool decode_write(struct xdr_in *x, void *args)
+static bool nfs2_decode_write(struct xdr_in *x, void *args)
 {
 	struct write_args *a = args;
 
@@ -101,7 +101,7 @@ static bool decode_write(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static int prepare_write(struct nfs3_op *op, const struct write_args *a)
+static int nfs2_prepare_write(struct nfs3_op *op, const struct write_args *a)
 {
 	struct vfs_io *io = &op->io;
 	int rc = nfs3_op_open_packed(op, &a->fh, NFS3_OPEN_CHANGES);
@@ -122,7 +122,7 @@ static int prepare_write(struct nfs3_op *op, const struct write_args *a)
 
 /* A WRITE that was cut short (no space, say) is a failure, for which NFSv2 has no other word: its client takes
  * all of the data for written. */
-static int write_all(struct nfs3_op *op)
+static int nfs2_write_all(struct nfs3_op *op)
 {
 	const int64_t n = nfs3_op_write(op);
 
@@ -132,33 +132,33 @@ static int write_all(struct nfs3_op *op)
 	return n < (int64_t)op->io.count ? -ENOSPC : 0;
 }
 
-static enum rpc_run proc_write(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_write(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = prepare_write(op, args);
+	rc = nfs2_prepare_write(op, args);
 	if (rc < 0) {
 		nfs2_put_status(op, rc);
 		return nfs3_op_end(op, rc);
 	}
-	return nfs3_op_end(op, nfs2_put_attrstat(op, write_all(op)));
+	return nfs3_op_end(op, nfs2_put_attrstat(op, nfs2_write_all(op)));
 }
 
 const struct rpc_proc nfs2_proc_read = {
 	.name = "READ",
-	.decode = decode_read,
+	.decode = nfs2_decode_read,
 	.args_size = sizeof(struct read_args),
-	.run = proc_read,
+	.run = nfs2_read,
 };
 
 const struct rpc_proc nfs2_proc_write = {
 	.name = "WRITE",
-	.decode = decode_write,
+	.decode = nfs2_decode_write,
 	.args_size = sizeof(struct write_args),
-	.run = proc_write,
+	.run = nfs2_write,
 	.flags = RPC_NONIDEMPOTENT,
 	.reply_size = 4 + NFS2_FATTR_SIZE,
 };

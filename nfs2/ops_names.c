@@ -4,7 +4,7 @@
 #include "nfs2/nfs2_procs.h"
 #include "nfs2/result.h"
 
-static void encode_status(struct nfs3_op *op, int rc)
+static void nfs2_encode_names(struct nfs3_op *op, int rc)
 {
 	nfs2_put_status(op, rc);
 }
@@ -12,8 +12,8 @@ static void encode_status(struct nfs3_op *op, int rc)
 typedef int remove_fn(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 		      struct vfs_dir_change *change);
 
-static enum rpc_run run_remove(struct rpc_request *req, const struct nfs2_dirop_args *a,
-			       remove_fn *do_remove)
+static enum rpc_run nfs2_run_remove(struct rpc_request *req, const struct nfs2_dirop_args *a,
+				    remove_fn *do_remove)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
@@ -26,24 +26,24 @@ static enum rpc_run run_remove(struct rpc_request *req, const struct nfs2_dirop_
 	if (rc == 0)
 		rc = nfs3_op_remove(op, &a->name, do_remove, NULL);
 	op->sync.node[0] = op->node[0];
-	return nfs3_op_settle(op, rc, encode_status);
+	return nfs3_op_settle(op, rc, nfs2_encode_names);
 }
 
-static enum rpc_run proc_remove(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_remove(struct rpc_request *req, void *args)
 {
-	return run_remove(req, args, vfs_remove);
+	return nfs2_run_remove(req, args, vfs_remove);
 }
 
-static enum rpc_run proc_rmdir(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_rmdir(struct rpc_request *req, void *args)
 {
-	return run_remove(req, args, vfs_rmdir);
+	return nfs2_run_remove(req, args, vfs_rmdir);
 }
 
 struct rename_args {
 	struct nfs2_dirop_args from, to;
 };
 
-static bool decode_rename(struct xdr_in *x, void *args)
+static bool nfs2_decode_rename(struct xdr_in *x, void *args)
 {
 	struct rename_args *a = args;
 
@@ -53,7 +53,7 @@ static bool decode_rename(struct xdr_in *x, void *args)
 }
 
 /* node[0]: the source directory, node[1]: the target directory; two references if they are the same. */
-static int run_rename(struct nfs3_op *op, const struct rename_args *a)
+static int nfs2_run_rename(struct nfs3_op *op, const struct rename_args *a)
 {
 	struct vfs_rename r = {
 		.from = a->from.name.bytes,
@@ -80,19 +80,19 @@ static int run_rename(struct nfs3_op *op, const struct rename_args *a)
 	return nfs3_op_rename(op, &r);
 }
 
-static enum rpc_run proc_rename(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_rename(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = run_rename(op, args);
+	rc = nfs2_run_rename(op, args);
 	op->sync.how = VFS_SYNC_ONE_STEP;
 	op->sync.node[0] = op->node[0];
 	if (op->node[1] != op->node[0])
 		op->sync.node[1] = op->node[1];
-	return nfs3_op_settle(op, rc, encode_status);
+	return nfs3_op_settle(op, rc, nfs2_encode_names);
 }
 
 struct link_args {
@@ -100,7 +100,7 @@ struct link_args {
 	struct nfs2_dirop_args where;
 };
 
-static bool decode_link(struct xdr_in *x, void *args)
+static bool nfs2_decode_link(struct xdr_in *x, void *args)
 {
 	struct link_args *a = args;
 
@@ -110,7 +110,7 @@ static bool decode_link(struct xdr_in *x, void *args)
 }
 
 /* node[0]: the file, node[1]: the directory that gets the name. */
-static int run_link(struct nfs3_op *op, const struct link_args *a)
+static int nfs2_run_link(struct nfs3_op *op, const struct link_args *a)
 {
 	int rc = nfs3_op_open_packed(op, &a->file, NFS3_OPEN_CHANGES);
 
@@ -123,44 +123,44 @@ static int run_link(struct nfs3_op *op, const struct link_args *a)
 	return nfs3_op_link(op, &a->where.name, NULL);
 }
 
-static enum rpc_run proc_link(struct rpc_request *req, void *args)
+static enum rpc_run nfs2_link(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = run_link(op, args);
+	rc = nfs2_run_link(op, args);
 	op->sync.data_from = VFS_SYNC_METADATA;
 	op->sync.how = VFS_SYNC_ONE_STEP;
 	op->sync.node[0] = op->node[0];
 	op->sync.node[1] = op->node[1];
-	return nfs3_op_settle(op, rc, encode_status);
+	return nfs3_op_settle(op, rc, nfs2_encode_names);
 }
 
 const struct rpc_proc nfs2_proc_remove = {
 	.name = "REMOVE",
 	.decode = nfs2_decode_dirop,
 	.args_size = sizeof(struct nfs2_dirop_args),
-	.run = proc_remove,
+	.run = nfs2_remove,
 	.flags = RPC_NONIDEMPOTENT,
 	.reply_size = 4,
 };
 
 const struct rpc_proc nfs2_proc_rename = {
 	.name = "RENAME",
-	.decode = decode_rename,
+	.decode = nfs2_decode_rename,
 	.args_size = sizeof(struct rename_args),
-	.run = proc_rename,
+	.run = nfs2_rename,
 	.flags = RPC_NONIDEMPOTENT,
 	.reply_size = 4,
 };
 
 const struct rpc_proc nfs2_proc_link = {
 	.name = "LINK",
-	.decode = decode_link,
+	.decode = nfs2_decode_link,
 	.args_size = sizeof(struct link_args),
-	.run = proc_link,
+	.run = nfs2_link,
 	.flags = RPC_NONIDEMPOTENT,
 	.reply_size = 4,
 };
@@ -169,7 +169,7 @@ const struct rpc_proc nfs2_proc_rmdir = {
 	.name = "RMDIR",
 	.decode = nfs2_decode_dirop,
 	.args_size = sizeof(struct nfs2_dirop_args),
-	.run = proc_rmdir,
+	.run = nfs2_rmdir,
 	.flags = RPC_NONIDEMPOTENT,
 	.reply_size = 4,
 };

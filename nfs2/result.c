@@ -72,7 +72,7 @@ uint32_t nfs2_fold(uint64_t number)
 	return (uint32_t)(number >> 32 ^ number);
 }
 
-static enum ftype2 type_of(uint32_t mode)
+static enum ftype2 nfs2_type_of(uint32_t mode)
 {
 	switch (mode & S_IFMT) {
 	case S_IFDIR:
@@ -100,7 +100,7 @@ static uint32_t device_of(const struct vfs_attr *a)
 	return (minor & 0xff) | (a->rdev_major & 0xfff) << 8 | (minor & 0xfff00) << 12;
 }
 
-static void put_time(struct xdr_out *x, const struct timespec *t)
+static void nfs2_put_time(struct xdr_out *x, const struct timespec *t)
 {
 	xdr_put_u32(x, (uint32_t)t->tv_sec);
 	xdr_put_u32(x, (uint32_t)(t->tv_nsec / NSEC_PER_USEC));
@@ -108,7 +108,7 @@ static void put_time(struct xdr_out *x, const struct timespec *t)
 
 /* A larger file has the largest size that the field holds. Its client then cannot take an offset within the
  * file for the end of it, and append there. */
-static uint32_t size_of(const struct vfs_attr *a)
+static uint32_t nfs2_size_of(const struct vfs_attr *a)
 {
 	if (S_ISLNK(a->mode))
 		return (uint32_t)rn_min(a->size, NFS2_PATH_MAX);
@@ -117,20 +117,20 @@ static uint32_t size_of(const struct vfs_attr *a)
 
 void nfs2_put_fattr(struct xdr_out *x, const struct vfs_attr *a)
 {
-	xdr_put_u32(x, type_of(a->mode));
+	xdr_put_u32(x, nfs2_type_of(a->mode));
 	xdr_put_u32(x, a->mode);
 	xdr_put_u32(x, a->nlink);
 	xdr_put_u32(x, a->uid);
 	xdr_put_u32(x, a->gid);
-	xdr_put_u32(x, size_of(a));
+	xdr_put_u32(x, nfs2_size_of(a));
 	xdr_put_u32(x, a->blksize);
 	xdr_put_u32(x, device_of(a));
 	xdr_put_u32(x, (uint32_t)rn_min(a->used / SECTOR, UINT32_MAX));
 	xdr_put_u32(x, nfs2_fold(a->fsid));
 	xdr_put_u32(x, nfs2_fold(a->fileid));
-	put_time(x, &a->atime);
-	put_time(x, &a->mtime);
-	put_time(x, &a->ctime);
+	nfs2_put_time(x, &a->atime);
+	nfs2_put_time(x, &a->mtime);
+	nfs2_put_time(x, &a->ctime);
 }
 
 int nfs2_put_attrstat(struct nfs3_op *op, int rc)

@@ -3,7 +3,7 @@
 #include "nfs3/nfs3_state.h"
 #include "vfs/packed.h"
 
-static bool log_one(void *arg, struct vfs_export *exp)
+static bool nfs2_log_unserved_one(void *arg, struct vfs_export *exp)
 {
 	const struct rn_logger *log = arg;
 
@@ -20,5 +20,5 @@ void nfs2_log_unserved(const struct nfs3_server *s, const struct rn_logger *log)
 {
 	const struct vfs_exports *exports = &s->cfg.exports;
 
-	exports->each(exports->ctx, log_one, (void *)log);
+	exports->each(exports->ctx, nfs2_log_unserved_one, (void *)log);
 }

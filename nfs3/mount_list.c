@@ -54,7 +54,8 @@ static size_t path_len(const char *path)
 	return len;
 }
 
-static struct mnt_row *find_row(struct mnt_list *l, const char *host, const char *path, size_t len)
+static struct mnt_row *mnt_list_find_row(struct mnt_list *l, const char *host, const char *path,
+					 size_t len)
 {
 	struct mnt_row *row;
 
@@ -111,7 +112,7 @@ void mnt_list_remove(struct mnt_list *l, const struct sockaddr *client, const ch
 
 	host_name(client, host);
 	pthread_mutex_lock(&l->lock);
-	row = find_row(l, host, path, path_len(path));
+	row = mnt_list_find_row(l, host, path, path_len(path));
 	if (row)
 		drop_row(l, row);
 	pthread_mutex_unlock(&l->lock);

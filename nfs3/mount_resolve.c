@@ -63,7 +63,7 @@ static void cut_last(char *path)
 		*slash = '\0';
 }
 
-static bool is_dots(const char *name, size_t len, size_t dots)
+static bool mnt_is_dots(const char *name, size_t len, size_t dots)
 {
 	return len == dots && memcmp(name, "..", dots) == 0;
 }
@@ -81,7 +81,7 @@ static void tidy(char *path)
 
 		in += strspn(in, "/");
 		len = strcspn(in, "/");
-		if (len > 0 && !is_dots(in, len, 1)) {
+		if (len > 0 && !mnt_is_dots(in, len, 1)) {
 			*out++ = '/';
 			memmove(out, in, len);
 			out += len;
@@ -101,7 +101,7 @@ static bool cut_dots(char *path)
 	for (;;) {
 		char *end = slash + 1 + strcspn(slash + 1, "/");
 
-		if (is_dots(slash + 1, (size_t)(end - slash - 1), 2)) {
+		if (mnt_is_dots(slash + 1, (size_t)(end - slash - 1), 2)) {
 			memmove(last, end, strlen(end) + 1);
 			if (*path == '\0')
 				strcpy(path, "/");
@@ -124,7 +124,7 @@ static const char *below(const char *path, const char *dir)
 	return path + len;
 }
 
-static int follow(struct walk *w, struct vfs_node *link, const char *rest)
+static int mnt_walk_follow(struct walk *w, struct vfs_node *link, const char *rest)
 {
 	char target[MNT_PATH_MAX + 1];
 	const char *behind;
@@ -165,7 +165,7 @@ static int go_up(struct walk *w, const char *rest)
 }
 
 /* A name that leads to the root of another export of the peer, behind a ".." or a link: the export is found by the whole path. */
-static int enter_nested(struct walk *w, const char *name, size_t len, const char *rest)
+static int mnt_walk_enter_nested(struct walk *w, const char *name, size_t len, const char *rest)
 {
 	const size_t at = strlen(w->at);
 
@@ -188,12 +188,12 @@ static int go_down(struct walk *w, const char *name, size_t len, const char *res
 		return -ENAMETOOLONG;
 	rc = nfs_check_boundary(w->exports, w->ctx, w->node, &e, w->peer);
 	if (rc < 0)
-		return rc == -EACCES ? enter_nested(w, name, len, rest) : rc;
+		return rc == -EACCES ? mnt_walk_enter_nested(w, name, len, rest) : rc;
 	rc = vfs_lookup(w->ctx, w->node, name, (uint32_t)len, &next, NULL);
 	if (rc < 0)
 		return rc;
 	if (vfs_node_type(next) == S_IFLNK) {
-		rc = follow(w, next, rest);
+		rc = mnt_walk_follow(w, next, rest);
 		vfs_node_put(next);
 		return rc;
 	}
@@ -206,11 +206,11 @@ static int go_down(struct walk *w, const char *name, size_t len, const char *res
 	return 0;
 }
 
-static int step(struct walk *w, const char *name, size_t len, const char *rest)
+static int mnt_walk_step(struct walk *w, const char *name, size_t len, const char *rest)
 {
 	if (++w->steps > STEPS_MAX)
 		return -ELOOP;
-	return is_dots(name, len, 2) ? go_up(w, rest) : go_down(w, name, len, rest);
+	return mnt_is_dots(name, len, 2) ? go_up(w, rest) : go_down(w, name, len, rest);
 }
 
 /* Checks what the path leads to: a directory or, for machines that boot from the net, a file. What a mount covers, and what lies on a
@@ -246,7 +246,7 @@ static int walk(struct walk *w, const char *rest)
 
 		rest += len;
 		rest += strspn(rest, "/");
-		rc = step(w, name, len, rest);
+		rc = mnt_walk_step(w, name, len, rest);
 	}
 	return rc == 0 ? check_end(w) : rc;
 }
@@ -281,7 +281,7 @@ static int find_export(const struct nfs3_config *cfg, const struct sockaddr *pee
  * (RFC 2623 section 2.3.2), and without TLS: Linux sends MNT by AUTH_SYS and in plain text, whatever it mounts with. A caller whose
  * flavour or connection the export does not take looks below the root as nobody, so that he learns no names from closed directories.
  */
-static int enter(struct rpc_request *req, struct walk *w, const char **rest)
+static int mnt_walk_enter(struct rpc_request *req, struct walk *w, const char **rest)
 {
 	const struct nfs3_server *s = req->program_ctx;
 	const struct nfs3_config *cfg = &s->cfg;
@@ -305,7 +305,7 @@ static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 }
 
 /* Gives back all references. */
-static void leave(struct walk *w)
+static void mnt_walk_leave(struct walk *w)
 {
 	vfs_node_put(w->node);
 	w->node = NULL;
@@ -314,7 +314,7 @@ static void leave(struct walk *w)
 	w->ctx->exp = NULL;
 }
 
-static int check_path(const struct mnt_path *path)
+static int mnt_check_path(const struct mnt_path *path)
 {
 	if (path->len > MNT_PATH_MAX)
 		return -ENAMETOOLONG;
@@ -325,20 +325,20 @@ static int check_path(const struct mnt_path *path)
 	return 0;
 }
 
-static int resolve(struct rpc_request *req, struct walk *w)
+static int mnt_walk_resolve(struct rpc_request *req, struct walk *w)
 {
 	const char *rest;
 	int rc;
 
 	w->steps = 0;
 	do {
-		leave(w);
-		rc = enter(req, w, &rest);
+		mnt_walk_leave(w);
+		rc = mnt_walk_enter(req, w, &rest);
 		if (rc == 0)
 			rc = walk(w, rest);
 	} while (rc == ELSEWHERE && ++w->steps <= STEPS_MAX);
 	if (rc != 0)
-		leave(w);
+		mnt_walk_leave(w);
 	return rc == ELSEWHERE ? -ELOOP : rc;
 }
 
@@ -349,7 +349,7 @@ int mnt_resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs
 	struct walk w = { .ctx = ctx,
 			  .exports = &s->cfg.exports,
 			  .peer = (const struct sockaddr *)&req->conn->peer };
-	int rc = check_path(path);
+	int rc = mnt_check_path(path);
 
 	*node = NULL;
 	memset(ctx, 0, sizeof(*ctx));
@@ -359,7 +359,7 @@ int mnt_resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs
 	ctx->fiber = req->fiber;
 	do {
 		memcpy(w.path, path->bytes, path->len + 1);
-		rc = resolve(req, &w);
+		rc = mnt_walk_resolve(req, &w);
 	} while (rc == -RN_EUNNAMED && rpc_try_later(req, RN_WAIT_NAME, 0));
 	*node = w.node;
 	return rc;

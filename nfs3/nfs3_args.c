@@ -30,7 +30,7 @@ void nfs3_get_fh(struct xdr_in *x, struct vfs_fh *fh)
 	xdr_get_fixed(x, fh->data, len);
 }
 
-static void get_name(struct xdr_in *x, struct nfs3_name *n)
+static void nfs3_get_name(struct xdr_in *x, struct nfs3_name *n)
 {
 	uint32_t len = xdr_get_u32(x);
 
@@ -46,7 +46,7 @@ static void get_name(struct xdr_in *x, struct nfs3_name *n)
 void nfs3_get_dirop(struct xdr_in *x, struct nfs3_dirop_args *a)
 {
 	nfs3_get_fh(x, &a->dir);
-	get_name(x, &a->name);
+	nfs3_get_name(x, &a->name);
 }
 
 struct timespec nfs3_get_time(struct xdr_in *x, bool *bad)

@@ -7,7 +7,7 @@
 #include "nfs3/op.h"
 #include "nfs3/nfs3_procs.h"
 
-static enum rpc_run proc_getattr(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_getattr(struct rpc_request *req, void *args)
 {
 	struct nfs3_fh_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -24,7 +24,7 @@ static enum rpc_run proc_getattr(struct rpc_request *req, void *args)
 	return nfs3_op_end(op, rc);
 }
 
-static void encode_setattr(struct nfs3_op *op, int rc)
+static void nfs3_encode_setattr(struct nfs3_op *op, int rc)
 {
 	nfs3_put_status(op, rc);
 	nfs3_put_wcc_of(op, 0);
@@ -37,7 +37,7 @@ struct setattr_args {
 	struct timespec guard_ctime;
 };
 
-static bool decode_setattr(struct xdr_in *x, void *args)
+static bool nfs3_decode_setattr(struct xdr_in *x, void *args)
 {
 	struct setattr_args *a = args;
 	bool bad_guard = false;
@@ -52,7 +52,7 @@ static bool decode_setattr(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static int run_setattr(struct nfs3_op *op, struct setattr_args *a)
+static int nfs3_run_setattr(struct nfs3_op *op, struct setattr_args *a)
 {
 	int rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_CHANGES);
 
@@ -72,7 +72,7 @@ static int run_setattr(struct nfs3_op *op, struct setattr_args *a)
 	return rc;
 }
 
-static enum rpc_run proc_setattr(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_setattr(struct rpc_request *req, void *args)
 {
 	struct setattr_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -80,10 +80,10 @@ static enum rpc_run proc_setattr(struct rpc_request *req, void *args)
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = run_setattr(op, a);
+	rc = nfs3_run_setattr(op, a);
 	op->sync.node[0] = op->node[0];
 	op->sync.data_from = a->attr.set.set_size ? a->attr.set.size : VFS_SYNC_METADATA;
-	return nfs3_op_settle(op, rc, encode_setattr);
+	return nfs3_op_settle(op, rc, nfs3_encode_setattr);
 }
 
 struct access_args {
@@ -91,7 +91,7 @@ struct access_args {
 	uint32_t want;
 };
 
-static bool decode_access(struct xdr_in *x, void *args)
+static bool nfs3_decode_access(struct xdr_in *x, void *args)
 {
 	struct access_args *a = args;
 
@@ -100,7 +100,7 @@ static bool decode_access(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static enum rpc_run proc_access(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_run_access(struct rpc_request *req, void *args)
 {
 	struct access_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -128,7 +128,7 @@ const struct nfs3_proc nfs3_proc_getattr = {
 		.name = "GETATTR",
 		.decode = nfs3_decode_fh_args,
 		.args_size = sizeof(struct nfs3_fh_args),
-		.run = proc_getattr,
+		.run = nfs3_getattr,
 		.flags = RPC_PROMPT,
 	},
 	.errors = NFS3_ERRORS(0),
@@ -137,9 +137,9 @@ const struct nfs3_proc nfs3_proc_getattr = {
 const struct nfs3_proc nfs3_proc_setattr = {
 	.rpc = {
 		.name = "SETATTR",
-		.decode = decode_setattr,
+		.decode = nfs3_decode_setattr,
 		.args_size = sizeof(struct setattr_args),
-		.run = proc_setattr,
+		.run = nfs3_setattr,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = 4 + NFS3_WCC_SIZE,
 	},
@@ -151,9 +151,9 @@ const struct nfs3_proc nfs3_proc_setattr = {
 const struct nfs3_proc nfs3_proc_access = {
 	.rpc = {
 		.name = "ACCESS",
-		.decode = decode_access,
+		.decode = nfs3_decode_access,
 		.args_size = sizeof(struct access_args),
-		.run = proc_access,
+		.run = nfs3_run_access,
 		.flags = RPC_PROMPT,
 	},
 	.errors = NFS3_ERRORS(0),

@@ -24,8 +24,8 @@ static void encode_made(struct nfs3_op *op, int rc)
 	nfs3_put_wcc_of(op, 0);
 }
 
-static int open_dir(struct nfs3_op *op, const struct nfs3_dirop_args *where,
-		    const struct nfs3_sattr *attr)
+static int nfs3_create_open_dir(struct nfs3_op *op, const struct nfs3_dirop_args *where,
+				const struct nfs3_sattr *attr)
 {
 	int rc = nfs3_op_open(op, &where->dir, NFS3_OPEN_CHANGES);
 
@@ -38,8 +38,8 @@ static int open_dir(struct nfs3_op *op, const struct nfs3_dirop_args *where,
 
 /* rc is the result of the vfs call, which sets node[1] on success only. how: VFS_SYNC_MADE, unless
  * the object was there before. */
-static enum rpc_run made(struct nfs3_op *op, const struct nfs3_sattr *attr, enum vfs_sync_how how,
-			 int rc)
+static enum rpc_run nfs3_create_finish(struct nfs3_op *op, const struct nfs3_sattr *attr,
+				       enum vfs_sync_how how, int rc)
 {
 	if (rc < 0)
 		op->node[1] = NULL;
@@ -57,7 +57,7 @@ struct create_args {
 	uint8_t verf[8];
 };
 
-static bool decode_create(struct xdr_in *x, void *args)
+static bool nfs3_decode_create(struct xdr_in *x, void *args)
 {
 	struct create_args *a = args;
 
@@ -77,7 +77,7 @@ static bool decode_create(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static enum rpc_run proc_create(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_create(struct rpc_request *req, void *args)
 {
 	static const enum vfs_create_how how[] = {
 		[NFS3_UNCHECKED] = VFS_UNCHECKED,
@@ -96,15 +96,15 @@ static enum rpc_run proc_create(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	cr.attr = &op->attr;
 	cr.change = nfs3_op_change(op, 0);
-	rc = open_dir(op, &a->where, &a->attr);
+	rc = nfs3_create_open_dir(op, &a->where, &a->attr);
 	if (rc == 0)
 		rc = nfs3_op_create(op, name, &cr);
-	return made(op, &a->attr, cr.made ? VFS_SYNC_MADE : VFS_SYNC_EACH, rc);
+	return nfs3_create_finish(op, &a->attr, cr.made ? VFS_SYNC_MADE : VFS_SYNC_EACH, rc);
 }
 
 /* Where and with which attributes a call makes something other than a regular file. */
-static struct vfs_make make_of(struct nfs3_op *op, const struct nfs3_name *name,
-			       const struct vfs_setattr *sa)
+static struct vfs_make nfs3_vfs_make_of(struct nfs3_op *op, const struct nfs3_name *name,
+					const struct vfs_setattr *sa)
 {
 	return (struct vfs_make){ .dir = op->node[0],
 				  .name = name->bytes,
@@ -128,7 +128,7 @@ static bool decode_mkdir(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static enum rpc_run proc_mkdir(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_mkdir(struct rpc_request *req, void *args)
 {
 	struct mkdir_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -137,11 +137,11 @@ static enum rpc_run proc_mkdir(struct rpc_request *req, void *args)
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = open_dir(op, &a->where, &a->attr);
-	making.make = make_of(op, &a->where.name, &a->attr.set);
+	rc = nfs3_create_open_dir(op, &a->where, &a->attr);
+	making.make = nfs3_vfs_make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
 		rc = nfs3_op_make(op, &making);
-	return made(op, &a->attr, VFS_SYNC_MADE, rc);
+	return nfs3_create_finish(op, &a->attr, VFS_SYNC_MADE, rc);
 }
 
 struct symlink_args {
@@ -150,7 +150,7 @@ struct symlink_args {
 	struct xdr_bulk target; /* more than VFS_PATH_MAX bytes: -ENAMETOOLONG */
 };
 
-static bool decode_symlink(struct xdr_in *x, void *args)
+static bool nfs3_decode_symlink(struct xdr_in *x, void *args)
 {
 	struct symlink_args *a = args;
 
@@ -160,7 +160,7 @@ static bool decode_symlink(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static enum rpc_run proc_symlink(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_symlink(struct rpc_request *req, void *args)
 {
 	struct symlink_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -170,15 +170,15 @@ static enum rpc_run proc_symlink(struct rpc_request *req, void *args)
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = open_dir(op, &a->where, &a->attr);
+	rc = nfs3_create_open_dir(op, &a->where, &a->attr);
 	if (rc == 0) /* symlink(2)'s error for an empty target */
 		rc = a->target.len > 0 ? nfs_bulk_to_path(&req->arena, &a->target, &target)
 				       : -ENOENT;
-	making.make = make_of(op, &a->where.name, &a->attr.set);
+	making.make = nfs3_vfs_make_of(op, &a->where.name, &a->attr.set);
 	making.target = target;
 	if (rc == 0)
 		rc = nfs3_op_make(op, &making);
-	return made(op, &a->attr, VFS_SYNC_MADE, rc);
+	return nfs3_create_finish(op, &a->attr, VFS_SYNC_MADE, rc);
 }
 
 static int mknod_type(uint32_t type, uint32_t *mode)
@@ -239,13 +239,13 @@ static enum rpc_run proc_mknod(struct rpc_request *req, void *args)
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = open_dir(op, &a->where, &a->attr);
+	rc = nfs3_create_open_dir(op, &a->where, &a->attr);
 	if (rc == 0)
 		rc = mknod_type(a->type, &what.type);
-	making.make = make_of(op, &a->where.name, &a->attr.set);
+	making.make = nfs3_vfs_make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
 		rc = nfs3_op_make(op, &making);
-	return made(op, &a->attr, VFS_SYNC_MADE, rc);
+	return nfs3_create_finish(op, &a->attr, VFS_SYNC_MADE, rc);
 }
 
 /* Results of the four, and what their ERRORS sections list alike. Not listed: PERM (an immutable
@@ -259,9 +259,9 @@ static enum rpc_run proc_mknod(struct rpc_request *req, void *args)
 const struct nfs3_proc nfs3_proc_create = {
 	.rpc = {
 		.name = "CREATE",
-		.decode = decode_create,
+		.decode = nfs3_decode_create,
 		.args_size = sizeof(struct create_args),
-		.run = proc_create,
+		.run = nfs3_create,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = MADE_SIZE,
 	},
@@ -274,7 +274,7 @@ const struct nfs3_proc nfs3_proc_mkdir = {
 		.name = "MKDIR",
 		.decode = decode_mkdir,
 		.args_size = sizeof(struct mkdir_args),
-		.run = proc_mkdir,
+		.run = nfs3_mkdir,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = MADE_SIZE,
 	},
@@ -284,9 +284,9 @@ const struct nfs3_proc nfs3_proc_mkdir = {
 const struct nfs3_proc nfs3_proc_symlink = {
 	.rpc = {
 		.name = "SYMLINK",
-		.decode = decode_symlink,
+		.decode = nfs3_decode_symlink,
 		.args_size = sizeof(struct symlink_args),
-		.run = proc_symlink,
+		.run = nfs3_symlink,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = MADE_SIZE,
 	},

@@ -5,7 +5,7 @@
 #include "nfs3/op.h"
 #include "nfs3/nfs3_procs.h"
 
-static enum rpc_run proc_lookup(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_lookup(struct rpc_request *req, void *args)
 {
 	struct nfs3_dirop_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -35,7 +35,7 @@ static enum rpc_run proc_lookup(struct rpc_request *req, void *args)
 }
 
 /* A bulk item, since the text goes by a Write chunk if the client offered one (RFC 8267). */
-static enum rpc_run proc_readlink(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_readlink(struct rpc_request *req, void *args)
 {
 	struct nfs3_fh_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -67,7 +67,7 @@ const struct nfs3_proc nfs3_proc_lookup = {
 		.name = "LOOKUP",
 		.decode = nfs3_decode_dirop,
 		.args_size = sizeof(struct nfs3_dirop_args),
-		.run = proc_lookup,
+		.run = nfs3_lookup,
 		.flags = RPC_PROMPT,
 	},
 	.errors = NFS3_ERRORS(NFS3_E_NOENT | NFS3_E_NOTDIR | NFS3_E_NAMETOOLONG),
@@ -78,7 +78,7 @@ const struct nfs3_proc nfs3_proc_readlink = {
 		.name = "READLINK",
 		.decode = nfs3_decode_fh_args,
 		.args_size = sizeof(struct nfs3_fh_args),
-		.run = proc_readlink,
+		.run = nfs3_readlink,
 	},
 	.errors = NFS3_ERRORS(NFS3_E_INVAL | NFS3_E_NOTSUPP),
 };

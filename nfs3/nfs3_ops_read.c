@@ -78,7 +78,7 @@ struct read_args {
 	uint32_t count;
 };
 
-static bool decode_read(struct xdr_in *x, void *args)
+static bool nfs3_decode_read(struct xdr_in *x, void *args)
 {
 	struct read_args *a = args;
 
@@ -88,7 +88,7 @@ static bool decode_read(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static int read_file(struct nfs3_op *op, const struct read_args *a)
+static int nfs3_read_file(struct nfs3_op *op, const struct read_args *a)
 {
 	struct vfs_io *io = &op->io;
 	struct rn_pipe *pipe;
@@ -106,7 +106,7 @@ static int read_file(struct nfs3_op *op, const struct read_args *a)
 	return pipe ? encode_pages(op, pipe) : read_and_encode(op);
 }
 
-static enum rpc_run proc_read(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_read(struct rpc_request *req, void *args)
 {
 	struct read_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -118,7 +118,7 @@ static enum rpc_run proc_read(struct rpc_request *req, void *args)
 	if (rc == 0)
 		rc = nfs3_op_check_shares(op, VFS_SHARE_READ);
 	if (rc == 0)
-		return nfs3_op_end(op, read_file(op, a));
+		return nfs3_op_end(op, nfs3_read_file(op, a));
 	encode_failure(op, rc);
 	return nfs3_op_end(op, rc);
 }
@@ -126,9 +126,9 @@ static enum rpc_run proc_read(struct rpc_request *req, void *args)
 const struct nfs3_proc nfs3_proc_read = {
 	.rpc = {
 		.name = "READ",
-		.decode = decode_read,
+		.decode = nfs3_decode_read,
 		.args_size = sizeof(struct read_args),
-		.run = proc_read,
+		.run = nfs3_read,
 		.flags = RPC_PROMPT,
 	},
 	/* ISDIR: not listed. */

@@ -57,7 +57,7 @@ static void put_plus(struct listing *l, const struct vfs_dirent *de)
 	nfs3_put_post_op_fh(l->x, &fh);
 }
 
-static bool put_entry(void *arg, const struct vfs_dirent *de)
+static bool nfs3_readdir_put_entry(void *arg, const struct vfs_dirent *de)
 {
 	struct listing *l = arg;
 	struct xdr_out *x = l->x;
@@ -81,7 +81,7 @@ static bool put_entry(void *arg, const struct vfs_dirent *de)
 }
 
 /* Entries of average size that there is room for. */
-static unsigned expect(void *arg)
+static unsigned nfs3_readdir_expect(void *arg)
 {
 	const struct listing *l = arg;
 	const size_t pos = xdr_out_pos(l->x);
@@ -97,7 +97,7 @@ static unsigned expect(void *arg)
 
 /* Makes room for the reply and returns the position where resok must end: the size asked for,
  * within the limits of client and server, and less if there is no memory now. */
-static size_t make_room(struct rpc_request *req, uint32_t maxcount, uint32_t max_io)
+static size_t nfs3_readdir_make_room(struct rpc_request *req, uint32_t maxcount, uint32_t max_io)
 {
 	struct xdr_out *x = &req->out;
 	size_t start = xdr_out_pos(x) + 4; /* position behind the status word */
@@ -118,7 +118,7 @@ struct readdir_args {
 	uint32_t maxcount; /* READDIR's count */
 };
 
-static bool decode_readdir(struct xdr_in *x, void *args)
+static bool nfs3_decode_readdir(struct xdr_in *x, void *args)
 {
 	struct readdir_args *a = args;
 
@@ -131,17 +131,18 @@ static bool decode_readdir(struct xdr_in *x, void *args)
 }
 
 /* Puts a whole successful result, or returns -errno with nothing put. */
-static int list(struct nfs3_op *op, const struct readdir_args *a, bool plus)
+static int nfs3_readdir_list(struct nfs3_op *op, const struct readdir_args *a, bool plus)
 {
 	struct xdr_out *x = &op->req->out;
 	size_t start = xdr_out_pos(x);
-	size_t end = make_room(op->req, a->maxcount, nfs3_op_max_io(op));
+	size_t end = nfs3_readdir_make_room(op->req, a->maxcount, nfs3_op_max_io(op));
 	struct listing l = {
 		.op = op, .x = x, .plus = plus, .dircount = a->dircount, .dir_left = a->dircount
 	};
-	const struct vfs_listing to = {
-		.each = put_entry, .expect = expect, .arg = &l, .looks = plus
-	};
+	const struct vfs_listing to = { .each = nfs3_readdir_put_entry,
+					.expect = nfs3_readdir_expect,
+					.arg = &l,
+					.looks = plus };
 	bool eof = false;
 	int rc;
 
@@ -169,7 +170,8 @@ static int list(struct nfs3_op *op, const struct readdir_args *a, bool plus)
 	return 0;
 }
 
-static enum rpc_run run_readdir(struct rpc_request *req, const struct readdir_args *a, bool plus)
+static enum rpc_run nfs3_run_readdir(struct rpc_request *req, const struct readdir_args *a,
+				     bool plus)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
@@ -182,7 +184,7 @@ static enum rpc_run run_readdir(struct rpc_request *req, const struct readdir_ar
 	if (rc == 0 && a->cookie != 0 && a->cookieverf != 0)
 		rc = -NFS3_EBADCOOKIE;
 	if (rc == 0)
-		rc = list(op, a, plus);
+		rc = nfs3_readdir_list(op, a, plus);
 	if (rc < 0) {
 		nfs3_put_status(op, rc);
 		nfs3_put_attr_of(op, op->node[0]);
@@ -190,9 +192,9 @@ static enum rpc_run run_readdir(struct rpc_request *req, const struct readdir_ar
 	return nfs3_op_end(op, rc);
 }
 
-static enum rpc_run proc_readdir(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_readdir(struct rpc_request *req, void *args)
 {
-	return run_readdir(req, args, false);
+	return nfs3_run_readdir(req, args, false);
 }
 
 static bool decode_readdirplus(struct xdr_in *x, void *args)
@@ -209,15 +211,15 @@ static bool decode_readdirplus(struct xdr_in *x, void *args)
 
 static enum rpc_run proc_readdirplus(struct rpc_request *req, void *args)
 {
-	return run_readdir(req, args, true);
+	return nfs3_run_readdir(req, args, true);
 }
 
 const struct nfs3_proc nfs3_proc_readdir = {
 	.rpc = {
 		.name = "READDIR",
-		.decode = decode_readdir,
+		.decode = nfs3_decode_readdir,
 		.args_size = sizeof(struct readdir_args),
-		.run = proc_readdir,
+		.run = nfs3_readdir,
 	},
 	.errors = NFS3_ERRORS(NFS3_E_NOTDIR | NFS3_E_BAD_COOKIE | NFS3_E_TOOSMALL),
 };

@@ -12,8 +12,8 @@ static void encode_removed(struct nfs3_op *op, int rc)
 typedef int remove_fn(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 		      struct vfs_dir_change *change);
 
-static enum rpc_run run_remove(struct rpc_request *req, const struct nfs3_dirop_args *a,
-			       remove_fn *do_remove)
+static enum rpc_run nfs3_run_remove(struct rpc_request *req, const struct nfs3_dirop_args *a,
+				    remove_fn *do_remove)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
@@ -29,14 +29,14 @@ static enum rpc_run run_remove(struct rpc_request *req, const struct nfs3_dirop_
 	return nfs3_op_settle(op, rc, encode_removed);
 }
 
-static enum rpc_run proc_remove(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_remove(struct rpc_request *req, void *args)
 {
-	return run_remove(req, args, vfs_remove);
+	return nfs3_run_remove(req, args, vfs_remove);
 }
 
-static enum rpc_run proc_rmdir(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_rmdir(struct rpc_request *req, void *args)
 {
-	return run_remove(req, args, vfs_rmdir);
+	return nfs3_run_remove(req, args, vfs_rmdir);
 }
 
 const struct nfs3_proc nfs3_proc_remove = {
@@ -44,7 +44,7 @@ const struct nfs3_proc nfs3_proc_remove = {
 		.name = "REMOVE",
 		.decode = nfs3_decode_dirop,
 		.args_size = sizeof(struct nfs3_dirop_args),
-		.run = proc_remove,
+		.run = nfs3_remove,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = 4 + NFS3_WCC_SIZE,
 	},
@@ -58,7 +58,7 @@ const struct nfs3_proc nfs3_proc_rmdir = {
 		.name = "RMDIR",
 		.decode = nfs3_decode_dirop,
 		.args_size = sizeof(struct nfs3_dirop_args),
-		.run = proc_rmdir,
+		.run = nfs3_rmdir,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = 4 + NFS3_WCC_SIZE,
 	},

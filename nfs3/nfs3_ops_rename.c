@@ -14,7 +14,7 @@ struct rename_args {
 	struct nfs3_dirop_args from, to;
 };
 
-static bool decode_rename(struct xdr_in *x, void *args)
+static bool nfs3_decode_rename(struct xdr_in *x, void *args)
 {
 	struct rename_args *a = args;
 
@@ -25,7 +25,7 @@ static bool decode_rename(struct xdr_in *x, void *args)
 
 /* node[0]: the source directory, node[1]: the target directory; two references if they are the
  * same. */
-static int run_rename(struct nfs3_op *op, const struct rename_args *a)
+static int nfs3_run_rename(struct nfs3_op *op, const struct rename_args *a)
 {
 	struct vfs_rename r = {
 		.from = a->from.name.bytes,
@@ -56,14 +56,14 @@ static int run_rename(struct nfs3_op *op, const struct rename_args *a)
 	return nfs3_op_rename(op, &r);
 }
 
-static enum rpc_run proc_rename(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_rename(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = run_rename(op, args);
+	rc = nfs3_run_rename(op, args);
 	op->sync.how = VFS_SYNC_ONE_STEP;
 	op->sync.node[0] = op->node[0];
 	if (op->node[1] != op->node[0])
@@ -83,7 +83,7 @@ struct link_args {
 	struct nfs3_dirop_args where;
 };
 
-static bool decode_link(struct xdr_in *x, void *args)
+static bool nfs3_decode_link(struct xdr_in *x, void *args)
 {
 	struct link_args *a = args;
 
@@ -93,7 +93,7 @@ static bool decode_link(struct xdr_in *x, void *args)
 }
 
 /* node[0]: the file, node[1]: the directory that gets the name. */
-static int run_link(struct nfs3_op *op, const struct link_args *a)
+static int nfs3_run_link(struct nfs3_op *op, const struct link_args *a)
 {
 	int rc = nfs3_op_open(op, &a->file, NFS3_OPEN_CHANGES);
 
@@ -106,14 +106,14 @@ static int run_link(struct nfs3_op *op, const struct link_args *a)
 	return nfs3_op_link(op, &a->where.name, nfs3_op_change(op, 1));
 }
 
-static enum rpc_run proc_link(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_link(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = run_link(op, args);
+	rc = nfs3_run_link(op, args);
 	op->sync.data_from = VFS_SYNC_METADATA;
 	op->sync.how = VFS_SYNC_ONE_STEP;
 	op->sync.node[0] = op->node[0];
@@ -124,9 +124,9 @@ static enum rpc_run proc_link(struct rpc_request *req, void *args)
 const struct nfs3_proc nfs3_proc_rename = {
 	.rpc = {
 		.name = "RENAME",
-		.decode = decode_rename,
+		.decode = nfs3_decode_rename,
 		.args_size = sizeof(struct rename_args),
-		.run = proc_rename,
+		.run = nfs3_rename,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = 4 + 2 * NFS3_WCC_SIZE,
 	},
@@ -140,9 +140,9 @@ const struct nfs3_proc nfs3_proc_rename = {
 const struct nfs3_proc nfs3_proc_link = {
 	.rpc = {
 		.name = "LINK",
-		.decode = decode_link,
+		.decode = nfs3_decode_link,
 		.args_size = sizeof(struct link_args),
-		.run = proc_link,
+		.run = nfs3_link,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = 4 + NFS3_WCC_SIZE + NFS3_POST_OP_ATTR_SIZE,
 	},

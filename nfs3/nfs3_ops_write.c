@@ -40,7 +40,7 @@ struct write_args {
 
 /* count is the number of bytes to write; the data may be longer, never shorter (RFC 1813 section
  * 3.3.7). */
-static bool decode_write(struct xdr_in *x, void *args)
+static bool nfs3_decode_write(struct xdr_in *x, void *args)
 {
 	struct write_args *a = args;
 
@@ -69,7 +69,7 @@ size_t nfs3_bulk_offset(const uint8_t *head, size_t len)
 	return x.err ? 0 : xdr_in_pos(&x);
 }
 
-static int prepare_write(struct nfs3_op *op, const struct write_args *a)
+static int nfs3_prepare_write(struct nfs3_op *op, const struct write_args *a)
 {
 	struct vfs_io *io = &op->io;
 	uint32_t count = (uint32_t)rn_min(a->count, nfs3_op_max_io(op));
@@ -90,14 +90,14 @@ static int prepare_write(struct nfs3_op *op, const struct write_args *a)
 	return 0;
 }
 
-static enum rpc_run proc_write(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_write(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int64_t n;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	n = prepare_write(op, args);
+	n = nfs3_prepare_write(op, args);
 	if (n == 0)
 		n = nfs3_op_write(op);
 	encode_write(op, n);
@@ -119,7 +119,7 @@ struct commit_args {
 	uint32_t count;
 };
 
-static bool decode_commit(struct xdr_in *x, void *args)
+static bool nfs3_decode_commit(struct xdr_in *x, void *args)
 {
 	struct commit_args *a = args;
 
@@ -159,9 +159,9 @@ static enum rpc_run proc_commit(struct rpc_request *req, void *args)
 const struct nfs3_proc nfs3_proc_write = {
 	.rpc = {
 		.name = "WRITE",
-		.decode = decode_write,
+		.decode = nfs3_decode_write,
 		.args_size = sizeof(struct write_args),
-		.run = proc_write,
+		.run = nfs3_write,
 		.flags = RPC_NONIDEMPOTENT | RPC_PROMPT,
 		.reply_size = 4 + NFS3_WCC_SIZE + 4 + 4 + 8,
 	},
@@ -173,7 +173,7 @@ const struct nfs3_proc nfs3_proc_write = {
 const struct nfs3_proc nfs3_proc_commit = {
 	.rpc = {
 		.name = "COMMIT",
-		.decode = decode_commit,
+		.decode = nfs3_decode_commit,
 		.args_size = sizeof(struct commit_args),
 		.run = proc_commit,
 	},

@@ -62,7 +62,7 @@ static const struct status nlm_names[] = {
 };
 /* clang-format on */
 
-static const char *find(const struct status *names, size_t n, uint32_t status)
+static const char *nfs3_find_status_name(const struct status *names, size_t n, uint32_t status)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (names[i].status == status)
@@ -73,10 +73,10 @@ static const char *find(const struct status *names, size_t n, uint32_t status)
 
 const char *nfs3_status_name(uint32_t status)
 {
-	return find(nfs_names, rn_array_size(nfs_names), status);
+	return nfs3_find_status_name(nfs_names, rn_array_size(nfs_names), status);
 }
 
 const char *nlm_status_name(uint32_t status)
 {
-	return find(nlm_names, rn_array_size(nlm_names), status);
+	return nfs3_find_status_name(nlm_names, rn_array_size(nlm_names), status);
 }

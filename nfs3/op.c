@@ -42,7 +42,7 @@ bool nfs3_op_await(struct nfs3_op *op, int rc)
 }
 
 /* True if node[0] is the root of its export. */
-static bool is_root(struct nfs3_op *op)
+static bool nfs3_op_is_root(struct nfs3_op *op)
 {
 	struct vfs_node *root;
 	const struct vfs_fh *a = vfs_node_fh(op->node[0]), *b;
@@ -58,7 +58,7 @@ static bool is_root(struct nfs3_op *op)
 
 /* Finds the export and what the caller may do there, and squashes the identity. *weak: the call's flavour is
  * not enough. */
-static int enter(struct nfs3_op *op, unsigned flags, bool *weak)
+static int nfs3_op_enter(struct nfs3_op *op, unsigned flags, bool *weak)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
 	const struct nfs3_config *cfg = &op->server->cfg;
@@ -120,7 +120,7 @@ static int opened(struct nfs3_op *op, unsigned flags, bool weak, int rc)
 		op->node[0] = NULL;
 		return weak ? -NFS3_EWEAKAUTH : rc;
 	}
-	if (weak && !is_root(op))
+	if (weak && !nfs3_op_is_root(op))
 		return -NFS3_EWEAKAUTH;
 	if ((flags & NFS3_OPEN_CHANGES) && (op->ctx.access.flags & VFS_RO))
 		return -EROFS;
@@ -133,7 +133,7 @@ int nfs3_op_open_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh, unsi
 	int rc = vfs_packed_export_id(op->ctx.vfs, fh, &op->export_id);
 
 	if (rc == 0)
-		rc = enter(op, flags, &weak);
+		rc = nfs3_op_enter(op, flags, &weak);
 	return rc == 0 ? opened(op, flags, weak, vfs_packed_open(&op->ctx, fh, &op->node[0])) : rc;
 }
 
@@ -157,7 +157,7 @@ int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 	if (rc == -EBADF)
 		return open_lock_packed(op, fh, flags);
 	if (rc == 0)
-		rc = enter(op, flags, &weak);
+		rc = nfs3_op_enter(op, flags, &weak);
 	return rc == 0 ? opened(op, flags, weak, vfs_fh_open(&op->ctx, fh, &op->node[0])) : rc;
 }
 
@@ -198,7 +198,7 @@ struct crossing {
 };
 
 /* Finds the caller's rights on an export that begins at the entry. One that is not for him leaves him in the outer one. */
-static bool enter_nested(void *arg, struct vfs_export *exp)
+static bool nfs3_op_enter_nested(void *arg, struct vfs_export *exp)
 {
 	struct crossing *x = arg;
 	const struct vfs_exports *exports = &x->op->server->cfg.exports;
@@ -245,7 +245,7 @@ int nfs3_op_cross(struct nfs3_op *op, const struct nfs3_name *name)
 	int rc;
 
 	do {
-		rc = nfs_nested_at(exports, &op->ctx, peer, &e, enter_nested, &x);
+		rc = nfs_nested_at(exports, &op->ctx, peer, &e, nfs3_op_enter_nested, &x);
 		if (rc == 0)
 			rc = nfs_governed(exports, &op->ctx, peer, e.found);
 	} while (nfs3_op_await(op, rc > 0 ? x.rc : rc));
@@ -275,7 +275,7 @@ int nfs3_op_check_boundary(struct nfs3_op *op, unsigned i, const struct nfs3_nam
 static bool is_for_caller(void *arg, struct vfs_export *exp)
 {
 	struct crossing x = { .op = arg };
-	const bool taken = enter_nested(&x, exp);
+	const bool taken = nfs3_op_enter_nested(&x, exp);
 
 	if (taken && x.rc == 0)
 		vfs_export_put(x.inner.exp);
@@ -340,7 +340,7 @@ struct taking {
 	const struct vfs_rename *rename;
 };
 
-static int take_name(void *arg)
+static int nfs3_op_take_name(void *arg)
 {
 	const struct taking *t = arg;
 	struct vfs_ctx *ctx = &t->op->ctx;
@@ -363,7 +363,7 @@ static int await_name(struct taking *t)
 	int rc;
 
 	do
-		rc = nfs3_op_attempt(take_name, t);
+		rc = nfs3_op_attempt(nfs3_op_take_name, t);
 	while (nfs3_op_await(t->op, rc));
 	return rc;
 }

@@ -73,7 +73,7 @@ static enum rpc_run proc_fsinfo(struct rpc_request *req, void *args)
 	return nfs3_op_end(op, rc);
 }
 
-static enum rpc_run proc_pathconf(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_pathconf(struct rpc_request *req, void *args)
 {
 	struct nfs3_fh_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -127,7 +127,7 @@ const struct nfs3_proc nfs3_proc_pathconf = {
 		.name = "PATHCONF",
 		.decode = nfs3_decode_fh_args,
 		.args_size = sizeof(struct nfs3_fh_args),
-		.run = proc_pathconf,
+		.run = nfs3_pathconf,
 	},
 	.errors = NFS3_ERRORS(0),
 };

@@ -68,7 +68,7 @@ static uint32_t mount_status_v1(int rc)
 	return status < MNT3ERR_NOTSUPP ? status : MNT3ERR_IO;
 }
 
-static void put_flavors(struct xdr_out *x, const struct vfs_access *access)
+static void mnt_put_flavors(struct xdr_out *x, const struct vfs_access *access)
 {
 	xdr_put_u32(x, access->nsecs);
 	for (unsigned i = 0; i < access->nsecs; i++)
@@ -86,7 +86,8 @@ static void printable(const struct mnt_path *path, char *out, size_t size)
 	out[n] = '\0';
 }
 
-static const char *reason(const struct rpc_request *req, const struct vfs_access *access, int rc)
+static const char *mnt_refusal_reason(const struct rpc_request *req,
+				      const struct vfs_access *access, int rc)
 {
 	if (req->standing == RPC_STRANGER || req->standing == RPC_FORMER)
 		return "no export is for this host";
@@ -137,8 +138,8 @@ static void end_message(const struct nfs3_server *s, const struct about *a)
 			  a->left_out);
 }
 
-static void log_refusal(struct rpc_request *req, const struct mnt_path *path,
-			const struct vfs_access *access, int rc)
+static void mnt_log_refusal(struct rpc_request *req, const struct mnt_path *path,
+			    const struct vfs_access *access, int rc)
 {
 	const struct nfs3_server *s = req->program_ctx;
 	struct about a;
@@ -147,7 +148,7 @@ static void log_refusal(struct rpc_request *req, const struct mnt_path *path,
 		return;
 	a.event.id = RN_ID_MOUNT_REFUSED;
 	rn_log_event(s->cfg.log, RN_NOTICE, &a.event, "%s: MNT of %s refused: %s%s%s", a.client,
-		     a.path, reason(req, access, rc), a.line[0] ? "; " : "", a.line);
+		     a.path, mnt_refusal_reason(req, access, rc), a.line[0] ? "; " : "", a.line);
 	end_message(s, &a);
 }
 
@@ -168,8 +169,8 @@ static void log_grant(struct rpc_request *req, const struct mnt_path *path,
 }
 
 /* A stranger gets the same answer for every path, so that it does not learn which are exported. */
-static int resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs_ctx *ctx,
-		   struct vfs_node **node)
+static int mnt_resolve_call(struct rpc_request *req, const struct mnt_path *path,
+			    struct vfs_ctx *ctx, struct vfs_node **node)
 {
 	*node = NULL;
 	memset(ctx, 0, sizeof(*ctx));
@@ -187,7 +188,7 @@ static void put_mounted3(struct xdr_out *x, const struct vfs_fh *fh,
 {
 	(void)packed;
 	xdr_put_opaque(x, fh->data, fh->len);
-	put_flavors(x, access);
+	mnt_put_flavors(x, access);
 }
 
 static void put_mounted1(struct xdr_out *x, const struct vfs_fh *fh,
@@ -205,12 +206,12 @@ static enum rpc_run run_mnt(struct rpc_request *req, const struct mnt_path *path
 	struct vfs_packed_fh packed;
 	struct vfs_ctx ctx;
 	struct vfs_node *node;
-	int rc = resolve(req, path, &ctx, &node);
+	int rc = mnt_resolve_call(req, path, &ctx, &node);
 
 	if (rc == 0 && is_packed)
 		rc = vfs_packed_of(node, &packed);
 	if (rc < 0)
-		log_refusal(req, path, &ctx.access, rc);
+		mnt_log_refusal(req, path, &ctx.access, rc);
 	else
 		log_grant(req, path, &ctx);
 	xdr_put_u32(&req->out, is_packed ? mount_status_v1(rc) : mount_status(rc));
@@ -255,7 +256,7 @@ static enum rpc_run proc_umntall(struct rpc_request *req, void *args)
 
 /* POSIX values of a path. A bit of the first mask says that a value could not be determined: all of
  * them on failure. */
-static enum rpc_run proc_pathconf(struct rpc_request *req, void *args)
+static enum rpc_run mnt_pathconf(struct rpc_request *req, void *args)
 {
 	struct xdr_out *x = &req->out;
 	struct vfs_statfs st = { 0 };
@@ -317,6 +318,6 @@ const struct rpc_proc mnt_proc_pathconf = {
 	.name = "PATHCONF",
 	.decode = decode_path,
 	.args_size = sizeof(struct mnt_path),
-	.run = proc_pathconf,
+	.run = mnt_pathconf,
 	.flags = RPC_BY_PATH,
 };

@@ -31,14 +31,14 @@ static void put_string(struct xdr_out *x, const char *s)
 }
 
 /* True if there is room for a row of that size. */
-static bool room(struct writer *w, size_t size)
+static bool mnt_lists_has_room(struct writer *w, size_t size)
 {
 	w->size += size;
 	return w->x && xdr_out_pos(w->x) + size <= w->end;
 }
 
 /* Begins the second walk, and ends the list after it. */
-static bool make_room(struct rpc_request *req, struct writer *w)
+static bool mnt_lists_make_room(struct rpc_request *req, struct writer *w)
 {
 	struct xdr_out *x = &req->out;
 	size_t start = xdr_out_pos(x), need = rn_min(w->size, LIST_REPLY_MAX) + 4;
@@ -57,7 +57,7 @@ static bool each_mount(void *arg, const struct mnt_row *row)
 {
 	struct writer *w = arg;
 
-	if (!room(w, 4 + string_size(row->host) + string_size(row->path)))
+	if (!mnt_lists_has_room(w, 4 + string_size(row->host) + string_size(row->path)))
 		return !w->x;
 	xdr_put_bool(w->x, true);
 	put_string(w->x, row->host);
@@ -72,7 +72,7 @@ static enum rpc_run proc_dump(struct rpc_request *req, void *args)
 
 	(void)args;
 	mnt_list_walk(&s->mounts, each_mount, &w);
-	if (!make_room(req, &w))
+	if (!mnt_lists_make_room(req, &w))
 		return RPC_RUN_TOO_LONG;
 	mnt_list_walk(&s->mounts, each_mount, &w);
 	xdr_put_bool(&req->out, false);
@@ -90,7 +90,7 @@ static bool each_export(void *arg, const char *path, const char *const *groups, 
 	for (unsigned i = 0; i < ngroups; i++)
 		if (strlen(groups[i]) <= MNT_NAME_MAX)
 			size += 4 + string_size(groups[i]);
-	if (!room(w, size))
+	if (!mnt_lists_has_room(w, size))
 		return !w->x;
 	xdr_put_bool(w->x, true);
 	put_string(w->x, path);
@@ -112,7 +112,7 @@ static enum rpc_run proc_export(struct rpc_request *req, void *args)
 
 	(void)args;
 	exports->list(exports->ctx, each_export, &w);
-	if (!make_room(req, &w))
+	if (!mnt_lists_make_room(req, &w))
 		return RPC_RUN_TOO_LONG;
 	exports->list(exports->ctx, each_export, &w);
 	xdr_put_bool(&req->out, false);

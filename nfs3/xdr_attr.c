@@ -24,7 +24,7 @@ static enum ftype3 ftype_of(uint32_t mode)
 }
 
 /* nfstime3 counts seconds in 32 unsigned bits; times before 1970 wrap, as with every server. */
-static void put_time(struct xdr_out *x, const struct timespec *t)
+static void nfs3_put_time(struct xdr_out *x, const struct timespec *t)
 {
 	xdr_put_u32(x, (uint32_t)t->tv_sec);
 	xdr_put_u32(x, (uint32_t)t->tv_nsec);
@@ -43,9 +43,9 @@ void nfs3_put_fattr(struct xdr_out *x, const struct vfs_attr *a)
 	xdr_put_u32(x, a->rdev_minor);
 	xdr_put_u64(x, a->fsid);
 	xdr_put_u64(x, a->fileid);
-	put_time(x, &a->atime);
-	put_time(x, &a->mtime);
-	put_time(x, &a->ctime);
+	nfs3_put_time(x, &a->atime);
+	nfs3_put_time(x, &a->mtime);
+	nfs3_put_time(x, &a->ctime);
 }
 
 void nfs3_put_post_op_attr(struct xdr_out *x, const struct vfs_attr *a)
@@ -67,8 +67,8 @@ void nfs3_put_wcc(struct xdr_out *x, const struct vfs_attr *before, const struct
 	xdr_put_bool(x, before != NULL);
 	if (before) {
 		xdr_put_u64(x, before->size);
-		put_time(x, &before->mtime);
-		put_time(x, &before->ctime);
+		nfs3_put_time(x, &before->mtime);
+		nfs3_put_time(x, &before->ctime);
 	}
 	nfs3_put_post_op_attr(x, after);
 }

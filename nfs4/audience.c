@@ -70,7 +70,7 @@ struct nfs4_audience nfs4_audience_of(const struct nfs4_compound *c)
 	return a;
 }
 
-static int enter(const struct nfs4_compound *c, uint32_t id, uint64_t *who)
+static int audience_enter_export(const struct nfs4_compound *c, uint32_t id, uint64_t *who)
 {
 	const struct vfs_exports *exports = &c->server->cfg.exports;
 	const struct rpc_conn *conn = c->req->conn;
@@ -94,7 +94,7 @@ int nfs4_audience_check(const struct nfs4_compound *c, const struct nfs4_audienc
 	int rc = a->n > NFS4_AUDIENCE_MOST ? -EACCES : 0;
 
 	for (uint32_t i = 0; i < a->n && rc == 0; i++)
-		rc = enter(c, a->export_id[i], &who);
+		rc = audience_enter_export(c, a->export_id[i], &who);
 	if (rc < 0)
 		return rc;
 	return nfs4_credential_hash(c, who) == a->who ? 0 : -EACCES;

@@ -58,7 +58,7 @@ static int check_position(const struct nfs4_compound *c)
 	return c->nops == 1 ? NFS4_OK : NFS4ERR_NOT_ONLY_OP;
 }
 
-static int decode_args(struct nfs4_compound *c)
+static int compound_decode_args(struct nfs4_compound *c)
 {
 	const struct nfs4_op *op = c->op;
 
@@ -108,7 +108,7 @@ static int check_op(struct nfs4_compound *c)
 		status = check_standing(c);
 	if (status != NFS4_OK)
 		return status;
-	status = decode_args(c);
+	status = compound_decode_args(c);
 	if (status != NFS4_OK)
 		return status;
 	/* A Read chunk that no argument uses is a violation, too (RFC 8166 section 6.1). */
@@ -235,7 +235,7 @@ static inline void observe_op(struct nfs4_compound *c, int status)
  * cache keeps for a retry says that the operation can be tried again. That is correct: the
  * operation has changed nothing, while those before it have run.
  */
-static int no_room(struct nfs4_compound *c)
+static int compound_no_room(struct nfs4_compound *c)
 {
 	c->no_room = true;
 	return NFS4ERR_DELAY;
@@ -273,7 +273,8 @@ static int end_op(struct nfs4_compound *c, int status)
 		c->keep_body = false;
 		status = NFS4ERR_DELAY;
 	}
-	status = status == NFS4_NO_ROOM ? no_room(c) : nfs4_status_for(c->op, c->minor, status);
+	status = status == NFS4_NO_ROOM ? compound_no_room(c)
+					: nfs4_status_for(c->op, c->minor, status);
 	if (status != NFS4_OK && !c->keep_body) {
 		xdr_out_rewind(c->out, body);
 		if (c->op && (c->op->flags & NFS4_OP_FAILS_WITH_BITMAP) &&
@@ -341,7 +342,7 @@ static int check_compound(const struct nfs4_compound *c)
 }
 
 /* True if a COMPOUND that begins like this is denied as one from a stranger. */
-static bool is_denied(const struct rpc_request *req, const struct nfs4_compound_args *a)
+static bool compound_is_denied(const struct rpc_request *req, const struct nfs4_compound_args *a)
 {
 	const struct nfs4_server *server = req->program_ctx;
 	struct xdr_in in = req->in;
@@ -359,7 +360,7 @@ enum rpc_run nfs4_compound_run(struct rpc_request *req, void *args)
 	struct nfs4_compound *c;
 	int status;
 
-	if (is_denied(req, a))
+	if (compound_is_denied(req, a))
 		return RPC_RUN_AUTH_BADCRED;
 	c = new_compound(req, a);
 	if (!c)

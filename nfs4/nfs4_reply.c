@@ -8,7 +8,7 @@
 /* Number and status of an operation, and the empty bitmap of a failed SETATTR. */
 #define FAILURE_SIZE 12u
 
-static size_t left_of(size_t limit, size_t used)
+static size_t nfs4_reply_left_of(size_t limit, size_t used)
 {
 	return limit > used ? limit - used : 0;
 }
@@ -17,9 +17,9 @@ static size_t left_of(size_t limit, size_t used)
 static size_t session_room(const struct nfs4_compound *c)
 {
 	size_t total = xdr_out_total(c->out);
-	size_t room = left_of(c->reply_limit, total);
+	size_t room = nfs4_reply_left_of(c->reply_limit, total);
 
-	return c->cache_this ? rn_min(room, left_of(c->cached_limit, total)) : room;
+	return c->cache_this ? rn_min(room, nfs4_reply_left_of(c->cached_limit, total)) : room;
 }
 
 /* The part of the room that is reserved for the operations behind this one. */
@@ -30,12 +30,12 @@ static size_t kept_back(const struct nfs4_compound *c)
 
 size_t nfs4_reply_room(const struct nfs4_compound *c)
 {
-	return left_of(rn_min(rpc_reply_room(c->req), session_room(c)), kept_back(c));
+	return nfs4_reply_left_of(rn_min(rpc_reply_room(c->req), session_room(c)), kept_back(c));
 }
 
 size_t nfs4_reply_room_now(const struct nfs4_compound *c)
 {
-	return left_of(c->out->size, c->out->used + FAILURE_SIZE);
+	return nfs4_reply_left_of(c->out->size, c->out->used + FAILURE_SIZE);
 }
 
 uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head)
@@ -45,7 +45,7 @@ uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head)
 
 	if (chunk == 0)
 		room = rn_min(room, rpc_reply_room(c->req));
-	room = left_of(room, head + kept_back(c)) & ~(size_t)3; /* padding counts, too */
+	room = nfs4_reply_left_of(room, head + kept_back(c)) & ~(size_t)3; /* padding counts, too */
 	if (chunk > 0)
 		room = rn_min(room, chunk);
 	return (uint32_t)rn_min(room, UINT32_MAX);
@@ -57,7 +57,8 @@ int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need)
 		return NFS4_NO_ROOM;
 	if (c->minor == 0)
 		return NFS4ERR_RESOURCE;
-	if (c->cache_this && need + kept_back(c) <= left_of(c->reply_limit, xdr_out_total(c->out)))
+	if (c->cache_this &&
+	    need + kept_back(c) <= nfs4_reply_left_of(c->reply_limit, xdr_out_total(c->out)))
 		return NFS4ERR_REP_TOO_BIG_TO_CACHE;
 	return NFS4ERR_REP_TOO_BIG;
 }

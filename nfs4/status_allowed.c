@@ -33,7 +33,7 @@ static const struct {
 	{ NFS4ERR_BADHANDLE, NFS4_E_BADHANDLE },
 };
 
-static uint32_t kind_of(int status)
+static uint32_t nfs4_status_kind(int status)
 {
 	for (unsigned i = 0; i < rn_array_size(kinds); i++) {
 		if (kinds[i].status == status)
@@ -46,7 +46,7 @@ static uint32_t kind_of(int status)
 static int instead(int status, uint32_t allowed)
 {
 	if ((allowed & NFS4_E_ACCESS) &&
-	    (kind_of(status) & (NFS4_E_PERM | NFS4_E_FILE_OPEN | NFS4_E_LOCKED)))
+	    (nfs4_status_kind(status) & (NFS4_E_PERM | NFS4_E_FILE_OPEN | NFS4_E_LOCKED)))
 		return NFS4ERR_ACCESS;
 	if (status == NFS4ERR_MLINK && (allowed & NFS4_E_NOSPC))
 		return NFS4ERR_NOSPC;
@@ -59,7 +59,7 @@ static int instead(int status, uint32_t allowed)
 
 int nfs4_status_for(const struct nfs4_op *op, uint32_t minor, int status)
 {
-	const uint32_t kind = status == NFS4_OK ? 0 : kind_of(status);
+	const uint32_t kind = status == NFS4_OK ? 0 : nfs4_status_kind(status);
 	uint32_t allowed;
 
 	if (status == NFS4_HELD)

@@ -10,12 +10,12 @@
 
 #define AT_ONCE 64u /* datagrams that are taken before the clock is looked at again */
 
-static uint32_t word(const uint8_t *at)
+static uint32_t nsm_word_at(const uint8_t *at)
 {
 	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-static void receive(struct nsm *n)
+static void nsm_receive_all(struct nsm *n)
 {
 	uint8_t in[NSM_DATAGRAM_MAX], out[256];
 	struct nsm_datagram d;
@@ -23,7 +23,7 @@ static void receive(struct nsm *n)
 	for (unsigned i = 0; i < AT_ONCE && nsm_receive(&n->calls, in, sizeof(in), &d); i++) {
 		if (d.len < 8)
 			continue;
-		if (word(d.data + 4) == RPC_REPLY) {
+		if (nsm_word_at(d.data + 4) == RPC_REPLY) {
 			if (!nsm_prove_reply(n, &d))
 				nsm_calls_reply(&n->calls, &d);
 			continue;
@@ -46,7 +46,7 @@ static bool is_stopped(struct nsm *n)
 }
 
 /* Begins and repeats what is due. Returns the time of the next look, ns. */
-static uint64_t tick(struct nsm *n, uint64_t now)
+static uint64_t nsm_messenger_tick(struct nsm *n, uint64_t now)
 {
 	const uint64_t jobs = nsm_jobs_begin(n, now), notices = nsm_notify_tick(n, now),
 		       monitors = nsm_monitors_tick(n, now), calls = nsm_calls_tick(&n->calls, now);
@@ -66,7 +66,7 @@ void *nsm_messenger_main(void *nsm)
 	eventfd_t count;
 
 	while (!is_stopped(n)) {
-		const uint64_t now = rn_now_ns(), until = tick(n, now);
+		const uint64_t now = rn_now_ns(), until = nsm_messenger_tick(n, now);
 		const unsigned streams = nsm_calls_poll(&n->calls, p + 2);
 
 		p[0] = (struct pollfd){ .fd = n->calls.fd, .events = POLLIN };
@@ -76,7 +76,7 @@ void *nsm_messenger_main(void *nsm)
 			continue;
 		nsm_calls_polled(&n->calls, p + 2);
 		if (p[0].revents)
-			receive(n);
+			nsm_receive_all(n);
 		if (p[1].revents) {
 			eventfd_read(n->wake, &count);
 			nsm_answer_waiting(n);

@@ -70,42 +70,43 @@ static bool same_id(const struct nsm_my_id *a, const struct nsm_my_id *b)
 	       a->name_len == b->name_len && memcmp(a->name, b->name, a->name_len) == 0;
 }
 
-static bool has_name(const struct nsm_monitor *m, const uint8_t *name, uint32_t len)
+static bool nsm_monitor_has_name(const struct nsm_monitor *m, const uint8_t *name, uint32_t len)
 {
 	return m->name_len == len && memcmp(m->name, name, len) == 0;
 }
 
 /* Under the lock. */
-static uint64_t changed(struct nsm *n)
+static uint64_t nsm_monitors_changed(struct nsm *n)
 {
 	pthread_cond_broadcast(&n->changed);
 	return ++n->mon_generation;
 }
 
 /* Under the lock. */
-static void forget(struct nsm *n, struct nsm_monitor *m)
+static void nsm_monitor_forget(struct nsm *n, struct nsm_monitor *m)
 {
 	LIST_REMOVE(m, link);
 	n->nmonitors--;
 	free(m);
-	changed(n);
+	nsm_monitors_changed(n);
 }
 
 /* Under the lock. The monitor of that host for that lock manager, or NULL. */
-static struct nsm_monitor *find(struct nsm *n, const struct nsm_monitor *like)
+static struct nsm_monitor *nsm_monitor_find(struct nsm *n, const struct nsm_monitor *like)
 {
 	struct nsm_monitor *m;
 
 	LIST_FOREACH (m, &n->monitors, link) {
 		if (!m->former && same_id(&m->my, &like->my) &&
-		    has_name(m, like->name, like->name_len))
+		    nsm_monitor_has_name(m, like->name, like->name_len))
 			break;
 	}
 	return m;
 }
 
 /* Under the lock. */
-static int insert(struct nsm *n, const struct nsm_monitor *like, struct nsm_monitor **out)
+static int nsm_monitor_insert(struct nsm *n, const struct nsm_monitor *like,
+			      struct nsm_monitor **out)
 {
 	struct nsm_monitor *m;
 
@@ -116,7 +117,7 @@ static int insert(struct nsm *n, const struct nsm_monitor *like, struct nsm_moni
 		return -ENOMEM;
 	*m = *like;
 	m->serial = ++n->last_serial;
-	m->generation = changed(n);
+	m->generation = nsm_monitors_changed(n);
 	LIST_INSERT_HEAD(&n->monitors, m, link);
 	n->nmonitors++;
 	*out = m;
@@ -131,12 +132,12 @@ int nsm_monitor_add(struct nsm *n, const struct nsm_monitor *like)
 	if (!nsm_name_address(like->name, like->name_len, &fresh.addr))
 		return -EINVAL;
 	pthread_mutex_lock(&n->lock);
-	m = find(n, &fresh);
+	m = nsm_monitor_find(n, &fresh);
 	if (!m) {
-		rc = insert(n, &fresh, &m);
+		rc = nsm_monitor_insert(n, &fresh, &m);
 	} else if (memcmp(m->priv, like->priv, sizeof(m->priv)) != 0) {
 		memcpy(m->priv, like->priv, sizeof(m->priv));
-		m->generation = changed(n);
+		m->generation = nsm_monitors_changed(n);
 	}
 	if (rc == 0 && m->generation > n->mon_saved && !n->mon_failing)
 		rc = -RN_ESOON;
@@ -152,8 +153,9 @@ void nsm_monitor_remove(struct nsm *n, const struct nsm_my_id *my, const uint8_t
 	pthread_mutex_lock(&n->lock);
 	for (m = LIST_FIRST(&n->monitors); m; m = next) {
 		next = LIST_NEXT(m, link);
-		if (!m->former && same_id(&m->my, my) && (!name || has_name(m, name, len)))
-			forget(n, m);
+		if (!m->former && same_id(&m->my, my) &&
+		    (!name || nsm_monitor_has_name(m, name, len)))
+			nsm_monitor_forget(n, m);
 	}
 	pthread_mutex_unlock(&n->lock);
 }
@@ -170,7 +172,7 @@ void nsm_monitor_crash(struct nsm *n)
 		m->tries = 0;
 		m->due_ns = 0;
 	}
-	changed(n);
+	nsm_monitors_changed(n);
 	pthread_mutex_unlock(&n->lock);
 	nsm_wake(n);
 }
@@ -206,7 +208,7 @@ struct telling {
 	uint32_t state; /* that the lock manager is told of */
 };
 
-static void told(void *ctx, int rc, struct xdr_in *results)
+static void nsm_monitor_told(void *ctx, int rc, struct xdr_in *results)
 {
 	const struct telling t = *(struct telling *)ctx;
 	struct nsm *n = t.nsm;
@@ -228,7 +230,7 @@ static void told(void *ctx, int rc, struct xdr_in *results)
 		m->due = again || (!m->former && m->state != t.state);
 		m->due_ns = rn_now_ns() + (again ? PAUSE_NS : 0);
 		if (m->former && !m->due)
-			forget(n, m);
+			nsm_monitor_forget(n, m);
 	}
 	pthread_mutex_unlock(&n->lock);
 }
@@ -236,8 +238,8 @@ static void told(void *ctx, int rc, struct xdr_in *results)
 static const struct rpc_address here = { .bytes = { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
 
 /* Under the lock: arguments of SM_NOTIFY to the host, or of the lock manager's procedure. */
-static uint32_t put_args(const struct nsm *n, const struct nsm_monitor *m, uint8_t *out,
-			 size_t size)
+static uint32_t nsm_monitor_put_args(const struct nsm *n, const struct nsm_monitor *m, uint8_t *out,
+				     size_t size)
 {
 	struct xdr_out x;
 
@@ -260,7 +262,7 @@ static bool is_brief(const struct nsm_monitor *m)
 }
 
 /* Under the lock, which is given up meanwhile. */
-static void tell(struct nsm *n, struct nsm_monitor *m)
+static void nsm_monitor_tell(struct nsm *n, struct nsm_monitor *m)
 {
 	struct nsm_callee to = { .peer = m->former ? m->addr : here,
 				 .prog = m->former ? NSM_PROGRAM : m->my.prog,
@@ -269,7 +271,7 @@ static void tell(struct nsm *n, struct nsm_monitor *m)
 				 .brief = is_brief(m) };
 	struct telling *t = malloc(sizeof(*t));
 	uint8_t args[NSM_MY_NAME_MAX + 64];
-	const uint32_t len = put_args(n, m, args, sizeof(args));
+	const uint32_t len = nsm_monitor_put_args(n, m, args, sizeof(args));
 	int rc;
 
 	if (!t) {
@@ -281,13 +283,14 @@ static void tell(struct nsm *n, struct nsm_monitor *m)
 	n->monitor_calls += !to.brief;
 	*t = (struct telling){ n, to.brief, m->serial, m->state };
 	pthread_mutex_unlock(&n->lock);
-	rc = nsm_call(&n->calls, &to, args, len, &(struct nsm_call_end){ .done = told, .ctx = t });
+	rc = nsm_call(&n->calls, &to, args, len,
+		      &(struct nsm_call_end){ .done = nsm_monitor_told, .ctx = t });
 	if (rc)
-		told(t, rc, NULL);
+		nsm_monitor_told(t, rc, NULL);
 	pthread_mutex_lock(&n->lock);
 }
 
-static bool has_room(const struct nsm *n, const struct nsm_monitor *m)
+static bool nsm_monitor_has_room(const struct nsm *n, const struct nsm_monitor *m)
 {
 	return is_brief(m) ? n->calls.brief < NSM_BRIEF_MAX
 			   : n->monitor_calls < CALLS && n->calls.n < NSM_CALLS_MAX;
@@ -295,7 +298,7 @@ static bool has_room(const struct nsm *n, const struct nsm_monitor *m)
 
 /* Under the lock. The one that has been due for longest and for which there is room, or NULL. *due: the time when the
  * next one is. Hosts are told when the programs are registered. */
-static struct nsm_monitor *next(const struct nsm *n, uint64_t now, uint64_t *due)
+static struct nsm_monitor *nsm_monitor_next_due(const struct nsm *n, uint64_t now, uint64_t *due)
 {
 	struct nsm_monitor *m, *first = NULL;
 
@@ -305,7 +308,7 @@ static struct nsm_monitor *next(const struct nsm *n, uint64_t now, uint64_t *due
 			continue;
 		if (m->due_ns > now)
 			*due = rn_min(*due, m->due_ns);
-		else if (has_room(n, m) && (!first || m->due_ns < first->due_ns))
+		else if (nsm_monitor_has_room(n, m) && (!first || m->due_ns < first->due_ns))
 			first = m;
 	}
 	return first;
@@ -317,8 +320,8 @@ uint64_t nsm_monitors_tick(struct nsm *n, uint64_t now)
 	uint64_t due;
 
 	pthread_mutex_lock(&n->lock);
-	while ((m = next(n, now, &due)) != NULL)
-		tell(n, m);
+	while ((m = nsm_monitor_next_due(n, now, &due)) != NULL)
+		nsm_monitor_tell(n, m);
 	pthread_mutex_unlock(&n->lock);
 	return due;
 }

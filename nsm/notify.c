@@ -34,7 +34,7 @@ struct telling {
 	struct nsm_host *host;
 };
 
-static void told(void *ctx, int rc, struct xdr_in *results)
+static void nsm_notify_told(void *ctx, int rc, struct xdr_in *results)
 {
 	struct telling *t = ctx;
 	struct nsm *n = t->nsm;
@@ -62,7 +62,7 @@ static void told(void *ctx, int rc, struct xdr_in *results)
 			  rn_error_text(rc));
 }
 
-static uint32_t put_args(const struct nsm *n, unsigned tries, uint8_t *out, size_t size)
+static uint32_t nsm_notify_put_args(const struct nsm *n, unsigned tries, uint8_t *out, size_t size)
 {
 	char name[256] = "";
 	struct xdr_out x;
@@ -76,7 +76,7 @@ static uint32_t put_args(const struct nsm *n, unsigned tries, uint8_t *out, size
 	return (uint32_t)x.used;
 }
 
-static void tell(struct nsm *n, struct nsm_host *h)
+static void nsm_notify_tell(struct nsm *n, struct nsm_host *h)
 {
 	const struct nsm_callee to = { .peer = h->addr,
 				       .local = h->local,
@@ -86,13 +86,13 @@ static void tell(struct nsm *n, struct nsm_host *h)
 				       .brief = h->tries == 0 };
 	struct telling *t = malloc(sizeof(*t));
 	uint8_t args[512];
-	const uint32_t len = put_args(n, h->tries, args, sizeof(args));
+	const uint32_t len = nsm_notify_put_args(n, h->tries, args, sizeof(args));
 	int rc = -ENOMEM;
 
 	if (t) {
 		*t = (struct telling){ n, h };
 		rc = nsm_call(&n->calls, &to, args, len,
-			      &(struct nsm_call_end){ .done = told, .ctx = t });
+			      &(struct nsm_call_end){ .done = nsm_notify_told, .ctx = t });
 	}
 	if (!rc)
 		return;
@@ -108,7 +108,7 @@ static void tell(struct nsm *n, struct nsm_host *h)
 }
 
 /* Under the lock: takes the first host of the queue, with a reference, if its time has come; or NULL. */
-static struct nsm_host *take(struct nsm *n, struct nsm_host_queue *q, uint64_t now)
+static struct nsm_host *nsm_notify_take(struct nsm *n, struct nsm_host_queue *q, uint64_t now)
 {
 	struct nsm_host *h = TAILQ_FIRST(q);
 
@@ -127,9 +127,9 @@ static struct nsm_host *next_to_tell(struct nsm *n, uint64_t now, bool first)
 
 	pthread_mutex_lock(&n->lock);
 	if (first)
-		h = take(n, &n->tell_queue[0], now);
+		h = nsm_notify_take(n, &n->tell_queue[0], now);
 	for (unsigned i = 1; i < NSM_TELL_QUEUES && !h && !first; i++)
-		h = take(n, &n->tell_queue[i], now);
+		h = nsm_notify_take(n, &n->tell_queue[i], now);
 	if (h)
 		h->telling = NSM_BEING_TOLD;
 	pthread_mutex_unlock(&n->lock);
@@ -141,7 +141,7 @@ static struct nsm_host *next_rebooted(struct nsm *n, uint64_t now)
 	struct nsm_host *h;
 
 	pthread_mutex_lock(&n->lock);
-	h = take(n, &n->rebooted, now);
+	h = nsm_notify_take(n, &n->rebooted, now);
 	if (h)
 		h->rebooted = false;
 	pthread_mutex_unlock(&n->lock);
@@ -185,11 +185,11 @@ static bool tell_due(struct nsm *n, uint64_t now)
 
 	while (may_tell(n) && n->calls.brief < NSM_BRIEF_MAX && burst < BURST &&
 	       (h = next_to_tell(n, now, true)) != NULL) {
-		tell(n, h);
+		nsm_notify_tell(n, h);
 		burst++;
 	}
 	while (may_tell(n) && n->calls.n < AT_ONCE && (h = next_to_tell(n, now, false)) != NULL)
-		tell(n, h);
+		nsm_notify_tell(n, h);
 	return burst == BURST;
 }
 

@@ -29,8 +29,8 @@ static void conclude(enum rpc_run how, const struct rpc_call *call, struct xdr_o
 }
 
 /* False: the call is to be run again when a record is on disk. */
-static bool run(struct nsm *n, const struct nsm_datagram *d, const struct rpc_call *call,
-		struct xdr_in *in, struct xdr_out *x)
+static bool nsm_answer_run(struct nsm *n, const struct nsm_datagram *d, const struct rpc_call *call,
+			   struct xdr_in *in, struct xdr_out *x)
 {
 	struct nsm_caller from = { .addr = d->peer, .port = d->port };
 
@@ -51,7 +51,7 @@ static bool run(struct nsm *n, const struct nsm_datagram *d, const struct rpc_ca
 	return !from.again;
 }
 
-static void keep(struct nsm *n, const struct nsm_datagram *d)
+static void nsm_answer_keep(struct nsm *n, const struct nsm_datagram *d)
 {
 	struct nsm_waiting *w = n->nwaiting < WAITING_MAX ? malloc(sizeof(*w) + d->len) : NULL;
 
@@ -78,8 +78,8 @@ size_t nsm_answer(struct nsm *n, const struct nsm_datagram *d, uint8_t *out, siz
 	xdr_out_init(&x, out, size);
 	switch (rpc_decode_call(&in, &call, &stat)) {
 	case RPC_HEADER_OK:
-		if (!run(n, d, &call, &in, &x)) {
-			keep(n, d);
+		if (!nsm_answer_run(n, d, &call, &in, &x)) {
+			nsm_answer_keep(n, d);
 			return 0;
 		}
 		break;

@@ -73,7 +73,7 @@ static void put_question(struct xdr_out *x, const struct nsm_call *call)
 }
 
 /* The credential names root, which some hosts ask for. */
-static void put_call(struct xdr_out *x, const struct nsm_call *call)
+static void nsm_put_call(struct xdr_out *x, const struct nsm_call *call)
 {
 	static const uint8_t root[5 * 4]; /* authsys_parms: stamp, no name, uid, gid, no groups */
 	const struct rpc_callee to = { call->to.prog, call->to.vers, call->to.proc };
@@ -82,15 +82,16 @@ static void put_call(struct xdr_out *x, const struct nsm_call *call)
 	xdr_put_fixed(x, call->args, call->len);
 }
 
-static unsigned *count_of(struct nsm_calls *c, bool brief)
+static unsigned *nsm_call_count(struct nsm_calls *c, bool brief)
 {
 	return brief ? &c->brief : &c->n;
 }
 
-static void finish(struct nsm_calls *c, struct nsm_call *call, int rc, struct xdr_in *results)
+static void nsm_call_finish(struct nsm_calls *c, struct nsm_call *call, int rc,
+			    struct xdr_in *results)
 {
 	TAILQ_REMOVE(&c->list, call, link);
-	(*count_of(c, call->to.brief))--;
+	(*nsm_call_count(c, call->to.brief))--;
 	call->end.done(call->end.ctx, rc, results);
 	nsm_stream_close(&call->stream);
 	free(call);
@@ -98,7 +99,7 @@ static void finish(struct nsm_calls *c, struct nsm_call *call, int rc, struct xd
 
 /* A connection that cannot be had is noticed when its time is over, so that calls are not repeated at
  * once. */
-static void transmit(struct nsm_calls *c, struct nsm_call *call, uint64_t now)
+static void nsm_call_transmit(struct nsm_calls *c, struct nsm_call *call, uint64_t now)
 {
 	uint8_t msg[NSM_DATAGRAM_MAX];
 	struct nsm_datagram d = { call->to.peer, call->to.local, call->port, msg, 0 };
@@ -108,7 +109,7 @@ static void transmit(struct nsm_calls *c, struct nsm_call *call, uint64_t now)
 	if (call->asking)
 		put_question(&x, call);
 	else
-		put_call(&x, call);
+		nsm_put_call(&x, call);
 	if (!x.overflow) {
 		xdr_patch_u32(&x, 0, call->xid);
 		d.len = x.used;
@@ -121,20 +122,20 @@ static void transmit(struct nsm_calls *c, struct nsm_call *call, uint64_t now)
 	call->tries++;
 }
 
-static void begin(struct nsm_calls *c, struct nsm_call *call, bool by_tcp, uint16_t port)
+static void nsm_call_begin(struct nsm_calls *c, struct nsm_call *call, bool by_tcp, uint16_t port)
 {
 	nsm_stream_close(&call->stream);
 	call->by_tcp = by_tcp;
 	call->port = port;
 	call->xid = randombytes_random();
 	call->tries = 0;
-	transmit(c, call, rn_now_ns());
+	nsm_call_transmit(c, call, rn_now_ns());
 }
 
-static void ask(struct nsm_calls *c, struct nsm_call *call, bool by_tcp)
+static void nsm_call_ask_port(struct nsm_calls *c, struct nsm_call *call, bool by_tcp)
 {
 	call->asking = true;
-	begin(c, call, by_tcp, RPCBIND_PORT);
+	nsm_call_begin(c, call, by_tcp, RPCBIND_PORT);
 }
 
 int nsm_call(struct nsm_calls *c, const struct nsm_callee *to, const uint8_t *args, uint32_t len,
@@ -142,7 +143,7 @@ int nsm_call(struct nsm_calls *c, const struct nsm_callee *to, const uint8_t *ar
 {
 	struct nsm_call *call;
 
-	if (*count_of(c, to->brief) >= (to->brief ? NSM_BRIEF_MAX : NSM_CALLS_MAX))
+	if (*nsm_call_count(c, to->brief) >= (to->brief ? NSM_BRIEF_MAX : NSM_CALLS_MAX))
 		return -RN_EFULL;
 	call = calloc(1, sizeof(*call) + len);
 	if (!call)
@@ -154,8 +155,8 @@ int nsm_call(struct nsm_calls *c, const struct nsm_callee *to, const uint8_t *ar
 	call->begun_ns = rn_now_ns();
 	call->stream.fd = -1;
 	TAILQ_INSERT_TAIL(&c->list, call, link);
-	(*count_of(c, to->brief))++;
-	ask(c, call, false);
+	(*nsm_call_count(c, to->brief))++;
+	nsm_call_ask_port(c, call, false);
 	return 0;
 }
 
@@ -209,17 +210,18 @@ static void has_port(struct nsm_calls *c, struct nsm_call *call, uint16_t port)
 {
 	if (port) {
 		call->asking = false;
-		begin(c, call, is_tcp(call), port);
+		nsm_call_begin(c, call, is_tcp(call), port);
 	} else if (!call->other && !call->to.brief) {
 		call->other = true;
-		ask(c, call, call->by_tcp);
+		nsm_call_ask_port(c, call, call->by_tcp);
 	} else {
-		finish(c, call, -EOPNOTSUPP, NULL);
+		nsm_call_finish(c, call, -EOPNOTSUPP, NULL);
 	}
 }
 
 /* data is a message with the call's xid, or another one. */
-static void take_reply(struct nsm_calls *c, struct nsm_call *call, const uint8_t *data, size_t len)
+static void nsm_call_take_reply(struct nsm_calls *c, struct nsm_call *call, const uint8_t *data,
+				size_t len)
 {
 	struct rpc_seg seg = { .base = (uint8_t *)data, .len = (uint32_t)len };
 	struct rn_arena none;
@@ -234,10 +236,10 @@ static void take_reply(struct nsm_calls *c, struct nsm_call *call, const uint8_t
 	if (call->asking)
 		has_port(c, call, good ? get_port(call, &x) : 0);
 	else
-		finish(c, call, good ? 0 : -EOPNOTSUPP, good ? &x : NULL);
+		nsm_call_finish(c, call, good ? 0 : -EOPNOTSUPP, good ? &x : NULL);
 }
 
-static uint32_t xid_of(const struct nsm_datagram *d)
+static uint32_t nsm_datagram_xid(const struct nsm_datagram *d)
 {
 	const uint8_t *at = d->data;
 
@@ -251,21 +253,21 @@ void nsm_calls_reply(struct nsm_calls *c, const struct nsm_datagram *d)
 	struct nsm_call *call;
 
 	TAILQ_FOREACH (call, &c->list, link) {
-		if (!call->by_tcp && call->xid == xid_of(d) && d->port == call->port &&
+		if (!call->by_tcp && call->xid == nsm_datagram_xid(d) && d->port == call->port &&
 		    rpc_address_equal(&call->to.peer, &d->peer))
 			break;
 	}
 	if (call)
-		take_reply(c, call, d->data, d->len);
+		nsm_call_take_reply(c, call, d->data, d->len);
 }
 
 /* The time is over. */
-static void give_up(struct nsm_calls *c, struct nsm_call *call)
+static void nsm_call_give_up(struct nsm_calls *c, struct nsm_call *call)
 {
 	if (call->asking && !call->by_tcp && !call->to.brief)
-		ask(c, call, true);
+		nsm_call_ask_port(c, call, true);
 	else
-		finish(c, call, -ETIMEDOUT, NULL);
+		nsm_call_finish(c, call, -ETIMEDOUT, NULL);
 }
 
 uint64_t nsm_calls_tick(struct nsm_calls *c, uint64_t now)
@@ -278,11 +280,11 @@ uint64_t nsm_calls_tick(struct nsm_calls *c, uint64_t now)
 		if (call->due_ns <= now) {
 			if (call->by_tcp || call->tries >= (call->to.brief ? BRIEF_TRIES : TRIES)) {
 				/* A call that goes on is looked at again in this turn, so it does not wait for the timer. */
-				give_up(c, call);
+				nsm_call_give_up(c, call);
 				due = now;
 				continue;
 			}
-			transmit(c, call, now);
+			nsm_call_transmit(c, call, now);
 		}
 		due = call->due_ns < due ? call->due_ns : due;
 	}
@@ -303,12 +305,12 @@ unsigned nsm_calls_poll(const struct nsm_calls *c, struct pollfd *out)
 }
 
 /* A host that ends the connection has given no answer. */
-static void step(struct nsm_calls *c, struct nsm_call *call)
+static void nsm_call_step(struct nsm_calls *c, struct nsm_call *call)
 {
 	const int n = nsm_stream_step(&call->stream);
 
 	if (n > 0)
-		take_reply(c, call, call->stream.in, (size_t)n);
+		nsm_call_take_reply(c, call, call->stream.in, (size_t)n);
 	else if (n < 0)
 		nsm_stream_close(&call->stream);
 }
@@ -320,7 +322,7 @@ void nsm_calls_polled(struct nsm_calls *c, const struct pollfd *polled)
 	for (unsigned i = 0; call; call = next) {
 		next = TAILQ_NEXT(call, link);
 		if (call->stream.fd >= 0 && polled[i++].revents)
-			step(c, call);
+			nsm_call_step(c, call);
 	}
 }
 
@@ -344,7 +346,7 @@ bool nsm_calls_make_room(struct nsm_calls *c, uint64_t now)
 		oldest = TAILQ_NEXT(oldest, link);
 	if (oldest->begun_ns + FAIR_NS > now)
 		return false;
-	finish(c, oldest, -ETIMEDOUT, NULL);
+	nsm_call_finish(c, oldest, -ETIMEDOUT, NULL);
 	return true;
 }
 
@@ -353,7 +355,7 @@ void nsm_calls_cancel(struct nsm_calls *c)
 	struct nsm_call *call;
 
 	while ((call = TAILQ_FIRST(&c->list)) != NULL)
-		finish(c, call, -ECANCELED, NULL);
+		nsm_call_finish(c, call, -ECANCELED, NULL);
 }
 
 void nsm_calls_close(struct nsm_calls *c)

@@ -27,7 +27,7 @@ struct nsm_host_list *nsm_bucket(struct nsm *n, const struct rpc_address *addr)
 	return &n->bucket[h % NSM_BUCKETS];
 }
 
-static bool is_host(const struct nsm_host *h, const struct nsm_peer *p)
+static bool nsm_host_is(const struct nsm_host *h, const struct nsm_peer *p)
 {
 	return rpc_address_equal(&h->addr, &p->addr) && h->name_len == p->name_len &&
 	       memcmp(h->name, p->name, p->name_len) == 0;
@@ -74,7 +74,7 @@ static struct nsm_host *older(struct nsm_host *a, struct nsm_host *b)
 	return !a || b->place.order < a->place.order ? b : a;
 }
 
-static void count(const struct nsm *n, struct of_address *of, struct nsm_host *h)
+static void nsm_host_count(const struct nsm *n, struct of_address *of, struct nsm_host *h)
 {
 	of->names++;
 	of->by_datagram += h->by_datagram;
@@ -85,21 +85,22 @@ static void count(const struct nsm *n, struct of_address *of, struct nsm_host *h
 		of->oldest_by_datagram = older(of->oldest_by_datagram, h);
 }
 
-static struct nsm_host *find(struct nsm *n, const struct nsm_peer *p, struct of_address *of)
+static struct nsm_host *nsm_host_find(struct nsm *n, const struct nsm_peer *p,
+				      struct of_address *of)
 {
 	struct nsm_host *h;
 
 	*of = (struct of_address){ .names = 0 };
 	LIST_FOREACH (h, nsm_bucket(n, &p->addr), link) {
-		if (is_host(h, p))
+		if (nsm_host_is(h, p))
 			break;
 		if (rpc_address_equal(&h->addr, &p->addr))
-			count(n, of, h);
+			nsm_host_count(n, of, h);
 	}
 	return h;
 }
 
-static void changed(struct nsm *n)
+static void nsm_hosts_changed(struct nsm *n)
 {
 	n->generation++;
 	pthread_cond_broadcast(&n->changed);
@@ -113,30 +114,30 @@ static void leave_shares(struct nsm_host *h)
 }
 
 /* Under the lock. */
-static void forget(struct nsm *n, struct nsm_host *h)
+static void nsm_host_forget(struct nsm *n, struct nsm_host *h)
 {
 	nsm_host_dequeue(h);
 	leave_shares(h);
 	LIST_REMOVE(h, link);
 	n->nhosts--;
 	if (!h->lapsed)
-		changed(n);
+		nsm_hosts_changed(n);
 	free(h);
 }
 
 /* Records that those with locks leave. */
-static size_t left(const struct nsm *n)
+static size_t nsm_hosts_left(const struct nsm *n)
 {
 	return n->held.used < NSM_HOSTS_MAX ? NSM_HOSTS_MAX - n->held.used : 0;
 }
 
 static void bound_idle(struct nsm *n)
 {
-	n->idle.max = rn_max(left(n), n->idle.used);
+	n->idle.max = rn_max(nsm_hosts_left(n), n->idle.used);
 }
 
 /* Under the lock: counts the host with those that may have locks, or with those that make room. False: no memory. */
-static bool place(struct nsm *n, struct nsm_host *h)
+static bool nsm_host_place(struct nsm *n, struct nsm_host *h)
 {
 	struct rn_shares *to = h->refs > 0 || h->former ? &n->held : &n->idle;
 	struct rn_host machine;
@@ -155,14 +156,14 @@ static bool place(struct nsm *n, struct nsm_host *h)
 /* The same for a host that may have no locks any more. Without memory its record ends, and false is returned. */
 static bool place_idle(struct nsm *n, struct nsm_host *h)
 {
-	if (place(n, h))
+	if (nsm_host_place(n, h))
 		return true;
-	forget(n, h);
+	nsm_host_forget(n, h);
 	return false;
 }
 
 /* Under the lock. */
-static int add(struct nsm *n, const struct nsm_peer *p, bool former, struct nsm_host **out)
+static int nsm_host_add(struct nsm *n, const struct nsm_peer *p, bool former, struct nsm_host **out)
 {
 	struct nsm_host *h = calloc(1, sizeof(*h) + p->name_len);
 
@@ -173,7 +174,7 @@ static int add(struct nsm *n, const struct nsm_peer *p, bool former, struct nsm_
 	h->name_len = p->name_len;
 	memcpy(h->name, p->name, p->name_len);
 	h->former = former;
-	if (!place(n, h)) {
+	if (!nsm_host_place(n, h)) {
 		free(h);
 		return -ENOMEM;
 	}
@@ -192,11 +193,11 @@ int nsm_host_restore(void *nsm, const struct nsm_peer *peer)
 	struct nsm_host *h;
 	int rc;
 
-	if (find(n, peer, &of))
+	if (nsm_host_find(n, peer, &of))
 		return -EINVAL;
 	/* All are taken that the file has, so that no lock is lost. */
 	n->held.max = n->held.of_host = rn_max(n->held.max, n->held.used + 1);
-	rc = add(n, peer, true, &h);
+	rc = nsm_host_add(n, peer, true, &h);
 	if (rc)
 		return rc;
 	h->had_lock = true;
@@ -207,9 +208,9 @@ int nsm_host_restore(void *nsm, const struct nsm_peer *peer)
 }
 
 /* Under the lock. True if the host may have a record with locks, or has one. */
-static bool may_hold(const struct nsm *n, const struct rpc_address *addr)
+static bool nsm_host_may_hold(const struct nsm *n, const struct rpc_address *addr)
 {
-	const size_t free = left(n);
+	const size_t free = nsm_hosts_left(n);
 	struct rn_host machine;
 
 	rn_host_of_mapped(addr->bytes, addr->scope, &machine);
@@ -231,7 +232,7 @@ static bool make_room_of_address(struct nsm *n, const struct of_address *of, boo
 	if (!old)
 		return false;
 	n->idle.pushed_out++;
-	forget(n, old);
+	nsm_host_forget(n, old);
 	return true;
 }
 
@@ -243,14 +244,14 @@ static int make_room_and_add(struct nsm *n, const struct nsm_peer *p, const stru
 	struct rn_host machine;
 	int rc;
 
-	if (!may_hold(n, &p->addr) || !make_room_of_address(n, of, by_datagram)) {
+	if (!nsm_host_may_hold(n, &p->addr) || !make_room_of_address(n, of, by_datagram)) {
 		n->held.refused++;
 		return -ENOLCK;
 	}
 	rn_host_of_mapped(p->addr.bytes, p->addr.scope, &machine);
 	while ((old = rn_shares_in_the_way(&n->idle, &machine, true, 1)) != NULL)
-		forget(n, rn_container_of(old, struct nsm_host, place));
-	rc = add(n, p, false, out);
+		nsm_host_forget(n, rn_container_of(old, struct nsm_host, place));
+	rc = nsm_host_add(n, p, false, out);
 	if (!rc)
 		(*out)->by_datagram = by_datagram;
 	return rc;
@@ -258,14 +259,15 @@ static int make_room_and_add(struct nsm *n, const struct nsm_peer *p, const stru
 
 /* Under the lock. A client may call another address of this server than before; the record has the one
  * that was called when the client got its first lock. One that was taken off the record comes back. */
-static void renew(struct nsm *n, struct nsm_host *h, const struct nsm_peer *p, bool by_datagram)
+static void nsm_host_renew(struct nsm *n, struct nsm_host *h, const struct nsm_peer *p,
+			   bool by_datagram)
 {
 	h->by_datagram &= by_datagram;
 	if (!h->lapsed && (rpc_address_equal(&h->local, &p->local) || h->refs > 0))
 		return;
 	h->local = p->local;
 	h->lapsed = false;
-	changed(n);
+	nsm_hosts_changed(n);
 	h->generation = n->generation;
 }
 
@@ -275,7 +277,7 @@ static int get_record(struct nsm *n, const struct nsm_peer *p, unsigned flags, b
 {
 	const bool by_datagram = flags & NSM_BY_DATAGRAM;
 	struct of_address of;
-	struct nsm_host *h = find(n, p, &of);
+	struct nsm_host *h = nsm_host_find(n, p, &of);
 	int rc = 0;
 
 	if ((flags & NSM_RECLAIM) && (!h || !h->former))
@@ -283,7 +285,7 @@ static int get_record(struct nsm *n, const struct nsm_peer *p, unsigned flags, b
 	if ((flags & NSM_ON_RECORD) && (!h || h->lapsed))
 		return -ENOENT;
 	if (h) {
-		renew(n, h, p, by_datagram);
+		nsm_host_renew(n, h, p, by_datagram);
 	} else {
 		if (by_datagram && !(flags & NSM_CONNECTED) && of.names == 0)
 			rc = nsm_prove(n, &p->addr, rn_now_ns(), ask);
@@ -295,21 +297,21 @@ static int get_record(struct nsm *n, const struct nsm_peer *p, unsigned flags, b
 }
 
 /* Under the lock: a reference to a host that is on record. */
-static int hold(struct nsm *n, struct nsm_host *h)
+static int nsm_host_hold_placed(struct nsm *n, struct nsm_host *h)
 {
-	if (h->in == &n->idle && !may_hold(n, &h->addr)) {
+	if (h->in == &n->idle && !nsm_host_may_hold(n, &h->addr)) {
 		n->held.refused++;
 		return -ENOLCK;
 	}
 	h->refs++;
-	if (place(n, h))
+	if (nsm_host_place(n, h))
 		return 0;
 	/* Without memory the record is in no share, and makes no room for others: only its age ends it. */
 	h->refs--;
 	return -ENOMEM;
 }
 
-static void log_silent(struct nsm *n, const struct nsm_peer *peer)
+static void nsm_log_silent_peer(struct nsm *n, const struct nsm_peer *peer)
 {
 	struct rn_host host;
 	char text[RN_HOST_TEXT];
@@ -343,21 +345,21 @@ int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, unsigned flags, str
 		rc = -RN_ESOON;
 	}
 	if (!rc)
-		rc = hold(n, h);
+		rc = nsm_host_hold_placed(n, h);
 	if (!rc)
 		*out = h;
 	pthread_mutex_unlock(&n->lock);
 	if (ask)
 		nsm_prove_ask(n, peer);
 	if (rc == -EHOSTDOWN)
-		log_silent(n, peer);
+		nsm_log_silent_peer(n, peer);
 	return rc == -EHOSTDOWN ? -ENOLCK : rc;
 }
 
 void nsm_host_hold_locked(struct nsm *n, struct nsm_host *h)
 {
 	h->refs++;
-	(void)place(n, h);
+	(void)nsm_host_place(n, h);
 }
 
 void nsm_host_hold(struct nsm *n, struct nsm_host *h)
@@ -373,12 +375,12 @@ void nsm_host_drop_locked(struct nsm *n, struct nsm_host *h)
 	if (--h->refs > 0)
 		return;
 	if (!h->had_lock)
-		forget(n, h);
+		nsm_host_forget(n, h);
 	else
 		place_idle(n, h);
 }
 
-static void put(struct nsm *n, struct nsm_host *h, bool had_lock)
+static void nsm_host_put_record(struct nsm *n, struct nsm_host *h, bool had_lock)
 {
 	if (!h)
 		return;
@@ -390,12 +392,12 @@ static void put(struct nsm *n, struct nsm_host *h, bool had_lock)
 
 void nsm_host_put(struct nsm *n, struct nsm_host *h)
 {
-	put(n, h, true);
+	nsm_host_put_record(n, h, true);
 }
 
 void nsm_host_drop(struct nsm *n, struct nsm_host *h)
 {
-	put(n, h, false);
+	nsm_host_put_record(n, h, false);
 }
 
 uint32_t nsm_host_state(struct nsm *n, const struct nsm_host *h)
@@ -484,7 +486,7 @@ static bool is_idle(const struct nsm_host *h, uint64_t now)
 
 /* Under the lock. Others may get what the host had and did not reclaim, so it must not be reclaimed after
  * another restart. False: the host is gone. */
-static bool end_grace(struct nsm *n, struct nsm_host *h)
+static bool nsm_host_end_grace(struct nsm *n, struct nsm_host *h)
 {
 	if (!h->former)
 		return true;
@@ -492,7 +494,7 @@ static bool end_grace(struct nsm *n, struct nsm_host *h)
 	if (h->refs > 0)
 		return true;
 	h->lapsed = true;
-	changed(n);
+	nsm_hosts_changed(n);
 	return place_idle(n, h);
 }
 
@@ -504,8 +506,8 @@ void nsm_hosts_retire(struct nsm *n, uint64_t now)
 
 		for (; h; h = next) {
 			next = LIST_NEXT(h, link);
-			if (end_grace(n, h) && is_idle(h, now))
-				forget(n, h);
+			if (nsm_host_end_grace(n, h) && is_idle(h, now))
+				nsm_host_forget(n, h);
 		}
 	}
 	pthread_mutex_unlock(&n->lock);
@@ -517,7 +519,7 @@ void nsm_hosts_free(struct nsm *n)
 
 	for (unsigned i = 0; i < NSM_BUCKETS; i++) {
 		while ((h = LIST_FIRST(&n->bucket[i])) != NULL)
-			forget(n, h);
+			nsm_host_forget(n, h);
 	}
 	n->nformer = 0;
 }

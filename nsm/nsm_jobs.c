@@ -49,7 +49,7 @@ struct nsm_lane {
 	unsigned active; /* calls under way */
 };
 
-static struct nsm_lane_list *lanes_of(struct nsm *n, const struct rn_host *host)
+static struct nsm_lane_list *nsm_lane_bucket(struct nsm *n, const struct rn_host *host)
 {
 	uint64_t h;
 
@@ -57,13 +57,13 @@ static struct nsm_lane_list *lanes_of(struct nsm *n, const struct rn_host *host)
 	return &n->lanes[h % NSM_LANE_BUCKETS];
 }
 
-static struct nsm_lane *find(struct nsm *n, const struct rpc_address *peer)
+static struct nsm_lane *nsm_lane_find(struct nsm *n, const struct rpc_address *peer)
 {
 	struct rn_host host;
 	struct nsm_lane *l;
 
 	rn_host_of_mapped(peer->bytes, peer->scope, &host);
-	LIST_FOREACH (l, lanes_of(n, &host), link) {
+	LIST_FOREACH (l, nsm_lane_bucket(n, &host), link) {
 		if (rn_host_equal(&l->host, &host))
 			break;
 	}
@@ -72,7 +72,7 @@ static struct nsm_lane *find(struct nsm *n, const struct rpc_address *peer)
 
 static struct nsm_lane *find_or_make(struct nsm *n, const struct rpc_address *peer)
 {
-	struct nsm_lane *l = find(n, peer);
+	struct nsm_lane *l = nsm_lane_find(n, peer);
 
 	if (l)
 		return l;
@@ -81,12 +81,12 @@ static struct nsm_lane *find_or_make(struct nsm *n, const struct rpc_address *pe
 		return NULL;
 	rn_host_of_mapped(peer->bytes, peer->scope, &l->host);
 	TAILQ_INIT(&l->jobs);
-	LIST_INSERT_HEAD(lanes_of(n, &l->host), l, link);
+	LIST_INSERT_HEAD(nsm_lane_bucket(n, &l->host), l, link);
 	return l;
 }
 
 /* Sets whether the lane is ready, and frees one that is used no more. */
-static void update(struct nsm *n, struct nsm_lane *l)
+static void nsm_lane_update(struct nsm *n, struct nsm_lane *l)
 {
 	const unsigned most = rn_host_is_network(&l->host) ? OF_NETWORK : OF_ADDRESS;
 	const bool ready = !TAILQ_EMPTY(&l->jobs) && l->active < most;
@@ -103,18 +103,18 @@ static void update(struct nsm *n, struct nsm_lane *l)
 }
 
 /* Puts a call that is due into its host's lane. */
-static int enter(struct nsm *n, struct nsm_job *job)
+static int nsm_job_enter(struct nsm *n, struct nsm_job *job)
 {
 	job->lane = find_or_make(n, &job->to.peer);
 	if (!job->lane)
 		return -ENOMEM;
 	TAILQ_INSERT_TAIL(&job->lane->jobs, job, link);
-	update(n, job->lane);
+	nsm_lane_update(n, job->lane);
 	return 0;
 }
 
 /* Takes a call out of its lane, which stays until it is updated. */
-static void leave(struct nsm *n, struct nsm_job *job)
+static void nsm_job_leave(struct nsm *n, struct nsm_job *job)
 {
 	TAILQ_REMOVE(&job->lane->jobs, job, link);
 	if (job->place.of)
@@ -129,7 +129,7 @@ void nsm_jobs_init(struct nsm *n)
 }
 
 /* Under the lock. Answers that make room for this one are moved to *out. */
-static bool take_in(struct nsm *n, struct nsm_job *job, struct nsm_job_list *out)
+static bool nsm_job_take_in(struct nsm *n, struct nsm_job *job, struct nsm_job_list *out)
 {
 	struct rn_share_item *old;
 	struct rn_host host;
@@ -138,8 +138,8 @@ static bool take_in(struct nsm *n, struct nsm_job *job, struct nsm_job_list *out
 	while ((old = rn_shares_in_the_way(&n->answers, &host, true, 1)) != NULL) {
 		struct nsm_job *o = rn_container_of(old, struct nsm_job, place);
 
-		leave(n, o);
-		update(n, o->lane);
+		nsm_job_leave(n, o);
+		nsm_lane_update(n, o->lane);
 		n->njobs--;
 		TAILQ_INSERT_TAIL(out, o, link);
 	}
@@ -147,18 +147,18 @@ static bool take_in(struct nsm *n, struct nsm_job *job, struct nsm_job_list *out
 }
 
 /* Under the lock. */
-static int add(struct nsm *n, struct nsm_job *job, struct nsm_job_list *out)
+static int nsm_job_add(struct nsm *n, struct nsm_job *job, struct nsm_job_list *out)
 {
 	int rc = 0;
 
 	if (n->stop || !n->messaging)
 		return -ENOTCONN;
-	if (n->njobs >= JOBS_MAX || (job->to.answer && !take_in(n, job, out)))
+	if (n->njobs >= JOBS_MAX || (job->to.answer && !nsm_job_take_in(n, job, out)))
 		return -RN_EFULL;
 	if (job->to.delay_ns > 0)
 		TAILQ_INSERT_TAIL(&n->later, job, link);
 	else
-		rc = enter(n, job);
+		rc = nsm_job_enter(n, job);
 	if (rc && job->place.of)
 		rn_shares_remove(&n->answers, &job->place);
 	n->njobs += rc == 0;
@@ -182,7 +182,7 @@ int nsm_submit(struct nsm *n, const struct nsm_callee *to, const uint8_t *args, 
 	if (len > 0)
 		memcpy(job->args, args, len);
 	pthread_mutex_lock(&n->lock);
-	rc = add(n, job, &out);
+	rc = nsm_job_add(n, job, &out);
 	pthread_mutex_unlock(&n->lock);
 	while ((old = TAILQ_FIRST(&out)) != NULL) {
 		TAILQ_REMOVE(&out, old, link);
@@ -198,7 +198,7 @@ int nsm_submit(struct nsm *n, const struct nsm_callee *to, const uint8_t *args, 
 
 /* The first call of the lane whose address has not too many under way; or NULL, if the end of a call of the lane
  * will tell. */
-static struct nsm_job *first_of(const struct nsm *n, struct nsm_lane *l)
+static struct nsm_job *nsm_lane_first_job(const struct nsm *n, struct nsm_lane *l)
 {
 	struct nsm_job *job = TAILQ_FIRST(&l->jobs);
 
@@ -214,7 +214,7 @@ static struct nsm_job *first_of(const struct nsm *n, struct nsm_lane *l)
 
 /* A call of the lane whose turn it is, which counts as under way from now on; or NULL. A lane that has none waits
  * for the end of one of its calls. */
-static struct nsm_job *take(struct nsm *n)
+static struct nsm_job *nsm_job_take(struct nsm *n)
 {
 	struct nsm_job *job = NULL;
 	struct nsm_lane *l;
@@ -224,40 +224,40 @@ static struct nsm_job *take(struct nsm *n)
 		/* Behind the others, if it stays ready. */
 		TAILQ_REMOVE(&n->ready, l, ready);
 		l->is_ready = false;
-		job = first_of(n, l);
+		job = nsm_lane_first_job(n, l);
 		if (!job)
 			continue;
-		leave(n, job);
+		nsm_job_leave(n, job);
 		l->active++;
-		update(n, l);
+		nsm_lane_update(n, l);
 	}
 	pthread_mutex_unlock(&n->lock);
 	return job;
 }
 
-static void finish(void *ctx, int rc, struct xdr_in *results)
+static void nsm_job_finish(void *ctx, int rc, struct xdr_in *results)
 {
 	struct nsm_job *job = ctx;
 	struct nsm *n = job->nsm;
 
 	pthread_mutex_lock(&n->lock);
 	job->lane->active--;
-	update(n, job->lane);
+	nsm_lane_update(n, job->lane);
 	n->njobs--;
 	pthread_mutex_unlock(&n->lock);
 	job->end.done(job->end.ctx, rc, results);
 	free(job);
 }
 
-static void begin(struct nsm *n, struct nsm_job *job)
+static void nsm_job_begin(struct nsm *n, struct nsm_job *job)
 {
-	const struct nsm_call_end end = { .done = finish, .ctx = job };
+	const struct nsm_call_end end = { .done = nsm_job_finish, .ctx = job };
 	int rc = -ECANCELED;
 
 	if (!job->end.wanted || job->end.wanted(job->end.ctx))
 		rc = nsm_call(&n->calls, &job->to, job->args, job->len, &end);
 	if (rc)
-		finish(job, rc, NULL);
+		nsm_job_finish(job, rc, NULL);
 }
 
 /* Moves calls that are due to their lanes. Returns the time when the next one is. One for which there is no
@@ -275,7 +275,7 @@ static uint64_t enter_due(struct nsm *n, uint64_t now)
 			continue;
 		}
 		TAILQ_REMOVE(&n->later, job, link);
-		if (enter(n, job)) {
+		if (nsm_job_enter(n, job)) {
 			job->due_ns = now + RN_NS_PER_SECOND;
 			TAILQ_INSERT_TAIL(&n->later, job, link);
 		}
@@ -290,8 +290,8 @@ uint64_t nsm_jobs_begin(struct nsm *n, uint64_t now)
 	struct nsm_job *job;
 
 	/* Room first: a call that has been taken begins. */
-	while (nsm_calls_make_room(&n->calls, now) && (job = take(n)) != NULL)
-		begin(n, job);
+	while (nsm_calls_make_room(&n->calls, now) && (job = nsm_job_take(n)) != NULL)
+		nsm_job_begin(n, job);
 	return due;
 }
 
@@ -299,8 +299,8 @@ void nsm_jobs_cancel(struct nsm *n)
 {
 	struct nsm_job *job;
 
-	while ((job = take(n)) != NULL)
-		finish(job, -ECANCELED, NULL);
+	while ((job = nsm_job_take(n)) != NULL)
+		nsm_job_finish(job, -ECANCELED, NULL);
 	while ((job = TAILQ_FIRST(&n->later)) != NULL) {
 		TAILQ_REMOVE(&n->later, job, link);
 		n->njobs--;

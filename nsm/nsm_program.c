@@ -3,7 +3,7 @@
 #include "lib/util.h"
 #include "nsm/serve.h"
 
-static enum rpc_run run(struct rpc_request *req, void *args)
+static enum rpc_run nsm_program_run(struct rpc_request *req, void *args)
 {
 	struct nsm_caller from = { .port = rpc_address_port(&req->conn->peer), .req = req };
 	enum rpc_run how;
@@ -21,7 +21,7 @@ static enum rpc_run run(struct rpc_request *req, void *args)
 #define ROW(row, text, hosts)                                                                      \
 	[row] = &(const struct rpc_proc)                                                           \
 	{                                                                                          \
-		.name = text, .run = run, .flags = RPC_RUN_DECODES | (hosts)                       \
+		.name = text, .run = nsm_program_run, .flags = RPC_RUN_DECODES | (hosts)           \
 	}
 
 static const struct rpc_proc *const procs[SM_PROCS] = {

@@ -118,7 +118,7 @@ bool nsm_read_address(char *text, struct rpc_address *out)
 	       nsm_read_number(scope + 1, &out->scope);
 }
 
-static int hex_digit(char c)
+static int nsm_hex_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -130,7 +130,8 @@ bool nsm_read_bytes(const char *text, uint8_t *out, uint32_t size, uint32_t *len
 	if (digits % 2 || digits / 2 > size)
 		return false;
 	for (size_t i = 0; i < digits / 2; i++) {
-		const int high = hex_digit(text[1 + 2 * i]), low = hex_digit(text[2 + 2 * i]);
+		const int high = nsm_hex_digit(text[1 + 2 * i]),
+			  low = nsm_hex_digit(text[2 + 2 * i]);
 
 		if (high < 0 || low < 0)
 			return false;
@@ -195,14 +196,14 @@ int nsm_text_read(const char *data, size_t len, uint32_t *state,
 	return text && nsm_read_number(text, &said) && said == hosts && r.at == r.end ? 0 : -EINVAL;
 }
 
-static int open_dir(const char *dir)
+static int nsm_records_open_dir(const char *dir)
 {
 	const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-static int read_all(int fd, struct nsm_text *out)
+static int nsm_records_read_file(int fd, struct nsm_text *out)
 {
 	char chunk[4096];
 	ssize_t n;
@@ -216,13 +217,13 @@ static int read_all(int fd, struct nsm_text *out)
 
 int nsm_records_load(const char *dir, const char *name, struct nsm_text *out)
 {
-	const int dirfd = open_dir(dir);
+	const int dirfd = nsm_records_open_dir(dir);
 	int fd, rc;
 
 	if (dirfd < 0)
 		return dirfd;
 	fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	rc = fd < 0 ? -errno : read_all(fd, out);
+	rc = fd < 0 ? -errno : nsm_records_read_file(fd, out);
 	if (fd >= 0)
 		close(fd);
 	close(dirfd);
@@ -231,12 +232,12 @@ int nsm_records_load(const char *dir, const char *name, struct nsm_text *out)
 	return rc;
 }
 
-static void reserve(int fd, size_t len)
+static void nsm_records_reserve(int fd, size_t len)
 {
 	(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)rn_max(2 * len, (size_t)RESERVE));
 }
 
-static int write_all(int fd, const struct nsm_text *t)
+static int nsm_records_write_file(int fd, const struct nsm_text *t)
 {
 	size_t at = 0;
 
@@ -250,12 +251,12 @@ static int write_all(int fd, const struct nsm_text *t)
 	/* Reserved blocks stay when others fill the disk. Some file systems cannot reserve: then there are none. */
 	if (ftruncate(fd, (off_t)t->len) < 0)
 		return -errno;
-	reserve(fd, t->len);
+	nsm_records_reserve(fd, t->len);
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
 /* Exchanges both files, so that each keeps its blocks, and the next text has them on a full disk. */
-static int exchange(int dirfd, const char *tmp, const char *name)
+static int nsm_records_exchange(int dirfd, const char *tmp, const char *name)
 {
 	int fd;
 
@@ -267,7 +268,7 @@ static int exchange(int dirfd, const char *tmp, const char *name)
 		return -errno;
 	fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0) {
-		reserve(fd, 0);
+		nsm_records_reserve(fd, 0);
 		close(fd);
 	}
 	return 0;
@@ -276,18 +277,18 @@ static int exchange(int dirfd, const char *tmp, const char *name)
 int nsm_records_save(const char *dir, const char *name, const struct nsm_text *t)
 {
 	char tmp[64];
-	const int dirfd = t->failed ? -ENOMEM : open_dir(dir);
+	const int dirfd = t->failed ? -ENOMEM : nsm_records_open_dir(dir);
 	int fd, rc;
 
 	if (dirfd < 0)
 		return dirfd;
 	snprintf(tmp, sizeof(tmp), "%s.new", name);
 	fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	rc = fd < 0 ? -errno : write_all(fd, t);
+	rc = fd < 0 ? -errno : nsm_records_write_file(fd, t);
 	if (fd >= 0)
 		close(fd);
 	if (!rc)
-		rc = exchange(dirfd, tmp, name);
+		rc = nsm_records_exchange(dirfd, tmp, name);
 	if (!rc && fsync(dirfd) < 0)
 		rc = -errno;
 	close(dirfd);
@@ -296,7 +297,7 @@ int nsm_records_save(const char *dir, const char *name, const struct nsm_text *t
 
 int nsm_records_set_aside(const char *dir, const char *name)
 {
-	const int dirfd = open_dir(dir);
+	const int dirfd = nsm_records_open_dir(dir);
 	char damaged[64];
 	int rc;
 

@@ -30,7 +30,7 @@ static bool is_ipv6(int fd)
 	return family == AF_INET6;
 }
 
-static int new_socket(void)
+static int nsm_socket_new(void)
 {
 	const int type = SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, off = 0, on = 1;
 	int fd = socket(AF_INET6, type, 0);
@@ -46,7 +46,7 @@ static int new_socket(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static int bind_port(int fd, uint16_t port)
+static int nsm_socket_bind(int fd, uint16_t port)
 {
 	const struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
 	const struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
@@ -63,13 +63,13 @@ static int bind_any(int fd)
 	int rc = -EADDRINUSE;
 
 	for (unsigned i = 0; i < ports && rc == -EADDRINUSE; i++)
-		rc = bind_port(fd, (uint16_t)(RESERVED_FIRST + (first + i) % ports));
+		rc = nsm_socket_bind(fd, (uint16_t)(RESERVED_FIRST + (first + i) % ports));
 	return rc;
 }
 
 int nsm_calls_open(struct nsm_calls *c, uint16_t port)
 {
-	const int fd = new_socket();
+	const int fd = nsm_socket_new();
 	int rc;
 
 	TAILQ_INIT(&c->list);
@@ -77,7 +77,7 @@ int nsm_calls_open(struct nsm_calls *c, uint16_t port)
 	c->fd = -1;
 	if (fd < 0)
 		return fd;
-	rc = port ? bind_port(fd, port) : bind_any(fd);
+	rc = port ? nsm_socket_bind(fd, port) : bind_any(fd);
 	if (rc)
 		close(fd);
 	else
@@ -114,7 +114,7 @@ static socklen_t put_peer(int fd, const struct nsm_datagram *d, struct sockaddr_
 }
 
 /* The source address. None if it is unknown. */
-static void put_local(int fd, const struct nsm_datagram *d, struct msghdr *m)
+static void nsm_put_local_addr(int fd, const struct nsm_datagram *d, struct msghdr *m)
 {
 	struct in6_pktinfo v6 = { .ipi6_ifindex = d->local.scope };
 	struct in_pktinfo v4 = { .ipi_ifindex = 0 };
@@ -146,7 +146,7 @@ void nsm_send(struct nsm_calls *c, const struct nsm_datagram *d)
 	m.msg_namelen = put_peer(c->fd, d, &peer);
 	if (m.msg_namelen == 0)
 		return;
-	put_local(c->fd, d, &m);
+	nsm_put_local_addr(c->fd, d, &m);
 	if (sendmsg(c->fd, &m, 0) >= 0 || m.msg_controllen == 0)
 		return;
 	/* The address may not be this machine's any more. */
@@ -155,7 +155,7 @@ void nsm_send(struct nsm_calls *c, const struct nsm_datagram *d)
 	(void)!sendmsg(c->fd, &m, 0);
 }
 
-static void get_local(struct msghdr *m, struct rpc_address *out)
+static void nsm_get_local_addr(struct msghdr *m, struct rpc_address *out)
 {
 	memset(out, 0, sizeof(*out));
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
@@ -193,7 +193,7 @@ bool nsm_receive(struct nsm_calls *c, uint8_t *buf, size_t size, struct nsm_data
 		return false;
 	rpc_address_of(&peer, &out->peer);
 	out->port = rpc_address_port(&peer);
-	get_local(&m, &out->local);
+	nsm_get_local_addr(&m, &out->local);
 	out->data = buf;
 	out->len = m.msg_flags & MSG_TRUNC ? 0 : (size_t)n;
 	return true;

@@ -8,7 +8,7 @@
 #include "nsm/nsm_private.h"
 
 /* Under the lock. */
-static void put_hosts(struct nsm *n, struct nsm_text *t)
+static void nsm_writer_put_hosts(struct nsm *n, struct nsm_text *t)
 {
 	unsigned count = 0;
 
@@ -29,7 +29,7 @@ static void put_hosts(struct nsm *n, struct nsm_text *t)
 }
 
 /* Under the lock. The result of an attempt to write a file. */
-static void note(struct nsm *n, const char *name, bool *failing, int rc)
+static void nsm_writer_note(struct nsm *n, const char *name, bool *failing, int rc)
 {
 	if (rc && !*failing)
 		rn_err(n->cfg.log,
@@ -47,12 +47,12 @@ static void save_hosts(struct nsm *n)
 	struct nsm_text t = { .data = NULL };
 	int rc;
 
-	put_hosts(n, &t);
+	nsm_writer_put_hosts(n, &t);
 	pthread_mutex_unlock(&n->lock);
 	rc = nsm_records_save(n->cfg.state_dir, NSM_RECORDS_NAME, &t);
 	nsm_text_free(&t);
 	pthread_mutex_lock(&n->lock);
-	note(n, NSM_RECORDS_NAME, &n->failing, rc);
+	nsm_writer_note(n, NSM_RECORDS_NAME, &n->failing, rc);
 	if (!rc)
 		n->saved = generation;
 }
@@ -69,7 +69,7 @@ static void save_monitors(struct nsm *n)
 	rc = nsm_records_save(n->cfg.state_dir, NSM_MONITORS_NAME, &t);
 	nsm_text_free(&t);
 	pthread_mutex_lock(&n->lock);
-	note(n, NSM_MONITORS_NAME, &n->mon_failing, rc);
+	nsm_writer_note(n, NSM_MONITORS_NAME, &n->mon_failing, rc);
 	if (!rc)
 		n->mon_saved = generation;
 }

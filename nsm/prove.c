@@ -37,7 +37,7 @@ static unsigned cell_of(const struct nsm *n, const struct rpc_address *addr)
 	return h / NSM_BUCKETS % NSM_PROOF_CELLS;
 }
 
-static uint32_t xid_of(const struct nsm *n, const struct rpc_address *addr, uint64_t period)
+static uint32_t nsm_prove_xid(const struct nsm *n, const struct rpc_address *addr, uint64_t period)
 {
 	struct {
 		struct rpc_address addr;
@@ -56,7 +56,7 @@ static uint64_t period_now(void)
 }
 
 /* True if a call may wait for the answer to a question that is sent now. */
-static bool may_wait(struct nsm_proofs *p, uint64_t now)
+static bool nsm_prove_may_wait(struct nsm_proofs *p, uint64_t now)
 {
 	if (now >= p->span_ns + WAIT_NS) {
 		p->span_ns = now;
@@ -84,7 +84,7 @@ int nsm_prove(struct nsm *n, const struct rpc_address *addr, uint64_t now, bool 
 	if (a->questions < QUESTIONS &&
 	    now >= a->begun_ns + ((1u << a->questions) - 1) * PAUSE_NS) {
 		a->questions++;
-		a->wait_until_ns = may_wait(&n->proofs, now) ? now + WAIT_NS : 0;
+		a->wait_until_ns = nsm_prove_may_wait(&n->proofs, now) ? now + WAIT_NS : 0;
 		*ask = true;
 	}
 	return now < a->wait_until_ns ? -RN_ESOON : -EINPROGRESS;
@@ -101,13 +101,13 @@ void nsm_prove_ask(struct nsm *n, const struct nsm_peer *peer)
 
 	xdr_out_init(&x, msg, sizeof(msg));
 	rpc_put_call(&x, &null, RPC_AUTH_NONE, NULL, 0);
-	xdr_patch_u32(&x, 0, xid_of(n, &peer->addr, period_now()));
+	xdr_patch_u32(&x, 0, nsm_prove_xid(n, &peer->addr, period_now()));
 	d.len = x.used;
 	nsm_send(&n->calls, &d);
 }
 
 /* False: it was known. */
-static bool note(struct nsm *n, const struct rpc_address *addr)
+static bool nsm_prove_note(struct nsm *n, const struct rpc_address *addr)
 {
 	struct nsm_answered *a = &n->proofs.answered[cell_of(n, addr)];
 	const uint64_t now = rn_now_ns();
@@ -130,10 +130,11 @@ bool nsm_prove_reply(struct nsm *n, const struct nsm_datagram *d)
 		return false;
 	memcpy(&xid, d->data, sizeof(xid));
 	xid = ntohl(xid);
-	if (xid != xid_of(n, &d->peer, period) && xid != xid_of(n, &d->peer, period - 1))
+	if (xid != nsm_prove_xid(n, &d->peer, period) &&
+	    xid != nsm_prove_xid(n, &d->peer, period - 1))
 		return false;
 	/* The same answer again wakes no calls. */
-	if (note(n, &d->peer))
+	if (nsm_prove_note(n, &d->peer))
 		n->cfg.recorded(n->cfg.recorded_ctx);
 	return true;
 }

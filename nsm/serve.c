@@ -90,7 +90,7 @@ static enum rpc_run notified(struct nsm *n, const struct nsm_caller *from, struc
 	return RPC_RUN_DONE;
 }
 
-static void put_state(struct nsm *n, struct xdr_out *out)
+static void nsm_put_state(struct nsm *n, struct xdr_out *out)
 {
 	uint32_t state;
 
@@ -110,7 +110,7 @@ static enum rpc_run stat_host(struct nsm *n, struct xdr_in *in, struct xdr_out *
 	if (in->err)
 		return RPC_RUN_GARBAGE;
 	xdr_put_u32(out, nsm_name_address(name, len, &addr) ? STAT_SUCC : STAT_FAIL);
-	put_state(n, out);
+	nsm_put_state(n, out);
 	return RPC_RUN_DONE;
 }
 
@@ -130,7 +130,7 @@ static enum rpc_run monitor(struct nsm *n, struct nsm_caller *from, struct xdr_i
 	while (rc == -RN_ESOON && from->req && rpc_try_later(from->req, RN_WAIT_RECORD, 0));
 	from->again = rc == -RN_ESOON && !from->req;
 	xdr_put_u32(out, rc ? STAT_FAIL : STAT_SUCC);
-	put_state(n, out);
+	nsm_put_state(n, out);
 	return RPC_RUN_DONE;
 }
 
@@ -141,7 +141,7 @@ static enum rpc_run unmonitor(struct nsm *n, struct xdr_in *in, struct xdr_out *
 	if (!nsm_get_mon_id(in, &m))
 		return RPC_RUN_GARBAGE;
 	nsm_monitor_remove(n, &m.my, m.name, m.name_len);
-	put_state(n, out);
+	nsm_put_state(n, out);
 	return RPC_RUN_DONE;
 }
 
@@ -152,7 +152,7 @@ static enum rpc_run unmonitor_all(struct nsm *n, struct xdr_in *in, struct xdr_o
 	if (!nsm_get_my_id(in, &my))
 		return RPC_RUN_GARBAGE;
 	nsm_monitor_remove(n, &my, NULL, 0);
-	put_state(n, out);
+	nsm_put_state(n, out);
 	return RPC_RUN_DONE;
 }
 

@@ -40,7 +40,7 @@ static socklen_t put_address(const struct rpc_address *a, uint16_t port,
 	return sizeof(in);
 }
 
-static int bind_port(int fd, const struct rpc_address *local, uint16_t port)
+static int nsm_stream_bind(int fd, const struct rpc_address *local, uint16_t port)
 {
 	struct sockaddr_storage ss;
 	const socklen_t len = put_address(local, port, &ss);
@@ -55,9 +55,10 @@ static void bind_local(int fd, const struct rpc_address *local)
 	int rc = -EADDRINUSE;
 
 	for (unsigned i = 0; i < PORT_TRIES && rc == -EADDRINUSE; i++)
-		rc = bind_port(fd, local, (uint16_t)(RESERVED_FIRST + randombytes_uniform(ports)));
+		rc = nsm_stream_bind(fd, local,
+				     (uint16_t)(RESERVED_FIRST + randombytes_uniform(ports)));
 	if (rc)
-		bind_port(fd, local, 0);
+		nsm_stream_bind(fd, local, 0);
 }
 
 /* Any address of the peer's family. */
@@ -68,7 +69,7 @@ static const struct rpc_address *any_like(const struct rpc_address *peer)
 	return memcmp(peer->bytes, v4.bytes, 12) == 0 ? &v4 : &none;
 }
 
-static int dial(const struct nsm_datagram *d)
+static int nsm_stream_dial(const struct nsm_datagram *d)
 {
 	const int on = 1;
 	struct sockaddr_storage peer;
@@ -98,7 +99,7 @@ int nsm_stream_open(struct nsm_stream *s, const struct nsm_datagram *d)
 	s->out_len = MARK + d->len;
 	memcpy(s->out, &mark, MARK);
 	memcpy(s->out + MARK, d->data, d->len);
-	s->fd = dial(d);
+	s->fd = nsm_stream_dial(d);
 	if (s->fd >= 0)
 		return 0;
 

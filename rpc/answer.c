@@ -5,7 +5,7 @@
 #include "rpc/program.h"
 #include "rpc/worker.h"
 
-static void observe(struct rpc_request *req, bool error)
+static void rpc_observe(struct rpc_request *req, bool error)
 {
 	const struct rpc_server *server = req->server;
 
@@ -49,7 +49,7 @@ void rpc_answer(struct rpc_request *req, bool error)
 	/* Refusals are short. */
 	if (fits && must_move(req))
 		rpc_move(req);
-	observe(req, error || !fits);
+	rpc_observe(req, error || !fits);
 	if (!fits)
 		rpc_give_back(req, req->conn->ops->too_long);
 	else if (req->secured && !req->server->security->protect(req))
@@ -80,7 +80,7 @@ void rpc_refuse_auth(struct rpc_request *req, enum rpc_auth_stat stat)
 
 void rpc_answer_too_long(struct rpc_request *req)
 {
-	observe(req, true);
+	rpc_observe(req, true);
 	rpc_give_back(req, req->conn->ops->too_long);
 }
 

@@ -71,7 +71,7 @@ static void shut(struct rpc_backchannel *b)
 }
 
 /* Makes the connection's, or finds the one that another thread has just made. NULL: no memory. */
-static struct rpc_backchannel *install(struct rpc_conn *conn)
+static struct rpc_backchannel *backchannel_install(struct rpc_conn *conn)
 {
 	struct rpc_backchannel *fresh = backchannel_new(conn), *other = NULL;
 
@@ -92,7 +92,7 @@ struct rpc_backchannel *rpc_backchannel_get(struct rpc_conn *conn)
 	struct rpc_backchannel *b = atomic_load(&conn->back);
 
 	if (!b && conn->ops->call)
-		b = install(conn);
+		b = backchannel_install(conn);
 	if (!b || !rpc_backchannel_is_open(b))
 		return NULL;
 	rpc_backchannel_ref(b);
@@ -115,7 +115,7 @@ bool rpc_backchannel_is_of(const struct rpc_backchannel *b, const struct rpc_con
 }
 
 /* The call with that xid; NULL: there is none. Under the lock. */
-static struct rpc_callback *find(struct rpc_backchannel *b, uint32_t xid)
+static struct rpc_callback *backchannel_find_call(struct rpc_backchannel *b, uint32_t xid)
 {
 	struct rpc_callback *cb;
 
@@ -127,9 +127,9 @@ static struct rpc_callback *find(struct rpc_backchannel *b, uint32_t xid)
 }
 
 /* Takes the call with that xid off the list; NULL: there is none. Under the lock. */
-static struct rpc_callback *take(struct rpc_backchannel *b, uint32_t xid)
+static struct rpc_callback *backchannel_take_call(struct rpc_backchannel *b, uint32_t xid)
 {
-	struct rpc_callback *cb = find(b, xid);
+	struct rpc_callback *cb = backchannel_find_call(b, xid);
 
 	if (cb) {
 		TAILQ_REMOVE(&b->calls, cb, link);
@@ -138,7 +138,7 @@ static struct rpc_callback *take(struct rpc_backchannel *b, uint32_t xid)
 	return cb;
 }
 
-static void put_word(uint8_t *p, uint32_t v)
+static void backchannel_put_word(uint8_t *p, uint32_t v)
 {
 	p[0] = (uint8_t)(v >> 24);
 	p[1] = (uint8_t)(v >> 16);
@@ -148,8 +148,8 @@ static void put_word(uint8_t *p, uint32_t v)
 
 /* Enters the call under a new xid, and takes a reference of the connection. The call may have ended
  * when this returns: the connection is closed, or the client has guessed the xid. */
-static int enter(struct rpc_backchannel *b, struct rpc_callback *cb, struct rpc_conn **conn,
-		 uint32_t *xid)
+static int backchannel_enter_call(struct rpc_backchannel *b, struct rpc_callback *cb,
+				  struct rpc_conn **conn, uint32_t *xid)
 {
 	int rc = 0;
 
@@ -171,8 +171,8 @@ static int enter(struct rpc_backchannel *b, struct rpc_callback *cb, struct rpc_
 }
 
 /* Sends the call, which has its xid. auth: its security, or NULL. */
-static int send_call(struct rpc_conn *conn, struct rpc_cb_auth *auth, uint32_t seq,
-		     const struct rpc_seg *msg)
+static int backchannel_send_call(struct rpc_conn *conn, struct rpc_cb_auth *auth, uint32_t seq,
+				 const struct rpc_seg *msg)
 {
 	uint8_t wrapped[RPC_CALLBACK_AUTH_SIZE];
 	struct rpc_seg out = { .base = wrapped, .len = sizeof(wrapped) };
@@ -197,14 +197,14 @@ int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uin
 	if (auth)
 		seq = cb->seq = auth->ops->seq(auth);
 	if (len >= 4 && len <= RPC_CALLBACK_SIZE)
-		rc = enter(b, cb, &conn, &xid);
+		rc = backchannel_enter_call(b, cb, &conn, &xid);
 	if (rc == 0) {
-		put_word(msg, xid);
-		rc = send_call(conn, auth, seq, &seg);
+		backchannel_put_word(msg, xid);
+		rc = backchannel_send_call(conn, auth, seq, &seg);
 		if (rc != 0) {
 			pthread_mutex_lock(&b->lock);
 			/* Not there: the connection was closed, and the call has ended by that. */
-			if (!take(b, xid))
+			if (!backchannel_take_call(b, xid))
 				rc = 0;
 			pthread_mutex_unlock(&b->lock);
 		}
@@ -231,7 +231,7 @@ void rpc_backchannel_hang_up(struct rpc_backchannel *b)
 }
 
 /* Reads the verifier. False: it is not that of a client which shares the call's context. */
-static bool check_verifier(struct xdr_in *x, const struct rpc_callback *cb)
+static bool backchannel_check_verf(struct xdr_in *x, const struct rpc_callback *cb)
 {
 	const uint32_t flavor = xdr_get_u32(x);
 	uint32_t len;
@@ -252,7 +252,7 @@ static int check_header(struct xdr_in *x, const struct rpc_callback *cb, struct 
 	stat = xdr_get_u32(x);
 	if (stat == RPC_MSG_DENIED)
 		return x->err ? -EPROTO : -EACCES;
-	if (stat != RPC_MSG_ACCEPTED || !check_verifier(x, cb))
+	if (stat != RPC_MSG_ACCEPTED || !backchannel_check_verf(x, cb))
 		return -EPROTO;
 	stat = xdr_get_u32(x);
 	if (x->err)
@@ -288,7 +288,7 @@ enum rpc_reply_use rpc_backchannel_long_reply(struct rpc_conn *conn, const struc
 	if (x.err)
 		return RPC_REPLY_STRAY;
 	pthread_mutex_lock(&b->lock);
-	cb = take(b, xid);
+	cb = backchannel_take_call(b, xid);
 	pthread_mutex_unlock(&b->lock);
 	if (!cb)
 		return RPC_REPLY_STRAY;
@@ -305,7 +305,7 @@ bool rpc_backchannel_refused(struct rpc_conn *conn, uint32_t xid)
 	if (!b)
 		return false;
 	pthread_mutex_lock(&b->lock);
-	cb = take(b, xid);
+	cb = backchannel_take_call(b, xid);
 	pthread_mutex_unlock(&b->lock);
 	if (cb)
 		cb->done(cb, -EOPNOTSUPP, NULL);
@@ -320,7 +320,7 @@ bool rpc_backchannel_awaits(struct rpc_conn *conn, uint32_t xid)
 	if (!b)
 		return false;
 	pthread_mutex_lock(&b->lock);
-	found = find(b, xid);
+	found = backchannel_find_call(b, xid);
 	pthread_mutex_unlock(&b->lock);
 	return found;
 }

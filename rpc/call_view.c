@@ -10,25 +10,25 @@
 enum { ARRIVED, CONN, XID_AND_VERS, PROGRAM, PROC, OP };
 _Static_assert(OP + 1 == RN_FIBER_ABOUT, "one for each");
 
-static void set(struct rpc_request *req, unsigned i, uint64_t value)
+static void rpc_call_view_set(struct rpc_request *req, unsigned i, uint64_t value)
 {
 	atomic_store_explicit(&req->fiber->about[i], value, memory_order_relaxed);
 }
 
 void rpc_call_show(struct rpc_request *req, const struct rpc_program *program)
 {
-	set(req, CONN, req->conn->id);
-	set(req, XID_AND_VERS, (uint64_t)req->call.xid << 32 | req->call.vers);
-	set(req, PROGRAM, (uintptr_t)program);
-	set(req, PROC, (uintptr_t)req->proc);
-	set(req, OP, 0);
+	rpc_call_view_set(req, CONN, req->conn->id);
+	rpc_call_view_set(req, XID_AND_VERS, (uint64_t)req->call.xid << 32 | req->call.vers);
+	rpc_call_view_set(req, PROGRAM, (uintptr_t)program);
+	rpc_call_view_set(req, PROC, (uintptr_t)req->proc);
+	rpc_call_view_set(req, OP, 0);
 	/* Last: whoever sees it sees the others. */
 	atomic_store_explicit(&req->fiber->about[ARRIVED], req->arrived_ns, memory_order_release);
 }
 
 void rpc_call_show_op(struct rpc_request *req, uint32_t opnum)
 {
-	set(req, OP, opnum);
+	rpc_call_view_set(req, OP, opnum);
 }
 
 static int by_arrival(const void *a, const void *b)
@@ -38,7 +38,7 @@ static int by_arrival(const void *a, const void *b)
 	return (x->about[ARRIVED] > y->about[ARRIVED]) - (x->about[ARRIVED] < y->about[ARRIVED]);
 }
 
-static void copy(const struct rn_fiber_view *f, struct rpc_call_view *v)
+static void rpc_call_view_copy(const struct rn_fiber_view *f, struct rpc_call_view *v)
 {
 	*v = (struct rpc_call_view){
 		.arrived_ns = f->about[ARRIVED],
@@ -65,7 +65,7 @@ int rpc_calls_view(struct rn_stacks *stacks, struct rpc_call_view *out, size_t n
 
 	qsort(f, found, sizeof(*f), by_arrival);
 	for (size_t i = 0; i < found && i < n; i++)
-		copy(&f[i], &out[i]);
+		rpc_call_view_copy(&f[i], &out[i]);
 	free(f);
 	return (int)rn_min(found, n);
 }

@@ -65,7 +65,7 @@ void rpc_clients_free(struct rpc_clients *all)
 	free(all);
 }
 
-static uint64_t hash_of(const struct rpc_clients *all, const struct rn_host *key)
+static uint64_t rpc_client_hash(const struct rpc_clients *all, const struct rn_host *key)
 {
 	uint64_t h;
 
@@ -73,50 +73,51 @@ static uint64_t hash_of(const struct rpc_clients *all, const struct rn_host *key
 	return h;
 }
 
-static uint64_t get(const _Atomic uint64_t *n)
+static uint64_t rpc_usage_get(const _Atomic uint64_t *n)
 {
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
-static void add_usage(struct rpc_usage *to, const struct rpc_usage *from)
+static void rpc_usage_add_all(struct rpc_usage *to, const struct rpc_usage *from)
 {
-	const uint64_t last = get(&from->last_ns);
+	const uint64_t last = rpc_usage_get(&from->last_ns);
 
-	rpc_usage_add(&to->errors, get(&from->errors));
-	rpc_usage_add(&to->bytes_read, get(&from->bytes_read));
-	rpc_usage_add(&to->bytes_written, get(&from->bytes_written));
+	rpc_usage_add(&to->errors, rpc_usage_get(&from->errors));
+	rpc_usage_add(&to->bytes_read, rpc_usage_get(&from->bytes_read));
+	rpc_usage_add(&to->bytes_written, rpc_usage_get(&from->bytes_written));
 	for (unsigned i = 0; i < RPC_USAGE_PROCS; i++)
-		rpc_usage_add(&to->proc[i], get(&from->proc[i]));
-	if (last > get(&to->last_ns))
+		rpc_usage_add(&to->proc[i], rpc_usage_get(&from->proc[i]));
+	if (last > rpc_usage_get(&to->last_ns))
 		atomic_store_explicit(&to->last_ns, last, memory_order_relaxed);
 }
 
 static bool is_used(const struct rpc_usage *u)
 {
-	return get(&u->last_ns) > 0;
+	return rpc_usage_get(&u->last_ns) > 0;
 }
 
 /* Gives a new client the usage of its connections before. Under the lock. */
-static void remember(struct rpc_client *client, struct past *past)
+static void rpc_past_usage_restore(struct rpc_client *client, struct past *past)
 {
 	if (!is_used(&past->usage) || !rn_host_equal(&past->key, &client->key))
 		return;
-	add_usage(&client->usage, &past->usage);
+	rpc_usage_add_all(&client->usage, &past->usage);
 	memset(past, 0, sizeof(*past));
 }
 
 /* Keeps the usage of a client that goes. Under the lock. */
-static void keep(struct rpc_clients *all, const struct rpc_client *client, struct past *past)
+static void rpc_past_usage_keep(struct rpc_clients *all, const struct rpc_client *client,
+				struct past *past)
 {
 	if (!is_used(&client->usage))
 		return;
 	if (is_used(&past->usage)) {
-		add_usage(&all->others, &past->usage);
+		rpc_usage_add_all(&all->others, &past->usage);
 		all->nothers++;
 	}
 	memset(past, 0, sizeof(*past));
 	past->key = client->key;
-	add_usage(&past->usage, &client->usage);
+	rpc_usage_add_all(&past->usage, &client->usage);
 }
 
 static struct rpc_client *client_new(struct rpc_clients *all, const struct rn_host *key)
@@ -147,7 +148,7 @@ struct rpc_client *rpc_client_get(struct rpc_clients *all, const struct sockaddr
 	struct rpc_client *client;
 
 	rn_host_of((const struct sockaddr *)peer, &key);
-	const uint64_t hash = hash_of(all, &key);
+	const uint64_t hash = rpc_client_hash(all, &key);
 	list = &all->bucket[hash & (BUCKETS - 1)];
 	pthread_mutex_lock(&all->lock);
 	LIST_FOREACH (client, list, link) {
@@ -159,7 +160,7 @@ struct rpc_client *rpc_client_get(struct rpc_clients *all, const struct sockaddr
 
 		if (slow->hash == hash)
 			atomic_init(&client->slow_until, slow->until);
-		remember(client, &all->past[hash & (BUCKETS - 1)]);
+		rpc_past_usage_restore(client, &all->past[hash & (BUCKETS - 1)]);
 		LIST_INSERT_HEAD(list, client, link);
 	}
 	if (client)
@@ -178,7 +179,8 @@ void rpc_client_put(struct rpc_client *client)
 	const bool last = --client->conns == 0;
 	if (last) {
 		LIST_REMOVE(client, link);
-		keep(all, client, &all->past[hash_of(all, &client->key) & (BUCKETS - 1)]);
+		rpc_past_usage_keep(all, client,
+				    &all->past[rpc_client_hash(all, &client->key) & (BUCKETS - 1)]);
 		all->count--;
 	}
 	pthread_mutex_unlock(&all->lock);
@@ -189,7 +191,7 @@ void rpc_client_put(struct rpc_client *client)
 void rpc_client_is_slow(struct rpc_client *client, uint64_t now)
 {
 	struct rpc_clients *all = client->all;
-	const uint64_t hash = hash_of(all, &client->key);
+	const uint64_t hash = rpc_client_hash(all, &client->key);
 	const uint64_t until = now + RPC_SLOW_SECONDS * 1000000000ull;
 
 	atomic_store_explicit(&client->slow_until, until, memory_order_relaxed);
@@ -218,30 +220,31 @@ static void copy_usage(struct rpc_usage_view *v, const struct rn_host *key, unsi
 	v->host = *key;
 	v->network = rn_host_is_network(key);
 	v->connections = conns;
-	add_usage(&v->usage, usage);
+	rpc_usage_add_all(&v->usage, usage);
 }
 
 /* True if the client comes behind after, and before the best one so far (NULL: there is none). */
-static bool is_better(const struct rn_host *key, const struct rn_host *after,
-		      const struct rn_host *best)
+static bool rpc_usage_key_is_better(const struct rn_host *key, const struct rn_host *after,
+				    const struct rn_host *best)
 {
 	return (!after || memcmp(key, after, sizeof(*key)) > 0) &&
 	       (!best || memcmp(key, best, sizeof(*key)) < 0);
 }
 
 /* Copies the first client of a bucket behind that address (NULL: the first). Under the lock. */
-static bool next_of_bucket(struct rpc_clients *all, uint64_t bucket, const struct rn_host *after,
-			   struct rpc_usage_view *out)
+static bool rpc_client_bucket_next(struct rpc_clients *all, uint64_t bucket,
+				   const struct rn_host *after, struct rpc_usage_view *out)
 {
 	const struct past *past = &all->past[bucket];
 	const struct rpc_client *client, *best = NULL;
 
 	LIST_FOREACH (client, &all->bucket[bucket], link) {
 		if (is_used(&client->usage) &&
-		    is_better(&client->key, after, best ? &best->key : NULL))
+		    rpc_usage_key_is_better(&client->key, after, best ? &best->key : NULL))
 			best = client;
 	}
-	if (is_used(&past->usage) && is_better(&past->key, after, best ? &best->key : NULL)) {
+	if (is_used(&past->usage) &&
+	    rpc_usage_key_is_better(&past->key, after, best ? &best->key : NULL)) {
 		copy_usage(out, &past->key, 0, &past->usage);
 		return true;
 	}
@@ -253,13 +256,13 @@ static bool next_of_bucket(struct rpc_clients *all, uint64_t bucket, const struc
 bool rpc_usage_next(struct rpc_clients *all, const struct rn_host *after,
 		    struct rpc_usage_view *out)
 {
-	uint64_t bucket = after ? hash_of(all, after) & (BUCKETS - 1) : 0;
+	uint64_t bucket = after ? rpc_client_hash(all, after) & (BUCKETS - 1) : 0;
 	bool found;
 
 	pthread_mutex_lock(&all->lock);
-	found = next_of_bucket(all, bucket, after, out);
+	found = rpc_client_bucket_next(all, bucket, after, out);
 	while (!found && ++bucket < BUCKETS)
-		found = next_of_bucket(all, bucket, NULL, out);
+		found = rpc_client_bucket_next(all, bucket, NULL, out);
 	pthread_mutex_unlock(&all->lock);
 	return found;
 }
@@ -272,7 +275,7 @@ bool rpc_usage_find(struct rpc_clients *all, const struct sockaddr_storage *peer
 	bool found = false;
 
 	rn_host_of((const struct sockaddr *)peer, &key);
-	const uint64_t bucket = hash_of(all, &key) & (BUCKETS - 1);
+	const uint64_t bucket = rpc_client_hash(all, &key) & (BUCKETS - 1);
 	const struct past *past = &all->past[bucket];
 
 	pthread_mutex_lock(&all->lock);
@@ -294,7 +297,7 @@ uint64_t rpc_usage_others(struct rpc_clients *all, struct rpc_usage *out)
 {
 	memset(out, 0, sizeof(*out));
 	pthread_mutex_lock(&all->lock);
-	add_usage(out, &all->others);
+	rpc_usage_add_all(out, &all->others);
 	const uint64_t n = all->nothers;
 	pthread_mutex_unlock(&all->lock);
 	return n;

@@ -69,7 +69,7 @@ void rpc_conn_heard(struct rpc_conn *conn)
 		atomic_store_explicit(&conn->client->connected, true, memory_order_relaxed);
 }
 
-static uint64_t load(_Atomic uint64_t *n)
+static uint64_t rpc_conn_load(_Atomic uint64_t *n)
 {
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
@@ -78,13 +78,13 @@ static uint64_t load(_Atomic uint64_t *n)
 static void copy_tally(struct rpc_conn_view *v, struct rpc_conn_tally *n)
 {
 	v->ended = atomic_load_explicit(&n->ended, memory_order_acquire);
-	v->calls = load(&n->calls);
-	v->called_ns = load(&n->called_ns);
-	v->oldest_ns = load(&n->oldest_ns);
-	v->bytes_in = load(&n->bytes_in);
-	v->bytes_out = load(&n->bytes_out);
-	v->dropped = load(&n->dropped);
-	v->errors = load(&n->errors);
+	v->calls = rpc_conn_load(&n->calls);
+	v->called_ns = rpc_conn_load(&n->called_ns);
+	v->oldest_ns = rpc_conn_load(&n->oldest_ns);
+	v->bytes_in = rpc_conn_load(&n->bytes_in);
+	v->bytes_out = rpc_conn_load(&n->bytes_out);
+	v->dropped = rpc_conn_load(&n->dropped);
+	v->errors = rpc_conn_load(&n->errors);
 }
 
 static void copy_rdma(struct rpc_conn_view *v, struct rpc_conn_rdma *rdma)
@@ -93,8 +93,8 @@ static void copy_rdma(struct rpc_conn_view *v, struct rpc_conn_rdma *rdma)
 	v->inline_in = rdma->inline_in;
 	v->inline_out = rdma->inline_out;
 	v->credits = rdma->credits;
-	v->err_chunk = load(&rdma->err_chunk);
-	v->err_vers = load(&rdma->err_vers);
+	v->err_chunk = rpc_conn_load(&rdma->err_chunk);
+	v->err_vers = rpc_conn_load(&rdma->err_vers);
 }
 
 static void copy_tls(struct rpc_conn_view *v, const struct rpc_conn_tls *tls)
@@ -110,7 +110,7 @@ static void copy_tls(struct rpc_conn_view *v, const struct rpc_conn_tls *tls)
 }
 
 /* Under the lock. */
-static void copy(struct rpc_conn_view *v, struct rpc_conn *conn)
+static void rpc_conn_view_copy(struct rpc_conn_view *v, struct rpc_conn *conn)
 {
 	*v = (struct rpc_conn_view){
 		.id = conn->id,
@@ -122,7 +122,7 @@ static void copy(struct rpc_conn_view *v, struct rpc_conn *conn)
 		.back = atomic_load(&conn->back) != NULL,
 		.protection = rpc_conn_protection(conn),
 		.secs = atomic_load_explicit(&conn->secs, memory_order_relaxed),
-		.session_client = load(&conn->session_client),
+		.session_client = rpc_conn_load(&conn->session_client),
 		.made_ns = conn->made_ns,
 	};
 	copy_tally(v, &conn->tally);
@@ -146,8 +146,8 @@ static struct rpc_conn *behind(const struct rpc_conns *conns, uint64_t bucket, u
 }
 
 /* Copies the next connections behind *after, which moves, in the order of the buckets. */
-static unsigned next_piece(struct rpc_conns *conns, uint64_t *after, unsigned most,
-			   struct rpc_conn_view piece[PIECE])
+static unsigned rpc_conns_next_piece(struct rpc_conns *conns, uint64_t *after, unsigned most,
+				     struct rpc_conn_view piece[PIECE])
 {
 	uint64_t bucket = *after % BUCKETS;
 	unsigned n = 0;
@@ -161,7 +161,7 @@ static unsigned next_piece(struct rpc_conns *conns, uint64_t *after, unsigned mo
 		if (!conn)
 			break;
 		*after = conn->id;
-		copy(&piece[n++], conn);
+		rpc_conn_view_copy(&piece[n++], conn);
 		conn = TAILQ_NEXT(conn, of_conns);
 	}
 	pthread_mutex_unlock(&conns->lock);
@@ -174,7 +174,7 @@ bool rpc_conns_view(struct rpc_conns *conns, uint64_t *after, unsigned most,
 	struct rpc_conn_view piece[PIECE];
 
 	while (most > 0) {
-		const unsigned n = next_piece(conns, after, most, piece);
+		const unsigned n = rpc_conns_next_piece(conns, after, most, piece);
 
 		for (unsigned i = 0; i < n; i++)
 			show(arg, &piece[i]);
@@ -195,7 +195,7 @@ bool rpc_conns_find(struct rpc_conns *conns, uint64_t id, struct rpc_conn_view *
 			break;
 	}
 	if (conn)
-		copy(out, conn);
+		rpc_conn_view_copy(out, conn);
 	pthread_mutex_unlock(&conns->lock);
 	return conn != NULL;
 }

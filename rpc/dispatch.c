@@ -35,7 +35,7 @@ static bool first_time(struct rpc_request *req)
 	return true;
 }
 
-static bool decode_args(struct rpc_request *req)
+static bool rpc_dispatch_decode_args(struct rpc_request *req)
 {
 	const struct rpc_proc *proc = req->proc;
 
@@ -64,7 +64,7 @@ static void find_standing(struct rpc_request *req)
 }
 
 /* RPC_RUN_DONE if the procedure may run for the caller's host. */
-static enum rpc_run admit(const struct rpc_request *req)
+static enum rpc_run rpc_dispatch_admit(const struct rpc_request *req)
 {
 	const unsigned flags = req->proc->flags;
 
@@ -82,7 +82,7 @@ static enum rpc_run admit(const struct rpc_request *req)
 }
 
 /* RPC_RUN_DONE if the caller's identity is known. */
-static enum rpc_run identify(struct rpc_request *req)
+static enum rpc_run rpc_dispatch_identify(struct rpc_request *req)
 {
 	const struct rpc_server *server = req->server;
 
@@ -106,14 +106,14 @@ static void run_proc(struct rpc_request *req)
 	enum rpc_run how;
 
 	find_standing(req);
-	how = admit(req);
+	how = rpc_dispatch_admit(req);
 	if (how == RPC_RUN_DONE)
-		how = identify(req);
+		how = rpc_dispatch_identify(req);
 	if (how != RPC_RUN_DONE) {
 		rpc_answer_run(req, how);
 		return;
 	}
-	if (!decode_args(req)) {
+	if (!rpc_dispatch_decode_args(req)) {
 		rpc_refuse(req, RPC_GARBAGE_ARGS);
 		return;
 	}
@@ -127,8 +127,8 @@ static void run_proc(struct rpc_request *req)
 }
 
 /* True if the transport that the call came over has that version. */
-static bool is_served(const struct rpc_request *req, const struct rpc_program *program,
-		      uint32_t vers)
+static bool rpc_dispatch_is_served(const struct rpc_request *req, const struct rpc_program *program,
+				   uint32_t vers)
 {
 	return !req->conn->ops->datagrams || !program->streams_from || vers < program->streams_from;
 }
@@ -139,7 +139,7 @@ static const struct rpc_version *find_version(const struct rpc_request *req,
 	for (unsigned i = 0; i < program->nversions; i++) {
 		const struct rpc_version *v = &program->versions[i];
 
-		if (v->vers == req->call.vers && is_served(req, program, v->vers))
+		if (v->vers == req->call.vers && rpc_dispatch_is_served(req, program, v->vers))
 			return v;
 	}
 	return NULL;
@@ -153,7 +153,7 @@ static void refuse_version(struct rpc_request *req, const struct rpc_program *pr
 	for (unsigned i = 0; i < program->nversions; i++) {
 		const uint32_t vers = program->versions[i].vers;
 
-		if (!is_served(req, program, vers))
+		if (!rpc_dispatch_is_served(req, program, vers))
 			continue;
 		low = rn_min(low, vers);
 		high = vers;
@@ -223,7 +223,7 @@ static void limit_reply(struct rpc_request *req)
 		req->nbulk_rooms = 0;
 }
 
-static void start(struct rpc_request *req)
+static void rpc_dispatch_start(struct rpc_request *req)
 {
 	req->args_at = 0;
 	req->proc = NULL;
@@ -239,7 +239,7 @@ static void start(struct rpc_request *req)
 /* A verified call goes on at its arguments, which are plain text now. */
 static void run_secured(struct rpc_request *req)
 {
-	start(req);
+	rpc_dispatch_start(req);
 	req->args_at = req->secured->args_at;
 	xdr_skip(&req->in, req->args_at);
 	find_and_run(req);
@@ -292,7 +292,7 @@ void rpc_dispatch(struct rpc_request *req)
 {
 	enum rpc_auth_stat stat;
 
-	start(req);
+	rpc_dispatch_start(req);
 	const enum rpc_header_result header = rpc_decode_call(&req->in, &req->call, &stat);
 
 	req->call.cred.protection = rpc_conn_protection(req->conn);

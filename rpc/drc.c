@@ -128,7 +128,7 @@ void drc_set_clock(struct drc *drc, uint64_t (*now)(void))
 }
 
 /* Frees an entry without a reply. Under the shard's lock. */
-static void drop(struct drc_entry *e)
+static void drc_entry_drop(struct drc_entry *e)
 {
 	LIST_REMOVE(e, link);
 	e->shard->stats.entries--;
@@ -137,7 +137,7 @@ static void drop(struct drc_entry *e)
 }
 
 /* Frees a finished entry. Under the shard's lock. */
-static void forget(struct drc_entry *e)
+static void drc_entry_forget(struct drc_entry *e)
 {
 	struct drc_shard *s = e->shard;
 
@@ -145,7 +145,7 @@ static void forget(struct drc_entry *e)
 	rn_shares_remove(&s->shares, &e->place);
 	s->stats.bytes -= sizeof(*e) + e->reply_len;
 	free(e->reply);
-	drop(e);
+	drc_entry_drop(e);
 }
 
 void drc_free(struct drc *drc)
@@ -157,7 +157,7 @@ void drc_free(struct drc *drc)
 		struct drc_entry *e;
 
 		while (s->buckets && (e = TAILQ_FIRST(&s->finished)))
-			forget(e);
+			drc_entry_forget(e);
 		rn_shares_fini(&s->shares);
 		free(s->buckets);
 		pthread_mutex_destroy(&s->lock);
@@ -193,7 +193,7 @@ static uint64_t key_hash(const struct drc *drc, const struct drc_key *k)
 }
 
 /* Datagrams have a shard of their own, as anybody can send them in another's name: they evict no other calls. */
-static struct drc_shard *shard_of(struct drc *drc, const struct drc_key *k, uint64_t hash)
+static struct drc_shard *drc_shard_of(struct drc *drc, const struct drc_key *k, uint64_t hash)
 {
 	const unsigned last = drc->nshards - 1;
 
@@ -205,11 +205,11 @@ static struct drc_shard *shard_of(struct drc *drc, const struct drc_key *k, uint
 /* Under the lock. */
 static void expire(struct drc_shard *s, struct drc_entry *e)
 {
-	forget(e);
+	drc_entry_forget(e);
 	s->stats.expired++;
 }
 
-static bool is_old(const struct drc_entry *e, uint64_t now)
+static bool drc_entry_is_old(const struct drc_entry *e, uint64_t now)
 {
 	return now > e->done_ns + DRC_AGE_NS;
 }
@@ -221,14 +221,14 @@ static void expire_some(struct drc_shard *s, uint64_t now)
 
 	for (unsigned i = 0; i < DRC_EXPIRE_BATCH; i++) {
 		e = TAILQ_FIRST(&s->finished);
-		if (!e || !is_old(e, now))
+		if (!e || !drc_entry_is_old(e, now))
 			return;
 		expire(s, e);
 	}
 }
 
 /* Under the lock: counts a duplicate of a call that is running. True: it may wait. */
-static bool may_wait(struct drc_entry *e, const struct rpc_request *req)
+static bool drc_entry_may_wait(struct drc_entry *e, const struct rpc_request *req)
 {
 	const struct duplicate *d;
 	unsigned n = 0;
@@ -252,8 +252,8 @@ static void await_first(struct drc_entry *e, struct rpc_request *req)
 }
 
 /* Under the lock. */
-static enum drc_verdict insert(struct drc_shard *s, struct entry_list *bucket,
-			       const struct drc_key *k, struct rpc_request *req)
+static enum drc_verdict drc_entry_insert(struct drc_shard *s, struct entry_list *bucket,
+					 const struct drc_key *k, struct rpc_request *req)
 {
 	s->stats.misses++;
 	struct drc_entry *e = calloc(1, sizeof(*e));
@@ -286,8 +286,9 @@ static bool same_caller(const struct rpc_cred *a, const struct rpc_cred *b)
 }
 
 /* Under the lock: the entry of this call, unless it is too old. */
-static struct drc_entry *find(struct drc_shard *s, const struct entry_list *bucket,
-			      const struct drc_key *k, const struct rpc_cred *cred, uint64_t now)
+static struct drc_entry *drc_entry_find(struct drc_shard *s, const struct entry_list *bucket,
+					const struct drc_key *k, const struct rpc_cred *cred,
+					uint64_t now)
 {
 	struct drc_entry *e;
 
@@ -295,7 +296,7 @@ static struct drc_entry *find(struct drc_shard *s, const struct entry_list *buck
 		if (memcmp(&e->key, k, sizeof(*k)) == 0 && same_caller(&e->cred, cred))
 			break;
 	}
-	if (!e || !e->reply || !is_old(e, now))
+	if (!e || !e->reply || !drc_entry_is_old(e, now))
 		return e;
 	expire(s, e);
 	return NULL;
@@ -309,21 +310,21 @@ enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req)
 
 	make_key(drc, req, &k);
 	const uint64_t hash = key_hash(drc, &k);
-	struct drc_shard *s = shard_of(drc, &k, hash);
+	struct drc_shard *s = drc_shard_of(drc, &k, hash);
 	struct entry_list *bucket = &s->buckets[hash & s->bucket_mask];
 
 	for (;;) {
 		const uint64_t now = drc->now();
 
 		pthread_mutex_lock(&s->lock);
-		e = find(s, bucket, &k, &req->call.cred, now);
+		e = drc_entry_find(s, bucket, &k, &req->call.cred, now);
 		expire_some(s, now);
-		if (!e || e->reply || !may_wait(e, req))
+		if (!e || e->reply || !drc_entry_may_wait(e, req))
 			break;
 		await_first(e, req);
 	}
 	if (!e) {
-		verdict = insert(s, bucket, &k, req);
+		verdict = drc_entry_insert(s, bucket, &k, req);
 	} else if (!e->reply) {
 		verdict = DRC_IN_PROGRESS;
 	} else {
@@ -337,8 +338,8 @@ enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req)
 }
 
 /* Makes room for a reply of that host. Under the lock. */
-static void make_room(struct drc_shard *s, const struct rn_host *host, bool admitted, size_t cost,
-		      uint64_t now)
+static void drc_make_room(struct drc_shard *s, const struct rn_host *host, bool admitted,
+			  size_t cost, uint64_t now)
 {
 	struct rn_share_item *old;
 
@@ -350,12 +351,12 @@ static void make_room(struct drc_shard *s, const struct rn_host *host, bool admi
 			s->reach_ns = rn_min(age, DRC_AGE_NS);
 			s->reached_ns = now;
 		}
-		forget(e);
+		drc_entry_forget(e);
 	}
 }
 
 /* Under the lock. Keeps the reply within the shard's bounds; false if it cannot be kept. */
-static bool store(struct drc_entry *e, const struct rpc_request *req, uint64_t now)
+static bool drc_entry_store(struct drc_entry *e, const struct rpc_request *req, uint64_t now)
 {
 	const bool admitted = rpc_conn_standing(req->conn) == RPC_ADMITTED;
 	const struct xdr_out *out = &req->out;
@@ -369,7 +370,7 @@ static bool store(struct drc_entry *e, const struct rpc_request *req, uint64_t n
 	if (!e->reply)
 		return false;
 	rn_host_of_mapped(e->key.addr.bytes, e->key.addr.scope, &host);
-	make_room(s, &host, admitted, cost, now);
+	drc_make_room(s, &host, admitted, cost, now);
 	if (!rn_shares_add(&s->shares, &host, admitted, &e->place, cost)) {
 		free(e->reply);
 		return false;
@@ -382,7 +383,7 @@ static bool store(struct drc_entry *e, const struct rpc_request *req, uint64_t n
 	return true;
 }
 
-static void finish(const struct drc *drc, struct rpc_request *req, bool answered)
+static void drc_entry_finish(const struct drc *drc, struct rpc_request *req, bool answered)
 {
 	struct drc_entry *e = req->drc;
 
@@ -397,8 +398,8 @@ static void finish(const struct drc *drc, struct rpc_request *req, bool answered
 
 	LIST_INIT(&e->waiting);
 	s->stats.running--;
-	if (!answered || !store(e, req, now))
-		drop(e);
+	if (!answered || !drc_entry_store(e, req, now))
+		drc_entry_drop(e);
 	pthread_mutex_unlock(&s->lock);
 	if (awaited)
 		rpc_wake(req->server->waits, e); /* as an address */
@@ -406,12 +407,12 @@ static void finish(const struct drc *drc, struct rpc_request *req, bool answered
 
 void drc_done(struct drc *drc, struct rpc_request *req)
 {
-	finish(drc, req, true);
+	drc_entry_finish(drc, req, true);
 }
 
 void drc_abandon(struct drc *drc, struct rpc_request *req)
 {
-	finish(drc, req, false);
+	drc_entry_finish(drc, req, false);
 }
 
 void drc_stats(struct drc *drc, struct drc_stats *out)

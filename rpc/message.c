@@ -57,7 +57,7 @@ static enum rpc_auth_stat check_cred(struct auth_blob *a, struct rpc_cred *cred)
 	}
 }
 
-static const uint8_t *keep(struct xdr_in *x, const struct auth_blob *a)
+static const uint8_t *rpc_keep_auth_body(struct xdr_in *x, const struct auth_blob *a)
 {
 	uint8_t *p = x->arena ? rn_arena_alloc(x->arena, a->len + 1u) : NULL;
 
@@ -77,8 +77,8 @@ static enum rpc_auth_stat get_secured(struct xdr_in *x, struct rpc_call *call,
 		return RPC_AUTH_BADVERF;
 	if (x->err)
 		return RPC_AUTH_OK;
-	call->auth = keep(x, cred);
-	call->verf = keep(x, &verf);
+	call->auth = rpc_keep_auth_body(x, cred);
+	call->verf = rpc_keep_auth_body(x, &verf);
 	call->auth_len = cred->len;
 	call->verf_len = verf.len;
 	call->verf_flavor = verf.flavor;
@@ -148,7 +148,7 @@ void rpc_put_call(struct xdr_out *x, const struct rpc_callee *to, enum rpc_auth_
 	xdr_put_u32(x, 0);
 }
 
-static void put_reply(struct xdr_out *x, uint32_t xid, enum rpc_reply_stat stat)
+static void rpc_put_reply_header(struct xdr_out *x, uint32_t xid, enum rpc_reply_stat stat)
 {
 	xdr_put_u32(x, xid);
 	xdr_put_u32(x, RPC_REPLY);
@@ -157,7 +157,7 @@ static void put_reply(struct xdr_out *x, uint32_t xid, enum rpc_reply_stat stat)
 
 void rpc_put_accepted(struct xdr_out *x, uint32_t xid, enum rpc_accept_stat stat)
 {
-	put_reply(x, xid, RPC_MSG_ACCEPTED);
+	rpc_put_reply_header(x, xid, RPC_MSG_ACCEPTED);
 	xdr_put_u32(x, RPC_AUTH_NONE);
 	xdr_put_u32(x, 0);
 	xdr_put_u32(x, stat);
@@ -165,7 +165,7 @@ void rpc_put_accepted(struct xdr_out *x, uint32_t xid, enum rpc_accept_stat stat
 
 void rpc_put_starttls(struct xdr_out *x, uint32_t xid)
 {
-	put_reply(x, xid, RPC_MSG_ACCEPTED);
+	rpc_put_reply_header(x, xid, RPC_MSG_ACCEPTED);
 	xdr_put_u32(x, RPC_AUTH_NONE);
 	xdr_put_opaque(x, (const uint8_t *)"STARTTLS", 8);
 	xdr_put_u32(x, RPC_SUCCESS);
@@ -180,7 +180,7 @@ void rpc_put_prog_mismatch(struct xdr_out *x, uint32_t xid, uint32_t low, uint32
 
 void rpc_put_rpc_mismatch(struct xdr_out *x, uint32_t xid)
 {
-	put_reply(x, xid, RPC_MSG_DENIED);
+	rpc_put_reply_header(x, xid, RPC_MSG_DENIED);
 	xdr_put_u32(x, RPC_RPC_MISMATCH);
 	xdr_put_u32(x, RPC_VERSION);
 	xdr_put_u32(x, RPC_VERSION);
@@ -188,7 +188,7 @@ void rpc_put_rpc_mismatch(struct xdr_out *x, uint32_t xid)
 
 void rpc_put_auth_error(struct xdr_out *x, uint32_t xid, enum rpc_auth_stat stat)
 {
-	put_reply(x, xid, RPC_MSG_DENIED);
+	rpc_put_reply_header(x, xid, RPC_MSG_DENIED);
 	xdr_put_u32(x, RPC_AUTH_ERROR);
 	xdr_put_u32(x, stat);
 }

@@ -79,7 +79,7 @@ static int call_rpcbind(CLIENT *client, rpcproc_t proc, RPCB *map)
 	}
 }
 
-static int change(uint32_t prog, uint32_t vers, const char *netid, const uint16_t *port)
+static int rpcbind_change(uint32_t prog, uint32_t vers, const char *netid, const uint16_t *port)
 {
 	char uaddr[32], owner[] = "", none[] = "";
 	CLIENT *client = NULL;
@@ -110,12 +110,12 @@ static int change(uint32_t prog, uint32_t vers, const char *netid, const uint16_
 
 int rpcbind_set(uint32_t prog, uint32_t vers, const char *netid, uint16_t port)
 {
-	return change(prog, vers, netid, &port);
+	return rpcbind_change(prog, vers, netid, &port);
 }
 
 int rpcbind_unset(uint32_t prog, uint32_t vers, const char *netid)
 {
-	return change(prog, vers, netid, NULL);
+	return rpcbind_change(prog, vers, netid, NULL);
 }
 
 static bool_t xdr_nothing(XDR *x, ...)
@@ -135,7 +135,7 @@ static bool read_owner(const char *owner, uid_t *out)
 }
 
 /* The last two numbers of a universal address. */
-static uint16_t port_of(const char *uaddr)
+static uint16_t rpcbind_uaddr_port(const char *uaddr)
 {
 	const char *low = strrchr(uaddr, '.');
 	const char *high = low ? memrchr(uaddr, '.', (size_t)(low - uaddr)) : NULL;
@@ -162,7 +162,7 @@ int rpcbind_list(void (*each)(void *ctx, const struct rpcbind_entry *e), void *c
 		struct rpcbind_entry e = { .prog = l->rpcb_map.r_prog,
 					   .vers = l->rpcb_map.r_vers,
 					   .netid = l->rpcb_map.r_netid,
-					   .port = port_of(l->rpcb_map.r_addr) };
+					   .port = rpcbind_uaddr_port(l->rpcb_map.r_addr) };
 
 		e.owner_known = read_owner(l->rpcb_map.r_owner, &e.owner);
 		each(ctx, &e);

@@ -55,7 +55,7 @@ struct rpc_waits {
 	char any[RN_WAITS]; /* addresses for waiter.of */
 };
 
-static struct waiters *bucket_of(struct rpc_waits *w, const void *of)
+static struct waiters *rpc_wait_bucket(struct rpc_waits *w, const void *of)
 {
 	const uint64_t h = (uint64_t)(uintptr_t)of * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -64,7 +64,8 @@ static struct waiters *bucket_of(struct rpc_waits *w, const void *of)
 _Static_assert(BUCKETS == 1u << (64 - 58), "bucket_of");
 
 /* Under the lock. Takes x out, and into the list of those to be woken. */
-static void end(struct rpc_waits *w, struct waiter *x, int rc, struct waiter **woken)
+static void rpc_wait_end_locked(struct rpc_waits *w, struct waiter *x, int rc,
+				struct waiter **woken)
 {
 	LIST_REMOVE(x, link);
 	if (x->until_ns)
@@ -77,7 +78,7 @@ static void end(struct rpc_waits *w, struct waiter *x, int rc, struct waiter **w
 }
 
 /* Without the lock. A call that is not at rest yet wakes itself. */
-static void wake(struct waiter *x)
+static void rpc_waiters_resume(struct waiter *x)
 {
 	while (x) {
 		struct waiter *next = x->next; /* x is gone when its call goes on */
@@ -90,7 +91,7 @@ static void wake(struct waiter *x)
 }
 
 /* On the thread that the call has left. */
-static void at_rest(void *arg)
+static void rpc_waiter_at_rest(void *arg)
 {
 	struct waiter *x = arg;
 	struct rn_fiber *f = x->req->fiber;
@@ -104,7 +105,7 @@ static void put_in(struct rpc_waits *w, struct waiter *x)
 {
 	struct waiter *before = TAILQ_LAST(&w->timed, timed_list);
 
-	LIST_INSERT_HEAD(bucket_of(w, x->of), x, link);
+	LIST_INSERT_HEAD(rpc_wait_bucket(w, x->of), x, link);
 	if (!x->until_ns)
 		return;
 	while (before && before->until_ns > x->until_ns)
@@ -117,10 +118,10 @@ static void put_in(struct rpc_waits *w, struct waiter *x)
 		pthread_cond_signal(&w->changed);
 }
 
-static int rest(struct waiter *x, enum rn_wait_for what)
+static int rpc_waiter_rest(struct waiter *x, enum rn_wait_for what)
 {
 	if (atomic_load(&x->state) != WOKEN)
-		rn_fiber_wait(x->req->fiber, what, at_rest, x);
+		rn_fiber_wait(x->req->fiber, what, rpc_waiter_at_rest, x);
 	return x->rc;
 }
 
@@ -136,7 +137,7 @@ int rpc_wait(struct rpc_request *req, enum rn_wait_for what, const void *of, uin
 		pthread_mutex_unlock(&w->lock);
 	}
 	pthread_mutex_unlock(lock);
-	return w ? rest(&x, what) : -ENOSYS;
+	return w ? rpc_waiter_rest(&x, what) : -ENOSYS;
 }
 
 /* Under the lock. */
@@ -144,10 +145,10 @@ static void end_all_of(struct rpc_waits *w, const void *of, struct waiter **woke
 {
 	struct waiter *x, *next;
 
-	for (x = LIST_FIRST(bucket_of(w, of)); x; x = next) {
+	for (x = LIST_FIRST(rpc_wait_bucket(w, of)); x; x = next) {
 		next = LIST_NEXT(x, link);
 		if (x->of == of)
-			end(w, x, 0, woken);
+			rpc_wait_end_locked(w, x, 0, woken);
 	}
 }
 
@@ -160,7 +161,7 @@ void rpc_wake(struct rpc_waits *w, const void *of)
 	pthread_mutex_lock(&w->lock);
 	end_all_of(w, of, &woken);
 	pthread_mutex_unlock(&w->lock);
-	wake(woken);
+	rpc_waiters_resume(woken);
 }
 
 /* Under the lock. Calls that make room are woken. */
@@ -171,7 +172,7 @@ static bool take_place(struct rpc_waits *w, struct waiter *x, struct waiter **wo
 	struct rn_share_item *old;
 
 	while ((old = rn_shares_in_the_way(&w->shares, host, admitted, 1)) != NULL)
-		end(w, rn_container_of(old, struct waiter, place), -ENOBUFS, woken);
+		rpc_wait_end_locked(w, rn_container_of(old, struct waiter, place), -ENOBUFS, woken);
 	x->shares = rn_shares_add(&w->shares, host, admitted, &x->place, 1);
 	return x->shares;
 }
@@ -189,7 +190,7 @@ static bool begin_shared(struct rpc_waits *w, struct waiter *x)
 		put_in(w, x);
 	tell = rn_shares_line_due(&w->shares, rn_now_ns(), &line);
 	pthread_mutex_unlock(&w->lock);
-	wake(woken);
+	rpc_waiters_resume(woken);
 	if (tell)
 		rn_shares_tell(w->log, "calls that wait for an answer", &line);
 	return taken;
@@ -214,7 +215,7 @@ bool rpc_try_later(struct rpc_request *req, enum rn_wait_for what, uint64_t pati
 	if (req->waited)
 		return false;
 	/* One that may not wait any longer looks once more. */
-	req->waited = rest(&x, what) == -ENOBUFS || rn_now_ns() >= req->wait_until_ns;
+	req->waited = rpc_waiter_rest(&x, what) == -ENOBUFS || rn_now_ns() >= req->wait_until_ns;
 	return true;
 }
 
@@ -259,7 +260,7 @@ static struct waiter *end_due(struct rpc_waits *w)
 			end_all_of(w, &w->any[what], &woken);
 	w->kinds = 0;
 	while ((x = TAILQ_FIRST(&w->timed)) != NULL && x->until_ns <= now)
-		end(w, x, -ETIMEDOUT, &woken);
+		rpc_wait_end_locked(w, x, -ETIMEDOUT, &woken);
 	return woken;
 }
 
@@ -276,7 +277,7 @@ static void *waits_main(void *arg)
 		const bool pauses = by_kind && woken;
 
 		pthread_mutex_unlock(&w->lock);
-		wake(woken);
+		rpc_waiters_resume(woken);
 		if (pauses)
 			nanosleep(&pause, NULL);
 		pthread_mutex_lock(&w->lock);
@@ -337,10 +338,10 @@ void rpc_waits_close(struct rpc_waits *w)
 	for (x = TAILQ_FIRST(&w->timed); x; x = next) {
 		next = TAILQ_NEXT(x, timed);
 		if (x->shares)
-			end(w, x, -ENOBUFS, &woken);
+			rpc_wait_end_locked(w, x, -ENOBUFS, &woken);
 	}
 	pthread_mutex_unlock(&w->lock);
-	wake(woken);
+	rpc_waiters_resume(woken);
 }
 
 unsigned rpc_waits_count(struct rpc_waits *w)

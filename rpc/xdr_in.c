@@ -14,7 +14,7 @@ void xdr_in_init(struct xdr_in *x, const struct rpc_seg *seg, unsigned nseg, str
 }
 
 /* An exhausted cursor fails every later get by itself. */
-static void fail(struct xdr_in *x)
+static void xdr_in_fail(struct xdr_in *x)
 {
 	x->err = true;
 	x->cur = x->nseg;
@@ -23,7 +23,7 @@ static void fail(struct xdr_in *x)
 }
 
 /* Moves over segments that are used up. False: nothing is left. */
-static bool settle(struct xdr_in *x)
+static bool xdr_in_skip_empty(struct xdr_in *x)
 {
 	while (x->cur < x->nseg && x->off == x->seg[x->cur].len) {
 		x->cur++;
@@ -34,11 +34,11 @@ static bool settle(struct xdr_in *x)
 
 /* The next piece of at most len bytes, in a segment that may be entered; its length in *got. NULL,
  * with the error set, if there is none. */
-static const uint8_t *next_piece(struct xdr_in *x, size_t len, bool placed, uint32_t *got)
+static const uint8_t *xdr_in_next_piece(struct xdr_in *x, size_t len, bool placed, uint32_t *got)
 {
 	*got = 0;
-	if (!settle(x) || x->seg[x->cur].placed != placed) {
-		fail(x);
+	if (!xdr_in_skip_empty(x) || x->seg[x->cur].placed != placed) {
+		xdr_in_fail(x);
 		return NULL;
 	}
 	const struct rpc_seg *s = &x->seg[x->cur];
@@ -53,12 +53,12 @@ static const uint8_t *next_piece(struct xdr_in *x, size_t len, bool placed, uint
 static bool pull(struct xdr_in *x, uint8_t *out, size_t len)
 {
 	if (x->err || len > x->left) {
-		fail(x);
+		xdr_in_fail(x);
 		return false;
 	}
 	while (len > 0) {
 		uint32_t n;
-		const uint8_t *p = next_piece(x, len, false, &n);
+		const uint8_t *p = xdr_in_next_piece(x, len, false, &n);
 
 		if (!p)
 			return false;
@@ -113,7 +113,7 @@ bool xdr_get_bool(struct xdr_in *x)
 	const uint32_t v = xdr_get_u32(x);
 
 	if (v > 1)
-		fail(x);
+		xdr_in_fail(x);
 	return v == 1;
 }
 
@@ -129,7 +129,7 @@ static bool get_length(struct xdr_in *x, uint32_t max, uint32_t *len)
 	*len = xdr_get_u32(x);
 	if (x->err || *len > max || *len > x->left) {
 		*len = 0;
-		fail(x);
+		xdr_in_fail(x);
 		return false;
 	}
 	return true;
@@ -140,7 +140,7 @@ static void *arena_get(struct xdr_in *x, size_t size)
 	void *p = !x->arena ? NULL : rn_arena_alloc(x->arena, size);
 
 	if (!p)
-		fail(x);
+		xdr_in_fail(x);
 	return p;
 }
 
@@ -156,7 +156,7 @@ const uint8_t *xdr_get_opaque(struct xdr_in *x, uint32_t max, uint32_t *len)
 	p = pull_here(x, (size_t)*len + rn_xdr_pad(*len));
 	if (p)
 		return p;
-	if (settle(x) && !x->seg[x->cur].placed && *len <= x->seg[x->cur].len - x->off)
+	if (xdr_in_skip_empty(x) && !x->seg[x->cur].placed && *len <= x->seg[x->cur].len - x->off)
 		p = x->seg[x->cur].base + x->off;
 	else
 		p = copy = arena_get(x, *len);
@@ -187,7 +187,7 @@ static void skip_placed_pad(struct xdr_in *x, uint32_t len)
 	const uint32_t rest = x->seg[x->cur].len - x->off;
 
 	if (rest != 0 && rest != rn_xdr_pad(len)) {
-		fail(x);
+		xdr_in_fail(x);
 		return;
 	}
 	x->off += rest;
@@ -201,12 +201,12 @@ void xdr_get_bulk(struct xdr_in *x, uint32_t max, struct xdr_bulk *out)
 	memset(out, 0, sizeof(*out));
 	if (!get_length(x, max, &len) || len == 0)
 		return;
-	const bool placed = settle(x) && x->seg[x->cur].placed;
+	const bool placed = xdr_in_skip_empty(x) && x->seg[x->cur].placed;
 	for (uint32_t done = 0; done < len && !x->err; done += n) {
-		const uint8_t *p = next_piece(x, len - done, placed, &n);
+		const uint8_t *p = xdr_in_next_piece(x, len - done, placed, &n);
 
 		if (!p || out->npieces == XDR_BULK_PIECES) {
-			fail(x);
+			xdr_in_fail(x);
 			break;
 		}
 		out->piece[out->npieces] = (struct iovec){ .iov_base = (void *)p, .iov_len = n };

@@ -17,7 +17,7 @@ void xdr_out_init(struct xdr_out *x, void *buf, size_t size)
 }
 
 /* Takes len bytes of the buffer; NULL and the mark set if they do not fit. */
-static uint8_t *take(struct xdr_out *x, size_t len)
+static uint8_t *xdr_out_reserve(struct xdr_out *x, size_t len)
 {
 	if (x->overflow || len > x->size - x->used) {
 		x->overflow = true;
@@ -31,7 +31,7 @@ static uint8_t *take(struct xdr_out *x, size_t len)
 void xdr_put_u32(struct xdr_out *x, uint32_t v)
 {
 	const uint32_t be = htonl(v);
-	uint8_t *p = take(x, sizeof(be));
+	uint8_t *p = xdr_out_reserve(x, sizeof(be));
 
 	if (p)
 		memcpy(p, &be, sizeof(be));
@@ -40,7 +40,7 @@ void xdr_put_u32(struct xdr_out *x, uint32_t v)
 void xdr_put_u64(struct xdr_out *x, uint64_t v)
 {
 	const uint32_t be[2] = { htonl((uint32_t)(v >> 32)), htonl((uint32_t)v) };
-	uint8_t *p = take(x, sizeof(be));
+	uint8_t *p = xdr_out_reserve(x, sizeof(be));
 
 	if (p)
 		memcpy(p, be, sizeof(be));
@@ -54,7 +54,7 @@ void xdr_put_bool(struct xdr_out *x, bool v)
 uint8_t *xdr_reserve(struct xdr_out *x, uint32_t len)
 {
 	const uint32_t pad = rn_xdr_pad(len);
-	uint8_t *p = take(x, (size_t)len + pad);
+	uint8_t *p = xdr_out_reserve(x, (size_t)len + pad);
 
 	if (p)
 		memset(p + len, 0, pad);

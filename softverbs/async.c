@@ -10,7 +10,7 @@
 
 enum kind { KIND_PORT, KIND_CQ, KIND_QP, KIND_SRQ };
 
-static enum kind kind_of(enum ibv_event_type type)
+static enum kind sv_async_kind(enum ibv_event_type type)
 {
 	switch (type) {
 	case IBV_EVENT_CQ_ERR:
@@ -34,7 +34,7 @@ void sv_async(struct sv_context *ctx, enum ibv_event_type type, void *object)
 {
 	struct ibv_async_event ev = { .event_type = type };
 
-	switch (kind_of(type)) {
+	switch (sv_async_kind(type)) {
 	case KIND_CQ:
 		ev.element.cq = object;
 		break;
@@ -50,11 +50,11 @@ void sv_async(struct sv_context *ctx, enum ibv_event_type type, void *object)
 	sv_events_push(&ctx->async, object, &ev, sizeof(ev));
 }
 
-static void count_taken(void *data)
+static void sv_async_count_taken(void *data)
 {
 	struct ibv_async_event *ev = data;
 
-	switch (kind_of(ev->event_type)) {
+	switch (sv_async_kind(ev->event_type)) {
 	case KIND_CQ:
 		sv_cq_of(ev->element.cq)->async_taken++;
 		break;
@@ -71,10 +71,11 @@ static void count_taken(void *data)
 
 SV_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	return sv_events_pop(&sv_context_of(context)->async, event, sizeof(*event), count_taken);
+	return sv_events_pop(&sv_context_of(context)->async, event, sizeof(*event),
+			     sv_async_count_taken);
 }
 
-static void complete(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+static void sv_async_count_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
 {
 	pthread_mutex_lock(mutex);
 	++*completed;
@@ -88,15 +89,15 @@ SV_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	struct ibv_qp *qp = event->element.qp;
 	struct ibv_srq *srq = event->element.srq;
 
-	switch (kind_of(event->event_type)) {
+	switch (sv_async_kind(event->event_type)) {
 	case KIND_CQ:
-		complete(&cq->mutex, &cq->cond, &cq->async_events_completed);
+		sv_async_count_acked(&cq->mutex, &cq->cond, &cq->async_events_completed);
 		break;
 	case KIND_QP:
-		complete(&qp->mutex, &qp->cond, &qp->events_completed);
+		sv_async_count_acked(&qp->mutex, &qp->cond, &qp->events_completed);
 		break;
 	case KIND_SRQ:
-		complete(&srq->mutex, &srq->cond, &srq->events_completed);
+		sv_async_count_acked(&srq->mutex, &srq->cond, &srq->events_completed);
 		break;
 	default:
 		break;

@@ -20,7 +20,7 @@ static int find_device(const union cm_addr *a, struct sv_device **dev)
 	return *dev ? 0 : -ENODEV;
 }
 
-static int bind_port(struct cm_id *c, const union cm_addr *addr)
+static int cm_bind_port(struct cm_id *c, const union cm_addr *addr)
 {
 	sv_lock();
 	int err = c->state == CM_IDLE ? 0 : -EINVAL;
@@ -47,7 +47,7 @@ static int bind_addr(struct cm_id *c, const struct sockaddr *sa)
 	if (!err)
 		err = find_device(&addr, &dev);
 	if (!err)
-		err = bind_port(c, &addr);
+		err = cm_bind_port(c, &addr);
 	if (!err && dev)
 		err = cm_bind_device(c, dev);
 	return err;

@@ -22,7 +22,7 @@ SV_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 	}
 }
 
-static int copy(void **to, const void *from, size_t len)
+static int cm_addrinfo_copy(void **to, const void *from, size_t len)
 {
 	if (!from || !len)
 		return 0;
@@ -33,23 +33,24 @@ static int copy(void **to, const void *from, size_t len)
 	return 0;
 }
 
-static int set_address(struct rdma_addrinfo *r, bool passive, const struct sockaddr *sa,
-		       socklen_t n)
+static int cm_addrinfo_set_addr(struct rdma_addrinfo *r, bool passive, const struct sockaddr *sa,
+				socklen_t n)
 {
 	int err;
 
 	r->ai_family = sa->sa_family;
 	if (passive) {
-		err = copy((void **)&r->ai_src_addr, sa, n);
+		err = cm_addrinfo_copy((void **)&r->ai_src_addr, sa, n);
 		r->ai_src_len = n;
 	} else {
-		err = copy((void **)&r->ai_dst_addr, sa, n);
+		err = cm_addrinfo_copy((void **)&r->ai_dst_addr, sa, n);
 		r->ai_dst_len = n;
 	}
 	return err;
 }
 
-static int look_up(struct rdma_addrinfo *r, const char *node, const char *service, int family)
+static int cm_addrinfo_look_up(struct rdma_addrinfo *r, const char *node, const char *service,
+			       int family)
 {
 	bool passive = r->ai_flags & RAI_PASSIVE;
 	struct addrinfo hints = {
@@ -63,13 +64,13 @@ static int look_up(struct rdma_addrinfo *r, const char *node, const char *servic
 
 	if (err)
 		return err;
-	err = set_address(r, passive, ai->ai_addr, ai->ai_addrlen);
+	err = cm_addrinfo_set_addr(r, passive, ai->ai_addr, ai->ai_addrlen);
 	freeaddrinfo(ai);
 	return err;
 }
 
-static int fill(struct rdma_addrinfo *r, const char *node, const char *service,
-		const struct rdma_addrinfo *h)
+static int cm_addrinfo_fill(struct rdma_addrinfo *r, const char *node, const char *service,
+			    const struct rdma_addrinfo *h)
 {
 	int err = 0;
 
@@ -80,15 +81,16 @@ static int fill(struct rdma_addrinfo *r, const char *node, const char *service,
 	if (r->ai_qp_type != IBV_QPT_RC)
 		return EAI_SOCKTYPE;
 	if (node || service)
-		err = look_up(r, node, service, r->ai_flags & RAI_FAMILY ? r->ai_family : 0);
+		err = cm_addrinfo_look_up(r, node, service,
+					  r->ai_flags & RAI_FAMILY ? r->ai_family : 0);
 	if (err || !h)
 		return err;
 	if (!r->ai_src_addr && h->ai_src_len) {
-		err = copy((void **)&r->ai_src_addr, h->ai_src_addr, h->ai_src_len);
+		err = cm_addrinfo_copy((void **)&r->ai_src_addr, h->ai_src_addr, h->ai_src_len);
 		r->ai_src_len = h->ai_src_len;
 	}
 	if (!err && !r->ai_dst_addr && h->ai_dst_len) {
-		err = copy((void **)&r->ai_dst_addr, h->ai_dst_addr, h->ai_dst_len);
+		err = cm_addrinfo_copy((void **)&r->ai_dst_addr, h->ai_dst_addr, h->ai_dst_len);
 		r->ai_dst_len = h->ai_dst_len;
 	}
 	return err;
@@ -102,7 +104,7 @@ SV_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 	struct rdma_addrinfo *r = calloc(1, sizeof(*r));
 	if (!r)
 		return EAI_MEMORY;
-	int err = fill(r, node, service, hints);
+	int err = cm_addrinfo_fill(r, node, service, hints);
 	if (err) {
 		rdma_freeaddrinfo(r);
 		return err;

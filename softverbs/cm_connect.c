@@ -63,7 +63,7 @@ static int add_private(struct cm_msg *m, const void *data, size_t len, unsigned 
 }
 
 /* Reports that no process listens at the destination. */
-static int refused(struct cm_id *c)
+static int cm_post_refused(struct cm_id *c)
 {
 	struct cm_msg m = { .iwarp = cm_iwarp(c) };
 
@@ -73,7 +73,7 @@ static int refused(struct cm_id *c)
 		       &m);
 }
 
-static int send_request(struct cm_id *c, struct cm_msg *m)
+static int cm_send_request(struct cm_id *c, struct cm_msg *m)
 {
 	uint32_t listener;
 	int err = cm_port_lookup(cm_dst(c), &c->peer_slot, &listener);
@@ -94,13 +94,13 @@ static void try_again(void *arg)
 	struct cm_id *c = arg;
 	struct cm_msg *m = c->request;
 
-	if (send_request(c, m) == 0) {
+	if (cm_send_request(c, m) == 0) {
 		free(m);
 		c->request = NULL;
 	} else if (sv_now() < c->patience) {
 		sv_timer_start(&c->timer, LISTENER_POLL_US, try_again, c);
 	} else {
-		refused(c);
+		cm_post_refused(c);
 	}
 }
 
@@ -111,7 +111,7 @@ static int wait_for_listener(struct cm_id *c, const struct cm_msg *m)
 	uint64_t ms = strtoul(sv_env("SOFTVERBS_LISTEN_WAIT_MS", "0"), NULL, 10);
 
 	if (!ms)
-		return refused(c);
+		return cm_post_refused(c);
 	c->request = malloc(sizeof(*m));
 	if (!c->request)
 		return -ENOMEM;
@@ -138,7 +138,7 @@ static int connect_locked(struct cm_id *c, const struct rdma_conn_param *p)
 	fill_param(&m, c, p);
 	c->retry_count = m.retry_count;
 	c->state = CM_REQ_SENT;
-	if (send_request(c, &m) == 0)
+	if (cm_send_request(c, &m) == 0)
 		return 0;
 	return wait_for_listener(c, &m);
 }
@@ -155,7 +155,7 @@ SV_EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_p
 	return cm_result(err);
 }
 
-static int send_reply(struct cm_id *c, const struct rdma_conn_param *p)
+static int cm_send_reply(struct cm_id *c, const struct rdma_conn_param *p)
 {
 	struct cm_msg m = { 0 };
 	int err = 0;
@@ -187,7 +187,7 @@ static int accept_request(struct cm_id *c, const struct rdma_conn_param *p)
 	if (!err && c->pub.qp)
 		err = cm_qp_connect(c);
 	if (!err)
-		err = send_reply(c, p);
+		err = cm_send_reply(c, p);
 	if (err && c->pub.qp)
 		cm_qp_error(c);
 	return err;
@@ -256,7 +256,7 @@ SV_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 	return cm_result(err);
 }
 
-static void no_answer(void *arg)
+static void cm_disconnect_timeout(void *arg)
 {
 	struct cm_id *c = arg;
 
@@ -275,7 +275,7 @@ static int disconnect_locked(struct cm_id *c)
 	case CM_REP_SENT:
 	case CM_CONNECTED:
 		c->state = CM_DREQ_SENT;
-		sv_timer_start(&c->timer, CM_DREQ_TIMEOUT_US, no_answer, c);
+		sv_timer_start(&c->timer, CM_DREQ_TIMEOUT_US, cm_disconnect_timeout, c);
 		cm_send(c, CM_DREQ, NULL);
 		return 0;
 	case CM_DREQ_RCVD:

@@ -12,7 +12,7 @@ static uint8_t byte_max(int n)
 	return n < 0 ? 0 : n > 255 ? 255 : n;
 }
 
-static int open_device(struct cm_device *d, struct sv_device *dev)
+static int cm_device_open(struct cm_device *d, struct sv_device *dev)
 {
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
@@ -46,7 +46,7 @@ int cm_device_get(struct sv_device *dev, struct cm_device **out)
 	if (i == sizeof(cm->devices) / sizeof(cm->devices[0]))
 		err = -ENODEV;
 	else if (i == cm->ndevices)
-		err = open_device(&cm->devices[i], dev);
+		err = cm_device_open(&cm->devices[i], dev);
 	if (!err && i == cm->ndevices)
 		cm->ndevices++;
 	*out = err ? NULL : &cm->devices[i];

@@ -43,7 +43,7 @@ SV_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	free(ch);
 }
 
-static void count(unsigned *what, unsigned n)
+static void cm_count_acks(unsigned *what, unsigned n)
 {
 	struct sv_cm *cm = cm_root();
 
@@ -111,11 +111,11 @@ int cm_post(struct cm_id *c, enum rdma_cm_event_type type, int status, const str
 	e->pub.status = status;
 	if (m)
 		set_param(e, m, message_of(type));
-	count(&owner->posted, 1);
+	cm_count_acks(&owner->posted, 1);
 	int err = sv_events_push(&((struct cm_channel *)owner->pub.channel)->queue, owner, &e,
 				 sizeof(e));
 	if (err) {
-		count(&owner->acked, 1);
+		cm_count_acks(&owner->acked, 1);
 		free(e);
 	}
 	return err;
@@ -133,7 +133,7 @@ static void event_gone(void *data)
 		cm_part(child);
 		cm_id_free(child);
 	}
-	count(&e->owner->acked, 1);
+	cm_count_acks(&e->owner->acked, 1);
 	free(e);
 }
 
@@ -144,7 +144,7 @@ void cm_drop_events(struct cm_id *c)
 
 /* Completes the client's end of the handshake. For an id without a queue pair the application does
  * that with rdma_establish(). */
-static void on_response(struct cm_event *e)
+static void cm_on_connect_response(struct cm_event *e)
 {
 	struct cm_id *c = e->owner;
 	struct cm_msg m = { 0 };
@@ -166,7 +166,7 @@ static void on_response(struct cm_event *e)
 }
 
 /* The new id becomes the application's. */
-static int on_request(struct cm_event *e)
+static int cm_on_connect_request(struct cm_event *e)
 {
 	struct cm_id *listener = e->owner, *c = cm_id_of(e->pub.id);
 
@@ -181,7 +181,7 @@ static int on_request(struct cm_event *e)
 	if (err) {
 		/* Rejects the client; the application gets no event. */
 		rdma_destroy_id(&c->pub);
-		count(&listener->acked, 1);
+		cm_count_acks(&listener->acked, 1);
 		free(e);
 	}
 	return err;
@@ -197,9 +197,9 @@ SV_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_
 	do {
 		if (sv_events_pop(&ch->queue, &e, sizeof(e), NULL) < 0)
 			return -1;
-	} while (e->pub.event == RDMA_CM_EVENT_CONNECT_REQUEST && on_request(e) < 0);
+	} while (e->pub.event == RDMA_CM_EVENT_CONNECT_REQUEST && cm_on_connect_request(e) < 0);
 	if (e->pub.event == RDMA_CM_EVENT_CONNECT_RESPONSE)
-		on_response(e);
+		cm_on_connect_response(e);
 	else if (e->pub.event == RDMA_CM_EVENT_REJECTED)
 		cm_qp_error(e->owner);
 	*event = &e->pub;
@@ -214,7 +214,7 @@ SV_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 		return cm_result(-EINVAL);
 	struct cm_id *owner = e->owner;
 	free(e);
-	count(&owner->acked, 1);
+	cm_count_acks(&owner->acked, 1);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 
 #include "softverbs/cm.h"
 
-static struct cm_ids *bucket(uint32_t number)
+static struct cm_ids *cm_id_bucket(uint32_t number)
 {
 	return &cm_root()->ids[number % CM_BUCKETS];
 }
@@ -17,7 +17,7 @@ struct cm_id *cm_id_find(uint32_t number)
 
 	if (!number)
 		return NULL;
-	LIST_FOREACH (c, bucket(number), link)
+	LIST_FOREACH (c, cm_id_bucket(number), link)
 		if (c->number == number)
 			return c;
 	return NULL;
@@ -49,7 +49,7 @@ struct cm_id *cm_id_new(struct cm_channel *ch, void *context)
 	c->pub.ps = RDMA_PS_TCP;
 	c->pub.qp_type = IBV_QPT_RC;
 	c->peer_slot = CM_NO_SLOT;
-	LIST_INSERT_HEAD(bucket(c->number), c, link);
+	LIST_INSERT_HEAD(cm_id_bucket(c->number), c, link);
 	return c;
 }
 

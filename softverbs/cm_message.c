@@ -97,7 +97,7 @@ static bool is_untaken(struct cm_id *c)
 
 /* Over iWARP the connection is the stream, so the queue pair ends with it. Over InfiniBand the
  * application ends it. */
-static void disconnected(struct cm_id *c, int status)
+static void cm_post_disconnected(struct cm_id *c, int status)
 {
 	struct sv_qp *qp = cm_iwarp(c) && c->qpn ? sv_qp_find(c->qpn) : NULL;
 
@@ -189,14 +189,14 @@ static void on_dreq(struct cm_id *c)
 {
 	switch (c->state) {
 	case CM_DREQ_SENT: /* both ends disconnect at once, so neither waits for an answer */
-		disconnected(c, 0);
+		cm_post_disconnected(c, 0);
 		cm_timewait(c);
 		break;
 	case CM_REP_RCVD:
 	case CM_REP_SENT:
 	case CM_CONNECTED:
 		c->state = CM_DREQ_RCVD;
-		disconnected(c, 0);
+		cm_post_disconnected(c, 0);
 		break;
 	default:
 		break;
@@ -207,11 +207,11 @@ static void on_drep(struct cm_id *c)
 {
 	if (c->state != CM_DREQ_SENT)
 		return;
-	disconnected(c, 0);
+	cm_post_disconnected(c, 0);
 	cm_timewait(c);
 }
 
-static bool is_address(const union cm_addr *a)
+static bool cm_addr_is_inet(const union cm_addr *a)
 {
 	return a->sa.sa_family == AF_INET || a->sa.sa_family == AF_INET6;
 }
@@ -226,7 +226,7 @@ void sv_cm_receive(struct sv_link *l, uint8_t type, const void *data, size_t len
 	if (m.private_len > cm_private_max(m.iwarp, type))
 		return;
 	if (type == CM_REQ) {
-		if (is_address(&m.src) && is_address(&m.dst))
+		if (cm_addr_is_inet(&m.src) && cm_addr_is_inet(&m.dst))
 			on_req(l->slot, &m);
 		return;
 	}
@@ -260,7 +260,7 @@ static void peer_lost(struct cm_id *c)
 	case CM_CONNECTED:
 	case CM_DREQ_SENT:
 	case CM_DREQ_RCVD:
-		disconnected(c, 0);
+		cm_post_disconnected(c, 0);
 		cm_timewait(c);
 		break;
 	default:

@@ -41,7 +41,7 @@ struct cm_port_file {
 	struct port_record record[RECORDS];
 };
 
-static struct port_record *get(struct cm_port_file *f, uint32_t ref)
+static struct port_record *cm_port_get_record(struct cm_port_file *f, uint32_t ref)
 {
 	return ref && ref <= RECORDS ? &f->record[ref - 1] : NULL;
 }
@@ -66,7 +66,7 @@ static bool slot_is_dead(uint32_t slot)
 static void unlink_record(struct cm_port_file *f, uint32_t *from)
 {
 	uint32_t ref = *from;
-	struct port_record *r = get(f, ref);
+	struct port_record *r = cm_port_get_record(f, ref);
 
 	*from = r->next;
 	memset(r, 0, sizeof(*r));
@@ -78,8 +78,8 @@ static uint32_t new_record(struct cm_port_file *f)
 {
 	uint32_t ref = f->free;
 
-	if (get(f, ref)) {
-		f->free = get(f, ref)->next;
+	if (cm_port_get_record(f, ref)) {
+		f->free = cm_port_get_record(f, ref)->next;
 		return ref;
 	}
 	return f->fresh < RECORDS ? ++f->fresh : 0;
@@ -93,8 +93,8 @@ static void purge(struct cm_port_file *f, bool own)
 
 	for (unsigned p = 0; p < 65536; p++) {
 		uint32_t *from = &f->first[p];
-		for (unsigned n = 0; n < RECORDS && get(f, *from); n++) {
-			struct port_record *r = get(f, *from);
+		for (unsigned n = 0; n < RECORDS && cm_port_get_record(f, *from); n++) {
+			struct port_record *r = cm_port_get_record(f, *from);
 			uint8_t *d = &dead[r->slot % SV_SLOTS];
 			if (!own && !*d)
 				*d = slot_is_dead(r->slot) ? 2 : 1;
@@ -142,7 +142,7 @@ void cm_port_close(struct sv_cm *cm)
 	close(cm->ports_fd);
 }
 
-static bool covers(const struct port_record *r, int family)
+static bool cm_port_covers_family(const struct port_record *r, int family)
 {
 	return r->addr.sa.sa_family == family || !(r->flags & PORT_AF_ONLY);
 }
@@ -165,8 +165,8 @@ static int check_port(struct cm_port_file *f, struct cm_id *c, bool reuse)
 {
 	uint32_t *from = &f->first[cm_addr_port(cm_src(c))];
 
-	for (unsigned n = 0; n < RECORDS && get(f, *from); n++) {
-		struct port_record *r = get(f, *from);
+	for (unsigned n = 0; n < RECORDS && cm_port_get_record(f, *from); n++) {
+		struct port_record *r = cm_port_get_record(f, *from);
 		int err = *from == c->port ? 0 : conflict(r, c, cm_src(c), reuse);
 		if (!err) {
 			from = &r->next;
@@ -184,7 +184,7 @@ static int choose_port(struct cm_port_file *f)
 	for (int again = 0; again < 2; again++) {
 		for (unsigned i = 0; i < EPHEMERAL_COUNT; i++) {
 			uint32_t p = EPHEMERAL_FIRST + f->hint++ % EPHEMERAL_COUNT;
-			if (!get(f, f->first[p]))
+			if (!cm_port_get_record(f, f->first[p]))
 				return p;
 		}
 		purge(f, false);
@@ -207,7 +207,7 @@ static int bind_locked(struct cm_port_file *f, struct cm_id *c)
 	if (!ref)
 		return -ENOBUFS;
 	cm_addr_set_port(cm_src(c), port);
-	struct port_record *r = get(f, ref);
+	struct port_record *r = cm_port_get_record(f, ref);
 	*r = (struct port_record){ .slot = sv_fabric.slot, .number = c->number, .used = 1 };
 	r->flags = (c->reuse_addr ? PORT_REUSE : 0) | (c->af_only ? PORT_AF_ONLY : 0);
 	r->addr = *cm_src(c);
@@ -234,7 +234,7 @@ int cm_port_listen(struct cm_id *c)
 	flock(cm->ports_fd, LOCK_EX);
 	int err = check_port(cm->ports, c, false);
 	if (!err)
-		get(cm->ports, c->port)->flags |= PORT_LISTENING;
+		cm_port_get_record(cm->ports, c->port)->flags |= PORT_LISTENING;
 	flock(cm->ports_fd, LOCK_UN);
 	return err;
 }
@@ -246,13 +246,14 @@ void cm_port_release(struct cm_id *c)
 	if (!c->port)
 		return;
 	flock(cm->ports_fd, LOCK_EX);
-	uint32_t *from = &cm->ports->first[cm_addr_port(&get(cm->ports, c->port)->addr)];
-	for (unsigned n = 0; n < RECORDS && get(cm->ports, *from); n++) {
+	uint32_t *from =
+		&cm->ports->first[cm_addr_port(&cm_port_get_record(cm->ports, c->port)->addr)];
+	for (unsigned n = 0; n < RECORDS && cm_port_get_record(cm->ports, *from); n++) {
 		if (*from == c->port) {
 			unlink_record(cm->ports, from);
 			break;
 		}
-		from = &get(cm->ports, *from)->next;
+		from = &cm_port_get_record(cm->ports, *from)->next;
 	}
 	flock(cm->ports_fd, LOCK_UN);
 	c->port = 0;
@@ -265,8 +266,8 @@ int cm_port_lookup(const union cm_addr *dst, uint32_t *slot, uint32_t *number)
 
 	flock(cm->ports_fd, LOCK_EX);
 	uint32_t ref = cm->ports->first[cm_addr_port(dst)];
-	for (unsigned n = 0; n < RECORDS && get(cm->ports, ref); n++) {
-		const struct port_record *r = get(cm->ports, ref);
+	for (unsigned n = 0; n < RECORDS && cm_port_get_record(cm->ports, ref); n++) {
+		const struct port_record *r = cm_port_get_record(cm->ports, ref);
 		ref = r->next;
 		if (!(r->flags & PORT_LISTENING) || slot_is_dead(r->slot))
 			continue;
@@ -274,7 +275,7 @@ int cm_port_lookup(const union cm_addr *dst, uint32_t *slot, uint32_t *number)
 			best = r;
 			break;
 		}
-		if (cm_addr_any(&r->addr) && covers(r, dst->sa.sa_family) &&
+		if (cm_addr_any(&r->addr) && cm_port_covers_family(r, dst->sa.sa_family) &&
 		    (!best || best->addr.sa.sa_family != dst->sa.sa_family))
 			best = r;
 	}

@@ -73,7 +73,7 @@ SV_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_at
 	}
 }
 
-static int move(struct cm_id *c, enum ibv_qp_state state)
+static int cm_qp_set_state(struct cm_id *c, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 	int mask = IBV_QP_STATE;
@@ -89,18 +89,18 @@ int cm_qp_connect(struct cm_id *c)
 	sv_lock();
 	c->qpn = c->pub.qp->qp_num;
 	sv_unlock();
-	int err = move(c, IBV_QPS_INIT);
+	int err = cm_qp_set_state(c, IBV_QPS_INIT);
 
 	if (!err)
-		err = move(c, IBV_QPS_RTR);
+		err = cm_qp_set_state(c, IBV_QPS_RTR);
 	if (!err)
-		err = move(c, IBV_QPS_RTS);
+		err = cm_qp_set_state(c, IBV_QPS_RTS);
 	return err;
 }
 
 int cm_qp_error(struct cm_id *c)
 {
-	return c->pub.qp ? move(c, IBV_QPS_ERR) : 0;
+	return c->pub.qp ? cm_qp_set_state(c, IBV_QPS_ERR) : 0;
 }
 
 static int make_cq(struct rdma_cm_id *id, uint32_t depth, struct ibv_comp_channel **ch,
@@ -159,7 +159,7 @@ static int create_qp(struct cm_id *c, struct ibv_qp_init_attr_ex *attr)
 	int err = fill_cqs(id, attr);
 	if (!err) {
 		id->qp = ibv_create_qp_ex(id->verbs, attr);
-		err = id->qp ? move(c, IBV_QPS_INIT) : -errno;
+		err = id->qp ? cm_qp_set_state(c, IBV_QPS_INIT) : -errno;
 	}
 	if (!err) {
 		id->pd = id->qp->pd;

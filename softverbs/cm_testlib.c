@@ -102,7 +102,7 @@ struct ends listening(const char *host, void *context)
 	return e;
 }
 
-static void resolve(struct ends *e, struct rdma_cm_id *id, const char *from, const char *to)
+static void cm_test_resolve(struct ends *e, struct rdma_cm_id *id, const char *from, const char *to)
 {
 	struct sockaddr_storage dst = address(to, e->port), src;
 
@@ -120,13 +120,13 @@ struct rdma_cm_id *new_client(struct ends *e, const char *from, const char *to)
 	struct rdma_cm_id *id;
 
 	OK(rdma_create_id(e->cch, &id, NULL, RDMA_PS_TCP));
-	resolve(e, id, from, to);
+	cm_test_resolve(e, id, from, to);
 	return id;
 }
 
 void resolved(struct ends *e, const char *from, const char *to)
 {
-	resolve(e, e->client, from, to);
+	cm_test_resolve(e, e->client, from, to);
 }
 
 void take_request(struct ends *e)
@@ -176,7 +176,7 @@ void end_process(pid_t pid)
 	CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
-static bool passes(const struct cm_test *t)
+static bool cm_test_passes(const struct cm_test *t)
 {
 	char dir[] = "/tmp/softverbs.XXXXXX", command[64];
 	int status;
@@ -202,7 +202,7 @@ int run_tests(const struct cm_test *tests, size_t n, const char *only)
 	for (size_t i = 0; i < n; i++) {
 		if (only && strcmp(only, tests[i].name) != 0)
 			continue;
-		bool good = passes(&tests[i]);
+		bool good = cm_test_passes(&tests[i]);
 		passed += good;
 		failed += !good;
 		printf("%s %s\n", good ? "ok" : "FAIL", tests[i].name);

@@ -39,7 +39,7 @@ struct area {
 	uint32_t rkey;
 };
 
-static void need(bool good, const char *what)
+static void cost_need(bool good, const char *what)
 {
 	if (good)
 		return;
@@ -55,7 +55,7 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-static struct rdma_cm_id *endpoint(const char *host, const char *port, int flags)
+static struct rdma_cm_id *cost_create_ep(const char *host, const char *port, int flags)
 {
 	struct rdma_addrinfo hints = { .ai_flags = flags, .ai_port_space = RDMA_PS_TCP }, *res;
 	struct ibv_qp_init_attr attr = {
@@ -64,23 +64,23 @@ static struct rdma_cm_id *endpoint(const char *host, const char *port, int flags
 	};
 	struct rdma_cm_id *id;
 
-	need(rdma_getaddrinfo(host, port, &hints, &res) == 0, "rdma_getaddrinfo");
-	need(rdma_create_ep(&id, res, NULL, &attr) == 0, "rdma_create_ep");
+	cost_need(rdma_getaddrinfo(host, port, &hints, &res) == 0, "rdma_getaddrinfo");
+	cost_need(rdma_create_ep(&id, res, NULL, &attr) == 0, "rdma_create_ep");
 	rdma_freeaddrinfo(res);
 	return id;
 }
 
-static void prepare(struct side *s)
+static void cost_prepare_memory(struct side *s)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 
 	s->area = aligned_alloc(4096, AREA);
-	need(s->area, "memory");
+	cost_need(s->area, "memory");
 	memset(s->area, 1, AREA);
 	s->area_mr = ibv_reg_mr(s->id->pd, s->area, AREA, access);
 	s->message_mr = ibv_reg_mr(s->id->pd, s->message, sizeof(s->message), access);
-	need(s->area_mr && s->message_mr, "ibv_reg_mr");
-	need(rdma_post_recv(s->id, NULL, s->message, MESSAGE, s->message_mr) == 0, "receive");
+	cost_need(s->area_mr && s->message_mr, "ibv_reg_mr");
+	cost_need(rdma_post_recv(s->id, NULL, s->message, MESSAGE, s->message_mr) == 0, "receive");
 }
 
 static void wait_one(struct rdma_cm_id *id, bool receive, bool events)
@@ -92,7 +92,7 @@ static void wait_one(struct rdma_cm_id *id, bool receive, bool events)
 		n = receive ? rdma_get_recv_comp(id, &wc) : rdma_get_send_comp(id, &wc);
 	while (!n)
 		n = ibv_poll_cq(receive ? id->recv_cq : id->send_cq, 1, &wc);
-	need(n == 1 && wc.status == IBV_WC_SUCCESS, "completion");
+	cost_need(n == 1 && wc.status == IBV_WC_SUCCESS, "completion");
 }
 
 static void send_one(struct side *s, char what, bool events)
@@ -100,28 +100,28 @@ static void send_one(struct side *s, char what, bool events)
 	uint8_t *m = s->message + MESSAGE;
 
 	m[0] = what;
-	need(rdma_post_send(s->id, NULL, m, MESSAGE, s->message_mr, 0) == 0, "send");
+	cost_need(rdma_post_send(s->id, NULL, m, MESSAGE, s->message_mr, 0) == 0, "send");
 	wait_one(s->id, false, events);
 }
 
 static void receive_one(struct side *s, bool events)
 {
 	wait_one(s->id, true, events);
-	need(rdma_post_recv(s->id, NULL, s->message, MESSAGE, s->message_mr) == 0, "receive");
+	cost_need(rdma_post_recv(s->id, NULL, s->message, MESSAGE, s->message_mr) == 0, "receive");
 }
 
 /* Answers until it is told to end: 'p' polls for the next message, 'e' waits for it. */
-static int serve(const char *host, int tell)
+static int cost_serve(const char *host, int tell)
 {
-	struct side s = { .listener = endpoint(host, "0", RAI_PASSIVE) };
+	struct side s = { .listener = cost_create_ep(host, "0", RAI_PASSIVE) };
 	bool events = true;
 	char what = 'e';
 
-	need(rdma_listen(s.listener, 1) == 0, "rdma_listen");
+	cost_need(rdma_listen(s.listener, 1) == 0, "rdma_listen");
 	uint16_t port = ntohs(rdma_get_src_port(s.listener));
-	need(write(tell, &port, sizeof(port)) == sizeof(port), "pipe");
-	need(rdma_get_request(s.listener, &s.id) == 0, "rdma_get_request");
-	prepare(&s);
+	cost_need(write(tell, &port, sizeof(port)) == sizeof(port), "pipe");
+	cost_need(rdma_get_request(s.listener, &s.id) == 0, "rdma_get_request");
+	cost_prepare_memory(&s);
 	struct area area = { (uintptr_t)s.area, s.area_mr->rkey };
 	struct rdma_conn_param p = {
 		.private_data = &area,
@@ -130,7 +130,7 @@ static int serve(const char *host, int tell)
 		.initiator_depth = DEPTH,
 		.rnr_retry_count = 7,
 	};
-	need(rdma_accept(s.id, &p) == 0, "rdma_accept");
+	cost_need(rdma_accept(s.id, &p) == 0, "rdma_accept");
 	while (what != 'q') {
 		receive_one(&s, events);
 		what = s.message[0];
@@ -143,7 +143,7 @@ static int serve(const char *host, int tell)
 	return 0;
 }
 
-static double least(double a, double b)
+static double cost_least(double a, double b)
 {
 	return a && a < b ? a : b;
 }
@@ -161,13 +161,14 @@ static void round_trips(struct side *s, bool events)
 			send_one(s, what, events);
 			receive_one(s, events);
 		}
-		took = least(took, now() - start);
+		took = cost_least(took, now() - start);
 	}
 	printf("Send, %u bytes, %-8s          %10.2f us one way\n", MESSAGE,
 	       events ? "events" : "polled", took / ROUNDS / 2 * 1e6);
 }
 
-static void post_one(struct side *s, const struct area *to, unsigned i, uint32_t size, bool read)
+static void cost_post_rdma(struct side *s, const struct area *to, unsigned i, uint32_t size,
+			   bool read)
 {
 	uint64_t at = (uint64_t)(i % DEPTH) * BIG;
 	int err;
@@ -178,7 +179,7 @@ static void post_one(struct side *s, const struct area *to, unsigned i, uint32_t
 	else
 		err = rdma_post_write(s->id, NULL, s->area + at, size, s->area_mr, 0, to->addr + at,
 				      to->rkey);
-	need(err == 0, "post");
+	cost_need(err == 0, "post");
 }
 
 static double transfer_once(struct side *s, const struct area *to, uint32_t size, bool read)
@@ -188,7 +189,7 @@ static double transfer_once(struct side *s, const struct area *to, uint32_t size
 
 	for (unsigned done = 0; done < n; done++) {
 		while (posted < n && posted - done < DEPTH)
-			post_one(s, to, posted++, size, read);
+			cost_post_rdma(s, to, posted++, size, read);
 		wait_one(s->id, false, false);
 	}
 	return now() - start;
@@ -199,7 +200,7 @@ static void transfer(struct side *s, const struct area *to, uint32_t size, bool 
 	double took = 0;
 
 	for (int n = 0; n < REPEATS; n++)
-		took = least(took, transfer_once(s, to, size, read));
+		took = cost_least(took, transfer_once(s, to, size, read));
 	printf("RDMA %-5s %7u bytes             %10.2f us, %8.0f MB/s\n", read ? "Read" : "Write",
 	       size, took * size / VOLUME * 1e6, VOLUME / took / 1e6);
 }
@@ -209,22 +210,22 @@ static void copies(struct side *s)
 	uint8_t *from = aligned_alloc(4096, AREA);
 	double took = 0;
 
-	need(from, "memory");
+	cost_need(from, "memory");
 	memset(from, 2, AREA);
 	for (int n = 0; n < REPEATS; n++) {
 		double start = now();
 		for (size_t i = 0; i < VOLUME / BIG; i++)
 			memcpy(s->area + i % DEPTH * BIG, from + i % DEPTH * BIG, BIG);
-		took = least(took, now() - start);
+		took = cost_least(took, now() - start);
 	}
 	printf("memcpy     %7u bytes             %10.2f us, %8.0f MB/s\n", BIG,
 	       took * BIG / VOLUME * 1e6, VOLUME / took / 1e6);
 	free(from);
 }
 
-static void measure(const char *host, const char *port)
+static void cost_measure(const char *host, const char *port)
 {
-	struct side s = { .id = endpoint(host, port, 0) };
+	struct side s = { .id = cost_create_ep(host, port, 0) };
 	struct rdma_conn_param p = {
 		.responder_resources = DEPTH,
 		.initiator_depth = DEPTH,
@@ -233,8 +234,8 @@ static void measure(const char *host, const char *port)
 	};
 	struct area area;
 
-	prepare(&s);
-	need(rdma_connect(s.id, &p) == 0, "rdma_connect");
+	cost_prepare_memory(&s);
+	cost_need(rdma_connect(s.id, &p) == 0, "rdma_connect");
 	memcpy(&area, s.id->event->param.conn.private_data, sizeof(area));
 	round_trips(&s, false);
 	round_trips(&s, true);
@@ -259,14 +260,14 @@ int main(int argc, char **argv)
 	uint16_t port = 0;
 	char text[8];
 
-	need(pipe(pipes) == 0, "pipe");
+	cost_need(pipe(pipes) == 0, "pipe");
 	pid_t pid = fork();
 	if (pid == 0)
-		return serve(host, pipes[1]);
+		return cost_serve(host, pipes[1]);
 	close(pipes[1]);
-	need(pid > 0 && read(pipes[0], &port, sizeof(port)) == sizeof(port), "server");
+	cost_need(pid > 0 && read(pipes[0], &port, sizeof(port)) == sizeof(port), "server");
 	snprintf(text, sizeof(text), "%u", port);
-	measure(host, text);
-	need(waitpid(pid, &status, 0) == pid && status == 0, "server");
+	cost_measure(host, text);
+	cost_need(waitpid(pid, &status, 0) == pid && status == 0, "server");
 	return 0;
 }

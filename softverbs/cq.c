@@ -166,7 +166,7 @@ static void notify(struct sv_cq *cq)
 }
 
 /* False if the queue is full or broken. */
-static bool append(struct sv_cq *cq, const struct sv_cqe *cqe)
+static bool cq_append(struct sv_cq *cq, const struct sv_cqe *cqe)
 {
 	pthread_mutex_lock(&cq->lock);
 	uint32_t count = atomic_load(&cq->count);
@@ -200,10 +200,10 @@ static void unhold(struct sv_held *h)
 	sv_timer_stop(&h->timer);
 }
 
-static void release(struct sv_held *h)
+static void cq_release_held(struct sv_held *h)
 {
 	unhold(h);
-	if (!append(h->cq, &h->cqe))
+	if (!cq_append(h->cq, &h->cqe))
 		overflow(h->cq);
 	free(h);
 }
@@ -220,7 +220,7 @@ static void held_is_due(void *arg)
 		bool is_last = h == last;
 		next = TAILQ_NEXT(h, link);
 		if (h->cqe.qp == qp)
-			release(h);
+			cq_release_held(h);
 		if (is_last)
 			return;
 	}
@@ -236,7 +236,7 @@ static bool has_held(const struct sv_cq *cq, const struct sv_qp *qp)
 	return false;
 }
 
-static bool hold(struct sv_cq *cq, const struct sv_cqe *cqe)
+static bool cq_hold_completion(struct sv_cq *cq, const struct sv_cqe *cqe)
 {
 	uint64_t usec = sv_fault_completion(cqe->qp);
 
@@ -272,9 +272,9 @@ static void release_reordered(const struct sv_qp *qp)
 
 void sv_cq_add(struct sv_cq *cq, const struct sv_cqe *cqe)
 {
-	if (hold(cq, cqe))
+	if (cq_hold_completion(cq, cqe))
 		return;
-	if (!append(cq, cqe))
+	if (!cq_append(cq, cqe))
 		overflow(cq);
 	if (!TAILQ_EMPTY(&sv_fabric.reordered))
 		release_reordered(cqe->qp);

@@ -26,7 +26,7 @@ uint64_t sv_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static void wake(struct sv_engine *e)
+static void engine_wake(struct sv_engine *e)
 {
 	uint64_t one = 1;
 
@@ -42,7 +42,7 @@ static void drain_wake(struct sv_engine *e)
 	(void)!read(e->wake_fd, &n, sizeof(n));
 }
 
-static void on_wake(struct sv_watch *w, uint32_t events)
+static void engine_on_wake(struct sv_watch *w, uint32_t events)
 {
 	(void)w;
 	(void)events;
@@ -91,7 +91,7 @@ void sv_timer_start(struct sv_timer *t, uint64_t usec, void (*fn)(void *arg), vo
 	else
 		TAILQ_INSERT_HEAD(&e->timers, t, link);
 	if (t->due < atomic_load(&e->wakes_at))
-		wake(e);
+		engine_wake(e);
 }
 
 void sv_timer_stop(struct sv_timer *t)
@@ -186,7 +186,7 @@ static void *engine_main(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct sv_engine *e)
+static int engine_start_thread(struct sv_engine *e)
 {
 	sigset_t all, old;
 
@@ -204,10 +204,10 @@ int sv_engine_start(struct sv_engine *e)
 	e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (e->epoll_fd < 0 || e->wake_fd < 0)
 		return -errno;
-	e->wake = (struct sv_watch){ .fd = e->wake_fd, .fn = on_wake };
+	e->wake = (struct sv_watch){ .fd = e->wake_fd, .fn = engine_on_wake };
 	int err = sv_watch_add(&e->wake, EPOLLIN);
 	if (!err)
-		err = start_thread(e);
+		err = engine_start_thread(e);
 	e->running = !err;
 	return err;
 }
@@ -246,5 +246,5 @@ void sv_engine_waiter(void)
 
 	atomic_store(&e->idle_polls, 0);
 	if (atomic_load(&e->backing_off))
-		wake(e);
+		engine_wake(e);
 }

@@ -36,7 +36,7 @@ void sv_events_destroy(struct sv_event_queue *q)
 	q->fd = -1;
 }
 
-static void count_one(struct sv_event_queue *q)
+static void event_queue_signal(struct sv_event_queue *q)
 {
 	uint64_t one = 1;
 	ssize_t n;
@@ -68,7 +68,7 @@ int sv_events_push(struct sv_event_queue *q, const void *owner, const void *data
 	memcpy(ev->data, data, len);
 	pthread_mutex_lock(&q->lock);
 	TAILQ_INSERT_TAIL(&q->events, ev, link);
-	count_one(q);
+	event_queue_signal(q);
 	pthread_mutex_unlock(&q->lock);
 	return 0;
 }
@@ -135,7 +135,7 @@ void sv_events_move(struct sv_event_queue *from, const void *owner, struct sv_ev
 	while ((ev = TAILQ_FIRST(&list))) {
 		TAILQ_REMOVE(&list, ev, link);
 		TAILQ_INSERT_TAIL(&to->events, ev, link);
-		count_one(to);
+		event_queue_signal(to);
 	}
 	pthread_mutex_unlock(&to->lock);
 }

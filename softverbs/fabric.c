@@ -90,7 +90,7 @@ static int try_slot(struct sv_fabric *f, unsigned slot)
 	return 0;
 }
 
-static int take_slot(struct sv_fabric *f)
+static int fabric_take_slot(struct sv_fabric *f)
 {
 	for (unsigned i = 0; i < SV_SLOTS; i++) {
 		int err = try_slot(f, i);
@@ -160,7 +160,7 @@ static int open_now(struct sv_fabric *f)
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	int err = choose_dir(f);
 	if (!err)
-		err = take_slot(f);
+		err = fabric_take_slot(f);
 	if (!err)
 		err = sv_devices_init();
 	if (!err)

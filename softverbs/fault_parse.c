@@ -64,7 +64,7 @@ static void words_init(struct words *w, const char *statement)
 	w->next = strtok_r(w->text, " \t\r", &w->save);
 }
 
-static char *take(struct words *w)
+static char *rule_take_word(struct words *w)
 {
 	char *word = w->next;
 
@@ -77,12 +77,12 @@ static bool take_if(struct words *w, const char *what)
 {
 	if (!w->next || strcmp(w->next, what) != 0)
 		return false;
-	take(w);
+	rule_take_word(w);
 	return true;
 }
 
 /* Parses a number of at least 1, which must be the whole word. */
-static int number(const char *word, uint64_t *out)
+static int rule_parse_number(const char *word, uint64_t *out)
 {
 	char *end;
 
@@ -95,19 +95,19 @@ static int number(const char *word, uint64_t *out)
 }
 
 /* Parses "KEY N", if present. */
-static int option(struct words *w, const char *key, uint32_t *out)
+static int rule_parse_option(struct words *w, const char *key, uint32_t *out)
 {
 	uint64_t n;
 
 	if (!take_if(w, key))
 		return 0;
-	if (number(take(w), &n) < 0 || n > UINT32_MAX)
+	if (rule_parse_number(rule_take_word(w), &n) < 0 || n > UINT32_MAX)
 		return -EINVAL;
 	*out = (uint32_t)n;
 	return 0;
 }
 
-static const struct word *find(const struct word *list, const char *name)
+static const struct word *rule_find_word(const struct word *list, const char *name)
 {
 	for (; list->name; list++)
 		if (strcmp(list->name, name) == 0)
@@ -135,7 +135,7 @@ static int parse_time(const char *word, uint64_t *usec)
 
 static int parse_action(struct words *w, struct sv_rule *rule)
 {
-	const struct word *action = find(actions, take(w));
+	const struct word *action = rule_find_word(actions, rule_take_word(w));
 	uint64_t n = ENOMEM;
 	int err = 0;
 
@@ -143,10 +143,10 @@ static int parse_action(struct words *w, struct sv_rule *rule)
 		return -EINVAL;
 	rule->action = (enum sv_action)action->value;
 	if (rule->action == SV_DELAY) {
-		err = parse_time(take(w), &rule->arg);
+		err = parse_time(rule_take_word(w), &rule->arg);
 	} else if (rule->action == SV_FAIL) {
 		if (w->next)
-			err = number(take(w), &n);
+			err = rule_parse_number(rule_take_word(w), &n);
 		rule->arg = n;
 		if (n > 4095)
 			err = -EINVAL;
@@ -160,20 +160,22 @@ static int parse_counts(struct words *w, struct sv_rule *rule)
 	uint64_t n;
 
 	rule->nth = rule->every = 1;
-	if (w->next && number(w->next, &n) == 0) {
+	if (w->next && rule_parse_number(w->next, &n) == 0) {
 		if (n > UINT32_MAX)
 			return -EINVAL;
 		rule->nth = (uint32_t)n;
-		take(w);
+		rule_take_word(w);
 	}
-	if (option(w, "qp", &rule->qp) < 0)
+	if (rule_parse_option(w, "qp", &rule->qp) < 0)
 		return -EINVAL;
 	bool repeated =
 		w->next && (strcmp(w->next, "every") == 0 || strcmp(w->next, "chance") == 0);
-	if (option(w, "every", &rule->every) < 0 || option(w, "times", &times) < 0)
+	if (rule_parse_option(w, "every", &rule->every) < 0 ||
+	    rule_parse_option(w, "times", &times) < 0)
 		return -EINVAL;
 	repeated = repeated || (w->next && strcmp(w->next, "chance") == 0);
-	if (option(w, "chance", &rule->one_in) < 0 || option(w, "seed", &seed) < 0)
+	if (rule_parse_option(w, "chance", &rule->one_in) < 0 ||
+	    rule_parse_option(w, "seed", &seed) < 0)
 		return -EINVAL;
 	/* Fires once unless the statement says otherwise. */
 	rule->times = times || repeated ? times : 1;
@@ -188,10 +190,10 @@ int sv_rule_parse(const char *statement, struct sv_rule *rule)
 
 	words_init(&w, statement);
 	if (take_if(&w, "in"))
-		mine = strcmp(take(&w), sv_fabric.name) == 0;
+		mine = strcmp(rule_take_word(&w), sv_fabric.name) == 0;
 	if (!take_if(&w, "on"))
 		return -EINVAL;
-	const struct word *point = find(points, take(&w));
+	const struct word *point = rule_find_word(points, rule_take_word(&w));
 	if (!point)
 		return -EINVAL;
 	rule->point = (enum sv_point)point->value;

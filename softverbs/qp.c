@@ -22,7 +22,7 @@ struct sv_qp *sv_qp_find(uint32_t qpn)
 }
 
 /* Numbers are not reused soon. 0 and 1 are special in InfiniBand. */
-static int take_number(struct sv_qp *qp)
+static int qp_assign_number(struct sv_qp *qp)
 {
 	struct sv_qp_table *t = &sv_fabric.qps;
 
@@ -136,7 +136,7 @@ struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 	}
 	sv_lock();
 	if (!err)
-		err = qp->ctx->dev->removed ? -EIO : take_number(qp);
+		err = qp->ctx->dev->removed ? -EIO : qp_assign_number(qp);
 	if (!err)
 		count_users(qp, 1);
 	sv_unlock();
@@ -177,7 +177,7 @@ static void disconnect(struct sv_qp *qp)
 
 /* Destroys the queue pair without completions. Afterwards no peer reads the memory of its requests,
  * as with hardware. To ensure that, it may release the lock and wait. */
-static void stop(struct sv_qp *qp)
+static void qp_stop(struct sv_qp *qp)
 {
 	bool unsettled = qp->unsettled || sv_sq_unsettled(qp);
 
@@ -196,7 +196,7 @@ SV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 				    &qp->async_taken };
 
 	sv_lock();
-	stop(qp);
+	qp_stop(qp);
 	sv_fabric.qps.qp[ibv->qp_num & 0xffff] = NULL;
 	sv_fabric.qps.used--;
 	sv_cq_purge(sv_send_cq(qp), qp);
@@ -230,7 +230,7 @@ void sv_qp_reset(struct sv_qp *qp)
 	struct sv_sq *sq = &qp->sq;
 	struct sv_rq *rq = &qp->rq;
 
-	stop(qp);
+	qp_stop(qp);
 	sv_cq_purge(sv_send_cq(qp), qp);
 	sv_cq_purge(sv_recv_cq(qp), qp);
 	sq->posted = sq->next = sq->acked = sq->retired = sq->offset = sq->reads = 0;
@@ -290,7 +290,7 @@ void sv_qps_link_lost(struct sv_link *l)
 	for_each(link_lost, l);
 }
 
-static void device_removed(struct sv_qp *qp, void *dev)
+static void qp_device_removed(struct sv_qp *qp, void *dev)
 {
 	if (qp->ctx->dev == dev)
 		sv_qp_error(qp);
@@ -298,7 +298,7 @@ static void device_removed(struct sv_qp *qp, void *dev)
 
 void sv_qps_device_removed(struct sv_device *dev)
 {
-	for_each(device_removed, dev);
+	for_each(qp_device_removed, dev);
 }
 
 static void cq_broken(struct sv_qp *qp, void *cq)

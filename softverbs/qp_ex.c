@@ -16,15 +16,15 @@ struct sv_qp_builder {
 	int error;
 };
 
-static struct sv_qp *qp_of(struct ibv_qp_ex *ex)
+static struct sv_qp *qp_of_ex(struct ibv_qp_ex *ex)
 {
 	return (struct sv_qp *)ex;
 }
 
 /* NULL if there are too many; wr_complete then reports it. */
-static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode op)
+static struct ibv_send_wr *qp_ex_add_wr(struct ibv_qp_ex *ex, enum ibv_wr_opcode op)
 {
-	struct sv_qp *qp = qp_of(ex);
+	struct sv_qp *qp = qp_of_ex(ex);
 	struct sv_qp_builder *b = qp->builder;
 
 	if (b->n == qp->sq.size)
@@ -51,9 +51,10 @@ static struct ibv_send_wr *current(struct sv_qp *qp)
 	return b->error || !b->n ? NULL : &b->wr[b->n - 1];
 }
 
-static void add_rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode op, uint32_t rkey, uint64_t raddr)
+static void qp_ex_add_rdma_wr(struct ibv_qp_ex *ex, enum ibv_wr_opcode op, uint32_t rkey,
+			      uint64_t raddr)
 {
-	struct ibv_send_wr *wr = add(ex, op);
+	struct ibv_send_wr *wr = qp_ex_add_wr(ex, op);
 
 	if (!wr)
 		return;
@@ -63,29 +64,29 @@ static void add_rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode op, uint32_t rkey,
 
 static void wr_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr)
 {
-	add_rdma(ex, IBV_WR_RDMA_WRITE, rkey, raddr);
+	qp_ex_add_rdma_wr(ex, IBV_WR_RDMA_WRITE, rkey, raddr);
 }
 
 static void wr_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr)
 {
-	add_rdma(ex, IBV_WR_RDMA_READ, rkey, raddr);
+	qp_ex_add_rdma_wr(ex, IBV_WR_RDMA_READ, rkey, raddr);
 }
 
 static void wr_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, __be32 imm)
 {
-	add_rdma(ex, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, raddr);
-	if (current(qp_of(ex)))
-		current(qp_of(ex))->imm_data = imm;
+	qp_ex_add_rdma_wr(ex, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, raddr);
+	if (current(qp_of_ex(ex)))
+		current(qp_of_ex(ex))->imm_data = imm;
 }
 
 static void wr_send(struct ibv_qp_ex *ex)
 {
-	add(ex, IBV_WR_SEND);
+	qp_ex_add_wr(ex, IBV_WR_SEND);
 }
 
 static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
 {
-	struct ibv_send_wr *wr = add(ex, IBV_WR_SEND_WITH_IMM);
+	struct ibv_send_wr *wr = qp_ex_add_wr(ex, IBV_WR_SEND_WITH_IMM);
 
 	if (wr)
 		wr->imm_data = imm;
@@ -93,7 +94,7 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
 
 static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 {
-	struct ibv_send_wr *wr = add(ex, IBV_WR_SEND_WITH_INV);
+	struct ibv_send_wr *wr = qp_ex_add_wr(ex, IBV_WR_SEND_WITH_INV);
 
 	if (wr)
 		wr->invalidate_rkey = rkey;
@@ -101,7 +102,7 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 
 static void add_atomic(struct ibv_qp_ex *ex, const struct ibv_send_wr *like)
 {
-	struct ibv_send_wr *wr = add(ex, like->opcode);
+	struct ibv_send_wr *wr = qp_ex_add_wr(ex, like->opcode);
 
 	if (wr)
 		wr->wr.atomic = like->wr.atomic;
@@ -126,7 +127,7 @@ static void wr_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, uint64_t
 
 static void set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *list)
 {
-	struct sv_qp *qp = qp_of(ex);
+	struct sv_qp *qp = qp_of_ex(ex);
 	struct ibv_send_wr *wr = current(qp);
 
 	if (!wr)
@@ -149,7 +150,7 @@ static void set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t
 
 static void set_inline_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_data_buf *list)
 {
-	struct sv_qp *qp = qp_of(ex);
+	struct sv_qp *qp = qp_of_ex(ex);
 	struct sv_qp_builder *b = qp->builder;
 	struct ibv_send_wr *wr = current(qp);
 	size_t len = 0;
@@ -177,15 +178,15 @@ static void set_inline(struct ibv_qp_ex *ex, void *addr, size_t length)
 	set_inline_list(ex, 1, &buf);
 }
 
-static void start(struct ibv_qp_ex *ex)
+static void qp_ex_wr_start(struct ibv_qp_ex *ex)
 {
-	qp_of(ex)->builder->n = 0;
-	qp_of(ex)->builder->error = 0;
+	qp_of_ex(ex)->builder->n = 0;
+	qp_of_ex(ex)->builder->error = 0;
 }
 
-static int complete(struct ibv_qp_ex *ex)
+static int qp_ex_wr_complete(struct ibv_qp_ex *ex)
 {
-	struct sv_qp *qp = qp_of(ex);
+	struct sv_qp *qp = qp_of_ex(ex);
 	struct sv_qp_builder *b = qp->builder;
 	struct ibv_send_wr *bad;
 
@@ -209,9 +210,9 @@ int sv_qp_ex_init(struct sv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	    !(b->sge = calloc(sges, sizeof(*b->sge))) ||
 	    !(b->inline_data = calloc(qp->sq.size, qp->sq.max_inline + 1)))
 		return -ENOMEM;
-	ex->wr_start = start;
-	ex->wr_complete = complete;
-	ex->wr_abort = start;
+	ex->wr_start = qp_ex_wr_start;
+	ex->wr_complete = qp_ex_wr_complete;
+	ex->wr_abort = qp_ex_wr_start;
 	ex->wr_send = wr_send;
 	ex->wr_send_imm = wr_send_imm;
 	ex->wr_send_inv = wr_send_inv;

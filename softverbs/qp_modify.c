@@ -20,7 +20,7 @@ static const unsigned successors[] = {
 	[IBV_QPS_ERR] = ANYWHERE,
 };
 
-static int check(const struct sv_qp *qp, const struct ibv_qp_attr *attr, int mask)
+static int qp_modify_check(const struct sv_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	enum ibv_qp_state from = qp->ibv.state;
 	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
@@ -48,7 +48,7 @@ static int check(const struct sv_qp *qp, const struct ibv_qp_attr *attr, int mas
 			to->field = from->field;                                                   \
 	} while (0)
 
-static void copy(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
+static void qp_modify_copy_attr(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
 {
 	COPY(IBV_QP_ACCESS_FLAGS, qp_access_flags);
 	COPY(IBV_QP_PKEY_INDEX, pkey_index);
@@ -87,7 +87,7 @@ static int connect_qp(struct sv_qp *qp)
 	return 0;
 }
 
-static int enter(struct sv_qp *qp, enum ibv_qp_state to)
+static int qp_enter_state(struct sv_qp *qp, enum ibv_qp_state to)
 {
 	enum ibv_qp_state from = qp->ibv.state;
 
@@ -119,17 +119,17 @@ SV_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int ma
 	struct sv_qp *qp = sv_qp_of(ibv);
 
 	sv_lock();
-	int err = check(qp, attr, mask);
+	int err = qp_modify_check(qp, attr, mask);
 	if (!err && qp->ctx->dev->removed && mask & IBV_QP_STATE && attr->qp_state != IBV_QPS_ERR &&
 	    attr->qp_state != IBV_QPS_RESET)
 		err = EIO;
 	if (!err) {
-		copy(&qp->attr, attr, mask);
+		qp_modify_copy_attr(&qp->attr, attr, mask);
 		qp->attr.en_sqd_async_notify =
 			mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify;
 	}
 	if (!err && mask & IBV_QP_STATE)
-		err = enter(qp, attr->qp_state);
+		err = qp_enter_state(qp, attr->qp_state);
 	sv_unlock();
 	return err;
 }

@@ -13,7 +13,7 @@
 #include "softverbs/sv_memory.h"
 #include "softverbs/srq.h"
 
-static int enqueue(struct sv_rq *rq, const struct ibv_recv_wr *wr, uint32_t in_use)
+static int rq_enqueue(struct sv_rq *rq, const struct ibv_recv_wr *wr, uint32_t in_use)
 {
 	uint64_t total = 0;
 	uint32_t at = rq->posted % rq->size;
@@ -44,7 +44,7 @@ int sv_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 	if (ibv->state == IBV_QPS_RESET || ibv->srq || !qp->cap.max_recv_wr)
 		err = EINVAL;
 	for (; wr && !err; wr = wr->next) {
-		err = enqueue(rq, wr, rq->posted - atomic_load(&rq->reclaimed));
+		err = rq_enqueue(rq, wr, rq->posted - atomic_load(&rq->reclaimed));
 		if (err)
 			break;
 	}
@@ -63,7 +63,7 @@ int sv_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_rec
 
 	sv_lock();
 	for (; wr && !err; wr = wr->next) {
-		err = enqueue(rq, wr, rq->posted - rq->taken);
+		err = rq_enqueue(rq, wr, rq->posted - rq->taken);
 		if (err)
 			break;
 	}

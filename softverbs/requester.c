@@ -13,7 +13,7 @@
 #define NOT_READY_USEC 2000u
 #define NOT_READY_TRIES 5000u /* 10 s in all, as a peer may be slow to accept its connection */
 
-static struct sv_qp *qp_of(struct sv_sender *s)
+static struct sv_qp *qp_of_sender(struct sv_sender *s)
 {
 	return (struct sv_qp *)((char *)s - offsetof(struct sv_qp, sender));
 }
@@ -82,7 +82,7 @@ static void request_sent(struct sv_qp *qp, struct sv_swqe *w)
 }
 
 /* Sends a Read or an atomic operation: one frame without data. */
-static void ask(struct sv_qp *qp, struct sv_swqe *w, struct sv_link *l)
+static void requester_send_read(struct sv_qp *qp, struct sv_swqe *w, struct sv_link *l)
 {
 	struct sv_frame f;
 	struct iovec iov[SV_MAX_SGE];
@@ -107,7 +107,7 @@ static void ask(struct sv_qp *qp, struct sv_swqe *w, struct sv_link *l)
 }
 
 /* Sends the next frame of a Send or a Write. */
-static void tell(struct sv_qp *qp, struct sv_swqe *w, struct sv_link *l)
+static void requester_send_data(struct sv_qp *qp, struct sv_swqe *w, struct sv_link *l)
 {
 	struct sv_sq *sq = &qp->sq;
 	struct sv_frame f;
@@ -135,21 +135,21 @@ static void tell(struct sv_qp *qp, struct sv_swqe *w, struct sv_link *l)
 
 bool sv_qp_send(struct sv_sender *s, struct sv_link *l)
 {
-	struct sv_qp *qp = qp_of(s);
+	struct sv_qp *qp = qp_of_sender(s);
 
 	if (sv_read_pending(qp)) {
 		sv_read_send(qp, l);
 	} else if (can_request(qp)) {
 		struct sv_swqe *w = sv_swqe_at(&qp->sq, qp->sq.next);
 		if (has_answer(w->op))
-			ask(qp, w, l);
+			requester_send_read(qp, w, l);
 		else
-			tell(qp, w, l);
+			requester_send_data(qp, w, l);
 	}
 	return qp->link == l && (sv_read_pending(qp) || can_request(qp));
 }
 
-static void give_up(void *arg)
+static void requester_retry_exceeded(void *arg)
 {
 	struct sv_qp *qp = arg;
 	struct sv_sq *sq = &qp->sq;
@@ -171,7 +171,7 @@ static void wait_then(struct sv_qp *qp, uint64_t usec, void (*fn)(void *arg))
 void sv_requester_lost(struct sv_qp *qp)
 {
 	if (qp->ibv.state == IBV_QPS_RTS && qp->sq.retired != qp->sq.posted)
-		wait_then(qp, GONE_USEC, give_up);
+		wait_then(qp, GONE_USEC, requester_retry_exceeded);
 }
 
 void sv_qp_kick(struct sv_qp *qp)
@@ -251,7 +251,7 @@ static void on_rnr(struct sv_qp *qp, const struct sv_frame *f)
 static void on_not_ready(struct sv_qp *qp, uint32_t seq)
 {
 	if (++qp->sq.not_ready_left > NOT_READY_TRIES) {
-		give_up(qp);
+		requester_retry_exceeded(qp);
 		return;
 	}
 	rewind_to(qp, seq);
@@ -268,7 +268,7 @@ static void on_silence(struct sv_qp *qp)
 	qp->sq.waiting = true;
 	if (exponent)
 		wait_then(qp, ((uint64_t)4096 << exponent) / 1000 * (qp->attr.retry_cnt + 1u),
-			  give_up);
+			  requester_retry_exceeded);
 }
 
 static void on_nak(struct sv_qp *qp, const struct sv_frame *f)
@@ -305,7 +305,7 @@ static void on_nak(struct sv_qp *qp, const struct sv_frame *f)
 	}
 }
 
-static void answered(struct sv_qp *qp, struct sv_swqe *w, const struct sv_frame *f)
+static void requester_read_done(struct sv_qp *qp, struct sv_swqe *w, const struct sv_frame *f)
 {
 	struct sv_frame pulled = {
 		.type = SV_FRAME_PULLED,
@@ -322,7 +322,7 @@ static void answered(struct sv_qp *qp, struct sv_swqe *w, const struct sv_frame 
 	sv_qp_kick(qp);
 }
 
-static void on_response(struct sv_qp *qp, const struct sv_frame *f, const uint8_t *data)
+static void requester_on_response(struct sv_qp *qp, const struct sv_frame *f, const uint8_t *data)
 {
 	struct sv_sq *sq = &qp->sq;
 	struct iovec iov[SV_MAX_SGE];
@@ -344,7 +344,7 @@ static void on_response(struct sv_qp *qp, const struct sv_frame *f, const uint8_
 	}
 	w->got += f->bytes;
 	if (f->flags & SV_FLAG_LAST)
-		answered(qp, w, f);
+		requester_read_done(qp, w, f);
 }
 
 void sv_requester_receive(struct sv_qp *qp, const struct sv_frame *f, const uint8_t *data)
@@ -356,5 +356,5 @@ void sv_requester_receive(struct sv_qp *qp, const struct sv_frame *f, const uint
 	else if (f->type == SV_FRAME_NAK)
 		on_nak(qp, f);
 	else
-		on_response(qp, f, data);
+		requester_on_response(qp, f, data);
 }

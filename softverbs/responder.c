@@ -20,7 +20,7 @@ static const uint32_t rnr_timer[32] = {
 	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 };
 
-static void answer(struct sv_link *l, const struct sv_frame *request, struct sv_frame *f)
+static void responder_answer(struct sv_link *l, const struct sv_frame *request, struct sv_frame *f)
 {
 	f->qpn = request->from;
 	f->from = request->qpn;
@@ -32,7 +32,7 @@ static void nak(struct sv_link *l, const struct sv_frame *request, enum sv_nak w
 {
 	struct sv_frame f = { .type = SV_FRAME_NAK, .opcode = (uint8_t)why, .value = { value } };
 
-	answer(l, request, &f);
+	responder_answer(l, request, &f);
 }
 
 static void nak_seq(struct sv_qp *qp, uint32_t seq, enum sv_nak why)
@@ -60,7 +60,7 @@ void sv_ack_flush(struct sv_qp *qp)
 		;
 	*at = qp->next_ack;
 	if (qp->link)
-		answer(qp->link, &request, &f);
+		responder_answer(qp->link, &request, &f);
 }
 
 void sv_acks_flush(void)
@@ -78,7 +78,7 @@ static void owe_ack(struct sv_qp *qp)
 	sv_fabric.acks = qp;
 }
 
-static struct sv_read *read_at(const struct sv_rx *rx, uint32_t i)
+static struct sv_read *responder_read_at(const struct sv_rx *rx, uint32_t i)
 {
 	return &rx->reads[(rx->first + i) % rx->max_reads];
 }
@@ -97,7 +97,7 @@ static void finish_refusal(struct sv_qp *qp)
 	sv_qp_error(qp);
 }
 
-static void refuse(struct sv_qp *qp, enum sv_nak why)
+static void responder_refuse(struct sv_qp *qp, enum sv_nak why)
 {
 	qp->rx.refused = (uint8_t)why;
 	finish_refusal(qp);
@@ -110,7 +110,7 @@ static void refuse_receive(struct sv_qp *qp, enum ibv_wc_status status, enum sv_
 
 	qp->rx.told = true;
 	sv_rq_complete(qp, &wc, true);
-	refuse(qp, why);
+	responder_refuse(qp, why);
 }
 
 static bool allows(const struct sv_qp *qp, unsigned access)
@@ -118,7 +118,7 @@ static bool allows(const struct sv_qp *qp, unsigned access)
 	return (qp->attr.qp_access_flags & access) == access;
 }
 
-static void done(struct sv_qp *qp, const struct sv_frame *f)
+static void responder_frame_done(struct sv_qp *qp, const struct sv_frame *f)
 {
 	struct sv_rx *rx = &qp->rx;
 
@@ -187,7 +187,7 @@ static void on_send(struct sv_qp *qp, struct sv_link *l, const struct sv_frame *
 		refuse_receive(qp, IBV_WC_LOC_PROT_ERR, SV_NAK_ACCESS);
 		return;
 	}
-	done(qp, f);
+	responder_frame_done(qp, f);
 	if (f->flags & SV_FLAG_LAST)
 		receive_done(qp, f);
 }
@@ -200,7 +200,7 @@ static void on_write(struct sv_qp *qp, struct sv_link *l, const struct sv_frame 
 	struct iovec iov = { to + (f->total ? f->offset : 0), f->bytes };
 
 	if (!allows(qp, IBV_ACCESS_REMOTE_WRITE) || (f->total && !to)) {
-		refuse(qp, SV_NAK_ACCESS);
+		responder_refuse(qp, SV_NAK_ACCESS);
 		return;
 	}
 	if (f->flags & SV_FLAG_IMM && (!f->offset || f->flags & SV_FLAG_LAST) &&
@@ -208,7 +208,7 @@ static void on_write(struct sv_qp *qp, struct sv_link *l, const struct sv_frame 
 		return;
 	if (sv_transfer_receive(l, f, data, &iov, f->bytes ? 1 : 0) < 0)
 		return;
-	done(qp, f);
+	responder_frame_done(qp, f);
 	if (f->flags & SV_FLAG_LAST && f->flags & SV_FLAG_IMM && sv_rq_take(qp))
 		receive_done(qp, f);
 }
@@ -234,21 +234,21 @@ static void on_read(struct sv_qp *qp, const struct sv_frame *f)
 
 	if (!allows(qp, IBV_ACCESS_REMOTE_READ) ||
 	    (f->total && !sv_mr_map(qp->ibv.pd, &all, NULL))) {
-		refuse(qp, SV_NAK_ACCESS);
+		responder_refuse(qp, SV_NAK_ACCESS);
 		return;
 	}
 	if (rx->nreads >= rx->max_reads) {
-		refuse(qp, SV_NAK_INVALID);
+		responder_refuse(qp, SV_NAK_INVALID);
 		return;
 	}
-	*read_at(rx, rx->nreads) = (struct sv_read){
+	*responder_read_at(rx, rx->nreads) = (struct sv_read){
 		.seq = f->seq,
 		.rkey = f->rkey,
 		.raddr = f->raddr,
 		.total = f->total,
 	};
 	rx->nreads++;
-	done(qp, f);
+	responder_frame_done(qp, f);
 	sv_qp_kick(qp);
 }
 
@@ -267,11 +267,11 @@ static void on_atomic(struct sv_qp *qp, struct sv_link *l, const struct sv_frame
 	};
 
 	if (!at || !allows(qp, IBV_ACCESS_REMOTE_ATOMIC)) {
-		refuse(qp, SV_NAK_ACCESS);
+		responder_refuse(qp, SV_NAK_ACCESS);
 		return;
 	}
 	if (f->raddr % sizeof(uint64_t)) {
-		refuse(qp, SV_NAK_INVALID);
+		responder_refuse(qp, SV_NAK_INVALID);
 		return;
 	}
 	uint64_t old = f->value[0];
@@ -280,12 +280,12 @@ static void on_atomic(struct sv_qp *qp, struct sv_link *l, const struct sv_frame
 	else
 		__atomic_compare_exchange_n(at, &old, f->value[1], false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_SEQ_CST);
-	done(qp, f);
+	responder_frame_done(qp, f);
 	sv_link_send(l, &r, &old, sizeof(old));
 }
 
-static void on_request(struct sv_qp *qp, struct sv_link *l, const struct sv_frame *f,
-		       const uint8_t *data)
+static void responder_on_request(struct sv_qp *qp, struct sv_link *l, const struct sv_frame *f,
+				 const uint8_t *data)
 {
 	struct sv_rx *rx = &qp->rx;
 
@@ -328,7 +328,7 @@ bool sv_read_pending(const struct sv_qp *qp)
 
 	/* Answered Reads may be in front, while the peer takes their data. */
 	for (uint32_t i = 0; i < rx->nreads; i++)
-		if (!read_at(rx, i)->answered)
+		if (!responder_read_at(rx, i)->answered)
 			return qp->ibv.state != IBV_QPS_ERR;
 	return false;
 }
@@ -337,7 +337,8 @@ static void pop_answered(struct sv_qp *qp)
 {
 	struct sv_rx *rx = &qp->rx;
 
-	while (rx->nreads && read_at(rx, 0)->answered && !read_at(rx, 0)->pinned) {
+	while (rx->nreads && responder_read_at(rx, 0)->answered &&
+	       !responder_read_at(rx, 0)->pinned) {
 		rx->first = (rx->first + 1) % rx->max_reads;
 		rx->nreads--;
 	}
@@ -347,7 +348,7 @@ static void pop_answered(struct sv_qp *qp)
 static void on_pulled(struct sv_qp *qp, uint32_t seq)
 {
 	for (uint32_t i = 0; i < qp->rx.nreads; i++) {
-		struct sv_read *r = read_at(&qp->rx, i);
+		struct sv_read *r = responder_read_at(&qp->rx, i);
 		if (r->seq != seq || !r->pinned || !r->answered)
 			continue;
 		r->pinned = false;
@@ -360,9 +361,9 @@ static struct sv_read *next_read(struct sv_rx *rx)
 {
 	uint32_t i = 0;
 
-	while (read_at(rx, i)->answered)
+	while (responder_read_at(rx, i)->answered)
 		i++;
-	return read_at(rx, i);
+	return responder_read_at(rx, i);
 }
 
 void sv_read_send(struct sv_qp *qp, struct sv_link *l)
@@ -412,14 +413,14 @@ void sv_responder_stop(struct sv_qp *qp)
 
 	sv_ack_flush(qp);
 	for (uint32_t i = 0; i < rx->nreads; i++) {
-		if (read_at(rx, i)->pinned)
-			sv_mr_unpull(read_at(rx, i)->rkey);
-		nak_seq(qp, read_at(rx, i)->seq, SV_NAK_NO_QP);
+		if (responder_read_at(rx, i)->pinned)
+			sv_mr_unpull(responder_read_at(rx, i)->rkey);
+		nak_seq(qp, responder_read_at(rx, i)->seq, SV_NAK_NO_QP);
 	}
 	rx->nreads = 0;
 }
 
-static bool is_connected(const struct sv_qp *qp)
+static bool qp_may_receive(const struct sv_qp *qp)
 {
 	return qp->ibv.state >= IBV_QPS_RTR && qp->ibv.state <= IBV_QPS_SQD;
 }
@@ -437,13 +438,13 @@ void sv_qp_receive(struct sv_link *l, const struct sv_frame *f, const uint8_t *d
 {
 	struct sv_qp *qp = sv_qp_find(f->qpn);
 
-	if (!qp || !is_connected(qp) || qp->link != l || qp->attr.dest_qp_num != f->from) {
+	if (!qp || !qp_may_receive(qp) || qp->link != l || qp->attr.dest_qp_num != f->from) {
 		turn_away(qp, l, f);
 		return;
 	}
 	switch (f->type) {
 	case SV_FRAME_REQUEST:
-		on_request(qp, l, f, data);
+		responder_on_request(qp, l, f, data);
 		break;
 	case SV_FRAME_PULLED:
 		on_pulled(qp, f->seq);

@@ -58,8 +58,8 @@ static int sum_lengths(const struct ibv_send_wr *wr, uint32_t *total)
 	return sum > SV_MAX_MSG ? EINVAL : 0;
 }
 
-static int check(const struct sv_qp *qp, const struct ibv_send_wr *wr, const struct op_info *info,
-		 uint32_t *total)
+static int sq_check_wr(const struct sv_qp *qp, const struct ibv_send_wr *wr,
+		       const struct op_info *info, uint32_t *total)
 {
 	const struct sv_sq *sq = &qp->sq;
 	int err;
@@ -93,8 +93,8 @@ static void copy_inline(struct sv_sq *sq, const struct ibv_send_wr *wr)
 	}
 }
 
-static void enqueue(struct sv_qp *qp, const struct ibv_send_wr *wr, const struct op_info *info,
-		    uint32_t total)
+static void sq_enqueue(struct sv_qp *qp, const struct ibv_send_wr *wr, const struct op_info *info,
+		       uint32_t total)
 {
 	struct sv_sq *sq = &qp->sq;
 	struct sv_swqe *w = sv_swqe_at(sq, sq->posted);
@@ -129,16 +129,16 @@ static void enqueue(struct sv_qp *qp, const struct ibv_send_wr *wr, const struct
 	sq->posted++;
 }
 
-static int post_one(struct sv_qp *qp, const struct ibv_send_wr *wr)
+static int sq_post_wr(struct sv_qp *qp, const struct ibv_send_wr *wr)
 {
 	const struct op_info *info = info_of(qp, wr);
 	uint32_t total = 0;
-	int err = check(qp, wr, info, &total);
+	int err = sq_check_wr(qp, wr, info, &total);
 
 	if (!err)
 		err = sv_fault_post(qp, info->op);
 	if (!err)
-		enqueue(qp, wr, info, total);
+		sq_enqueue(qp, wr, info, total);
 	return err;
 }
 
@@ -151,7 +151,7 @@ int sv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 	if (ibv->state < IBV_QPS_RTS)
 		err = EINVAL;
 	for (; wr && !err; wr = wr->next) {
-		err = post_one(qp, wr);
+		err = sq_post_wr(qp, wr);
 		if (err)
 			break;
 	}
@@ -167,7 +167,7 @@ int sv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 	return err;
 }
 
-static void complete(struct sv_qp *qp, const struct sv_swqe *w, enum ibv_wc_status status)
+static void sq_complete_wqe(struct sv_qp *qp, const struct sv_swqe *w, enum ibv_wc_status status)
 {
 	struct sv_cqe cqe = {
 		.wc = {
@@ -195,7 +195,7 @@ void sv_sq_retire(struct sv_qp *qp)
 		if (w->state != SV_WQE_DONE)
 			return;
 		sq->retired++;
-		complete(qp, w, w->status);
+		sq_complete_wqe(qp, w, w->status);
 		if (w->status != IBV_WC_SUCCESS)
 			sv_qp_error(qp);
 	}
@@ -222,7 +222,7 @@ void sv_sq_flush(struct sv_qp *qp)
 	qp->unsettled = qp->unsettled || sv_sq_unsettled(qp);
 	while (sq->retired != sq->posted) {
 		const struct sv_swqe *w = sv_swqe_at(sq, sq->retired++);
-		complete(qp, w, IBV_WC_WR_FLUSH_ERR);
+		sq_complete_wqe(qp, w, IBV_WC_WR_FLUSH_ERR);
 	}
 	sq->next = sq->acked = sq->posted;
 	sq->offset = sq->reads = 0;

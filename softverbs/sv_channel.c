@@ -37,7 +37,7 @@ SV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	return 0;
 }
 
-static void count_taken(void *data)
+static void sv_channel_count_taken(void *data)
 {
 	struct ibv_cq **cq = data;
 
@@ -51,7 +51,7 @@ SV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq *
 	/* The thread may block here, so the engine's thread must handle arrivals instead of leaving
 	 * them to pollers. */
 	sv_engine_waiter();
-	if (sv_events_pop(&ch->events, cq, sizeof(struct ibv_cq *), count_taken) < 0)
+	if (sv_events_pop(&ch->events, cq, sizeof(struct ibv_cq *), sv_channel_count_taken) < 0)
 		return -1;
 	*context = (*cq)->cq_context;
 	return 0;

@@ -49,7 +49,7 @@ SV_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibv)
 	return 0;
 }
 
-static struct sv_mr *find(uint32_t key)
+static struct sv_mr *mr_find(uint32_t key)
 {
 	const struct sv_mr_table *t = &sv_fabric.mrs;
 	uint32_t index = key >> 8;
@@ -58,7 +58,7 @@ static struct sv_mr *find(uint32_t key)
 	return mr && mr->ibv.lkey == key ? mr : NULL;
 }
 
-static int grow(struct sv_mr_table *t)
+static int mr_table_grow(struct sv_mr_table *t)
 {
 	uint32_t size = t->size ? t->size * 2 : 1024;
 	struct sv_mr **mr = size > SV_MAX_MR ? NULL : realloc(t->mr, size * sizeof(*mr));
@@ -79,7 +79,7 @@ static int table_add(struct sv_mr *mr)
 	struct sv_mr_table *t = &sv_fabric.mrs;
 
 	if (t->used + 1 >= t->size) {
-		int err = grow(t);
+		int err = mr_table_grow(t);
 		if (err)
 			return err;
 	}
@@ -106,7 +106,7 @@ static int check_mapped(void *addr, size_t length)
 	return length && msync((void *)from, to - from, MS_ASYNC) < 0 ? -EFAULT : 0;
 }
 
-static int check_access(unsigned access)
+static int mr_check_access(unsigned access)
 {
 	return access & REMOTE_CHANGES && !(access & IBV_ACCESS_LOCAL_WRITE) ? -EINVAL : 0;
 }
@@ -115,7 +115,7 @@ SV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv, void *addr, size_t
 					  uint64_t iova, unsigned int access)
 {
 	struct sv_mr *mr = calloc(1, sizeof(*mr));
-	int err = mr ? check_access(access) : -ENOMEM;
+	int err = mr ? mr_check_access(access) : -ENOMEM;
 
 	if (!err)
 		err = check_mapped(addr, length);
@@ -206,7 +206,7 @@ SV_EXPORT unsigned softverbs_sinks(struct softverbs_sink *out, unsigned max)
 
 void *sv_mr_map(const struct ibv_pd *pd, const struct sv_range *r, struct sv_mr **out)
 {
-	struct sv_mr *mr = find(r->key);
+	struct sv_mr *mr = mr_find(r->key);
 
 	if (!mr || mr->invalid || mr->ibv.pd != pd || (mr->access & r->access) != r->access)
 		return NULL;
@@ -244,7 +244,7 @@ int sv_sge_map(const struct ibv_pd *pd, const struct sv_sge_part *part, unsigned
 
 bool sv_mr_invalidate(const struct ibv_pd *pd, uint32_t rkey)
 {
-	struct sv_mr *mr = find(rkey);
+	struct sv_mr *mr = mr_find(rkey);
 
 	if (!mr || mr->invalid || mr->ibv.pd != pd)
 		return false;
@@ -254,7 +254,7 @@ bool sv_mr_invalidate(const struct ibv_pd *pd, uint32_t rkey)
 
 void sv_mr_unpull(uint32_t rkey)
 {
-	struct sv_mr *mr = find(rkey);
+	struct sv_mr *mr = mr_find(rkey);
 
 	if (mr && mr->pulls && --mr->pulls == 0)
 		pthread_cond_broadcast(&sv_fabric.pulled);

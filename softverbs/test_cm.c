@@ -504,7 +504,7 @@ static void test_migrate(void)
 	close_ends(&e);
 }
 
-static void *accept_one(void *arg)
+static void *reject_request_thread(void *arg)
 {
 	struct rdma_cm_id *id;
 
@@ -527,7 +527,7 @@ static void test_synchronous(void)
 	OK(rdma_create_ep(&listener, res, NULL, NULL));
 	rdma_freeaddrinfo(res);
 	OK(rdma_listen(listener, 4));
-	CHECK(pthread_create(&thread, NULL, accept_one, listener) == 0);
+	CHECK(pthread_create(&thread, NULL, reject_request_thread, listener) == 0);
 	snprintf(port, sizeof(port), "%u", ntohs(rdma_get_src_port(listener)));
 	hints.ai_flags = RAI_NUMERICHOST;
 	OK(rdma_getaddrinfo("127.0.0.1", port, &hints, &res));

@@ -32,7 +32,7 @@ static void make_qp(struct rdma_cm_id *id)
 	CHECK(id->qp && id->pd && id->send_cq && id->recv_cq);
 }
 
-static struct ibv_qp_attr query(struct rdma_cm_id *id)
+static struct ibv_qp_attr query_qp(struct rdma_cm_id *id)
 {
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
@@ -42,33 +42,33 @@ static struct ibv_qp_attr query(struct rdma_cm_id *id)
 }
 
 /* Waits until the client has the server's answer in its channel. */
-static struct ends answered(const char *host, struct rdma_conn_param *p)
+static struct ends connect_answered(const char *host, struct rdma_conn_param *p)
 {
 	struct ends e = listening(host, NULL);
 
 	resolved(&e, NULL, host);
 	make_qp(e.client);
-	CHECK(query(e.client).qp_state == IBV_QPS_INIT);
+	CHECK(query_qp(e.client).qp_state == IBV_QPS_INIT);
 	OK(rdma_connect(e.client, p));
 	take_request(&e);
 	make_qp(e.server);
 	OK(rdma_accept(e.server, p));
-	CHECK(query(e.server).qp_state == IBV_QPS_RTS);
+	CHECK(query_qp(e.server).qp_state == IBV_QPS_RTS);
 	wait_readable(e.cch);
 	return e;
 }
 
 static struct ends joined(const char *host, struct rdma_conn_param *p)
 {
-	struct ends e = answered(host, p);
+	struct ends e = connect_answered(host, p);
 
 	take_event(e.cch, RDMA_CM_EVENT_ESTABLISHED, 0);
 	take_event(e.sch, RDMA_CM_EVENT_ESTABLISHED, 0);
-	CHECK(query(e.client).qp_state == IBV_QPS_RTS);
+	CHECK(query_qp(e.client).qp_state == IBV_QPS_RTS);
 	return e;
 }
 
-static void close_all(struct ends *e)
+static void destroy_qps_and_ends(struct ends *e)
 {
 	rdma_destroy_qp(e->client);
 	rdma_destroy_qp(e->server);
@@ -104,10 +104,10 @@ static void send_recv(void)
 	CHECK(wc.byte_len == SIZE && strcmp((char *)b.bytes[0], "over the fabric") == 0);
 	CHECK(rdma_get_send_comp(e.client, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
 	drop_buffers(&b);
-	close_all(&e);
+	destroy_qps_and_ends(&e);
 }
 
-static void shared_receives(void)
+static void cm_qp_shared_receives(void)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ends e = listening("127.0.0.1", NULL);
@@ -139,7 +139,7 @@ static void shared_receives(void)
 static void receive_before_established(void)
 {
 	struct rdma_conn_param p = { .rnr_retry_count = 7, .retry_count = 7 };
-	struct ends e = answered("127.0.0.1", &p);
+	struct ends e = connect_answered("127.0.0.1", &p);
 	struct buffers b;
 	struct ibv_wc wc;
 
@@ -152,22 +152,22 @@ static void receive_before_established(void)
 	CHECK(strcmp((char *)b.bytes[1], "early") == 0);
 	CHECK(rdma_get_send_comp(e.server, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
 	drop_buffers(&b);
-	close_all(&e);
+	destroy_qps_and_ends(&e);
 }
 
 /* Reads are allowed to a peer that has been offered resources, and wants them. */
-static void rights(void)
+static void cm_qp_access_rights(void)
 {
 	struct rdma_conn_param p = { .responder_resources = 4, .initiator_depth = 4 };
 	struct ends e = joined("127.0.0.1", &p);
 
-	CHECK(query(e.client).qp_access_flags & IBV_ACCESS_REMOTE_WRITE);
-	CHECK(query(e.client).qp_access_flags & IBV_ACCESS_REMOTE_READ);
-	close_all(&e);
+	CHECK(query_qp(e.client).qp_access_flags & IBV_ACCESS_REMOTE_WRITE);
+	CHECK(query_qp(e.client).qp_access_flags & IBV_ACCESS_REMOTE_READ);
+	destroy_qps_and_ends(&e);
 	p.initiator_depth = 0;
 	e = joined("127.0.0.1", &p);
-	CHECK(!(query(e.client).qp_access_flags & IBV_ACCESS_REMOTE_READ));
-	close_all(&e);
+	CHECK(!(query_qp(e.client).qp_access_flags & IBV_ACCESS_REMOTE_READ));
+	destroy_qps_and_ends(&e);
 	/* Asks for more than the device has. */
 	e = listening("127.0.0.1", NULL);
 	resolved(&e, NULL, "127.0.0.1");
@@ -197,11 +197,11 @@ static void disconnect_flushes(void)
 	flushed(e.client);
 	take_event(e.sch, RDMA_CM_EVENT_DISCONNECTED, 0);
 	/* On InfiniBand the application ends the other queue pair. */
-	CHECK(query(e.server).qp_state == IBV_QPS_RTS);
+	CHECK(query_qp(e.server).qp_state == IBV_QPS_RTS);
 	OK(rdma_disconnect(e.server));
 	flushed(e.server);
 	drop_buffers(&b);
-	close_all(&e);
+	destroy_qps_and_ends(&e);
 }
 
 static void iwarp_ends_with_the_stream(void)
@@ -215,9 +215,9 @@ static void iwarp_ends_with_the_stream(void)
 	OK(rdma_disconnect(e.client));
 	flushed(e.server);
 	take_event(e.sch, RDMA_CM_EVENT_DISCONNECTED, 0);
-	CHECK(query(e.server).qp_state == IBV_QPS_ERR);
+	CHECK(query_qp(e.server).qp_state == IBV_QPS_ERR);
 	drop_buffers(&b);
-	close_all(&e);
+	destroy_qps_and_ends(&e);
 }
 
 static void reject_is_an_error(void)
@@ -230,36 +230,37 @@ static void reject_is_an_error(void)
 	take_request(&e);
 	OK(rdma_reject(e.server, NULL, 0));
 	take_event(e.cch, RDMA_CM_EVENT_REJECTED, 28);
-	CHECK(query(e.client).qp_state == IBV_QPS_ERR);
+	CHECK(query_qp(e.client).qp_state == IBV_QPS_ERR);
 	rdma_destroy_qp(e.client);
 	close_ends(&e);
 }
 
-static void post_one(struct ends *e, struct buffers *b)
+static void post_send_and_recv(struct ends *e, struct buffers *b)
 {
 	register_buffers(e, b);
 	OK(rdma_post_recv(e->server, NULL, b->bytes[0], SIZE, b->mr[0]));
 	OK(rdma_post_send(e->client, NULL, b->bytes[1], SIZE, b->mr[1], 0));
 }
 
-static void dropped(void)
+static void cm_qp_connection_dropped(void)
 {
 	struct buffers b;
 
 	setenv("SOFTVERBS_FAULTS", "on send : drop-connection", 1);
 	struct ends e = joined("127.0.0.1", NULL);
-	post_one(&e, &b);
+	post_send_and_recv(&e, &b);
 	take_event(e.sch, RDMA_CM_EVENT_DISCONNECTED, 0);
 	take_event(e.cch, RDMA_CM_EVENT_DISCONNECTED, 0);
-	CHECK(query(e.server).qp_state == IBV_QPS_ERR && query(e.client).qp_state == IBV_QPS_ERR);
+	CHECK(query_qp(e.server).qp_state == IBV_QPS_ERR &&
+	      query_qp(e.client).qp_state == IBV_QPS_ERR);
 	OK(rdma_disconnect(e.client));
 	no_event(e.sch);
 	drop_buffers(&b);
-	close_all(&e);
+	destroy_qps_and_ends(&e);
 }
 
 /* Every id of the device gets the event, the listener on its address too. */
-static void device_removed(void)
+static void cm_qp_device_removed(void)
 {
 	struct buffers b;
 	struct rdma_cm_id *id;
@@ -267,7 +268,7 @@ static void device_removed(void)
 
 	setenv("SOFTVERBS_FAULTS", "on send : device-removed", 1);
 	struct ends e = joined("127.0.0.1", NULL);
-	post_one(&e, &b);
+	post_send_and_recv(&e, &b);
 	for (int i = 0; i < 2; i++) {
 		struct rdma_cm_event *ev = next_event(e.sch, RDMA_CM_EVENT_DEVICE_REMOVAL);
 		listeners += ev->id == e.listener;
@@ -284,7 +285,7 @@ static void device_removed(void)
 	FAILS(rdma_bind_addr(id, (struct sockaddr *)&a), ENODEV);
 	OK(rdma_destroy_id(id));
 	drop_buffers(&b);
-	close_all(&e);
+	destroy_qps_and_ends(&e);
 }
 
 int main(int argc, char **argv)
@@ -294,15 +295,9 @@ int main(int argc, char **argv)
 #name, name                                                                        \
 	}
 	static const struct cm_test tests[] = {
-		Q(send_recv),
-		Q(shared_receives),
-		Q(receive_before_established),
-		Q(rights),
-		Q(disconnect_flushes),
-		Q(iwarp_ends_with_the_stream),
-		Q(reject_is_an_error),
-		Q(dropped),
-		Q(device_removed),
+		Q(send_recv),		Q(cm_qp_shared_receives),    Q(receive_before_established),
+		Q(cm_qp_access_rights), Q(disconnect_flushes),	     Q(iwarp_ends_with_the_stream),
+		Q(reject_is_an_error),	Q(cm_qp_connection_dropped), Q(cm_qp_device_removed),
 	};
 
 	return run_tests(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL);

@@ -25,7 +25,7 @@ static void ping(struct pair *p, enum ibv_wc_status a, enum ibv_wc_status b)
 	expect_wc(&p->b, 1, b);
 }
 
-static void drop_connection(void)
+static void fault_drop_connection(void)
 {
 	struct options o = DEFAULTS;
 	struct pair p;
@@ -79,7 +79,7 @@ static void full_send_queue(void)
 	pair_free(&p);
 }
 
-static void receiver_not_ready(void)
+static void fault_rnr(void)
 {
 	struct options o = DEFAULTS;
 	struct pair p;
@@ -110,7 +110,7 @@ static void stop_reading(void)
 	pair_free(&p);
 }
 
-static void device_removed(void)
+static void fault_device_removed(void)
 {
 	struct options o = DEFAULTS;
 	struct pair p;
@@ -190,7 +190,7 @@ static void delay(void)
 	pair_free(&p);
 }
 
-static void by_name(void)
+static void fault_by_process_name(void)
 {
 	struct options o = DEFAULTS;
 	struct pair p;
@@ -334,16 +334,16 @@ static void control_socket(void)
 }
 
 static const struct test tests[] = {
-	{ "drop_connection", drop_connection },
+	{ "drop_connection", fault_drop_connection },
 	{ "drop_at_request", drop_at_request },
 	{ "full_send_queue", full_send_queue },
-	{ "receiver_not_ready", receiver_not_ready },
+	{ "receiver_not_ready", fault_rnr },
 	{ "stop_reading", stop_reading },
-	{ "device_removed", device_removed },
+	{ "device_removed", fault_device_removed },
 	{ "registration_fails", registration_fails },
 	{ "reorder", reorder },
 	{ "delay", delay },
-	{ "by_name", by_name },
+	{ "by_name", fault_by_process_name },
 	{ "by_chance", by_chance },
 	{ "bad_scripts", bad_scripts },
 	{ "control_socket", control_socket },

@@ -23,7 +23,7 @@ void test_fail_eq(const char *file, int line, const char *what, long long a, lon
 }
 
 /* In a process of its own: a failure or a crash does not end the others. */
-static bool run(const struct test *t, const char *dir)
+static bool test_run(const struct test *t, const char *dir)
 {
 	int status;
 
@@ -71,7 +71,7 @@ int test_main(const struct test *tests, int argc, char **argv)
 	for (; tests->name; tests++) {
 		if (!is_asked_for(tests->name, argc, argv))
 			continue;
-		bool ok = run(tests, dir);
+		bool ok = test_run(tests, dir);
 		printf("%s %s\n", ok ? "ok" : "FAIL", tests->name);
 		passed += ok;
 		failed += !ok;

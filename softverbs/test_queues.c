@@ -47,7 +47,7 @@ static bool readable(int fd)
 }
 
 /* In the error state all work requests complete in order, also unsignalled ones and later posts. */
-static void flush(void)
+static void flush_in_error_state(void)
 {
 	struct options o = DEFAULTS;
 	struct pair p;
@@ -179,7 +179,7 @@ static void completion_queue_overflow(void)
 	pair_free(&p);
 }
 
-static void *take_event(void *arg)
+static void *take_cq_event(void *arg)
 {
 	struct end *e = arg;
 	struct ibv_cq *cq;
@@ -212,14 +212,14 @@ static void arming(void)
 		expect_wc(&p.a, 1, IBV_WC_SUCCESS);
 	}
 	CHECK(readable(p.b.channel->fd));
-	take_event(&p.b);
+	take_cq_event(&p.b);
 	CHECK(!readable(p.b.channel->fd));
 	CHECK(ibv_get_cq_event(p.b.channel, &cq, &ctx) < 0 && errno == EAGAIN);
 	/* A blocking channel, and a thread that waits at it. */
 	pthread_t t;
 	CHECK_EQ(fcntl(p.b.channel->fd, F_SETFL, 0), 0);
 	CHECK_EQ(ibv_req_notify_cq(p.b.cq, 0), 0);
-	CHECK_EQ(pthread_create(&t, NULL, take_event, &p.b), 0);
+	CHECK_EQ(pthread_create(&t, NULL, take_cq_event, &p.b), 0);
 	CHECK_EQ(post_send(&p.a, IBV_WR_SEND, 1, 1), 0);
 	CHECK_EQ(pthread_join(t, NULL), 0);
 	/* Events that were not taken go with the queue; those taken must be acknowledged. */
@@ -248,12 +248,12 @@ static void solicited(void)
 	CHECK_EQ(post_quiet(&p.a, 2, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED), 0);
 	expect_wc(&p.a, 2, IBV_WC_SUCCESS);
 	CHECK(readable(p.b.channel->fd));
-	take_event(&p.b);
+	take_cq_event(&p.b);
 	/* An error always raises an event. */
 	CHECK_EQ(ibv_req_notify_cq(p.b.cq, 1), 0);
 	to_error(&p.b);
 	CHECK(readable(p.b.channel->fd));
-	take_event(&p.b);
+	take_cq_event(&p.b);
 	ibv_ack_cq_events(p.b.cq, 2);
 	pair_free(&p);
 }
@@ -283,7 +283,7 @@ static void unacknowledged(void)
 	CHECK_EQ(ibv_req_notify_cq(p.a.cq, 0), 0);
 	CHECK_EQ(post_recv(&p.b, 1, 10), 0);
 	CHECK_EQ(post_send(&p.a, IBV_WR_SEND, 1, 1), 0);
-	take_event(&p.a);
+	take_cq_event(&p.a);
 	CHECK_EQ(ibv_destroy_qp(p.a.qp), 0);
 	CHECK_EQ(pthread_create(&t, NULL, ack_later, NULL), 0);
 	CHECK_EQ(ibv_destroy_cq(p.a.cq), 0);
@@ -294,7 +294,7 @@ static void unacknowledged(void)
 	pair_free(&p);
 }
 
-static void shared_receives(void)
+static void srq_receives(void)
 {
 	struct ibv_context *ctx = open_device(0);
 	struct ibv_pd *pd = ibv_alloc_pd(ctx);
@@ -391,7 +391,7 @@ static void states(void)
 
 /* Retries end for a peer that is in error, was destroyed or never existed. A peer that is not yet
  * connected is waited for. */
-static void no_answer(void)
+static void retries_exhausted(void)
 {
 	for (int i = 0; i < 3; i++) {
 		struct options o = DEFAULTS;
@@ -441,7 +441,7 @@ struct hello {
 	uint64_t addr;
 };
 
-static void exchange(int fd, const struct end *e, struct hello *peer)
+static void exchange_hello(int fd, const struct end *e, struct hello *peer)
 {
 	struct hello mine = { e->qp->qp_num, e->mr->rkey, (uintptr_t)e->buf };
 
@@ -457,7 +457,7 @@ static void one_end(struct end *e, int fd, struct hello *peer)
 
 	end_make(e, pd, &o, NULL);
 	end_init(e, &o);
-	exchange(fd, e, peer);
+	exchange_hello(fd, e, peer);
 	end_connect(e, peer->qpn, &o);
 	CHECK_EQ(write(fd, &c, 1), 1);
 	CHECK_EQ(read(fd, &c, 1), 1);
@@ -743,7 +743,7 @@ static void many_queue_pairs(void)
 }
 
 static const struct test tests[] = {
-	{ "flush", flush },
+	{ "flush", flush_in_error_state },
 	{ "unsignalled", unsignalled },
 	{ "send_queue_full", send_queue_full },
 	{ "lists", lists },
@@ -752,9 +752,9 @@ static const struct test tests[] = {
 	{ "arming", arming },
 	{ "solicited", solicited },
 	{ "unacknowledged", unacknowledged },
-	{ "shared_receives", shared_receives },
+	{ "shared_receives", srq_receives },
 	{ "states", states },
-	{ "no_answer", no_answer },
+	{ "no_answer", retries_exhausted },
 	{ "two_processes", two_processes },
 	{ "destroy_while_sending", destroy_while_sending },
 	{ "forked", forked },

@@ -27,7 +27,7 @@ static void send_and_receive(void)
 	pair_free(&p);
 }
 
-static void write_and_read(void)
+static void rdma_write_and_read(void)
 {
 	struct options o = DEFAULTS;
 	struct pair p;
@@ -364,7 +364,7 @@ static void bad_registrations(void)
 }
 
 /* Without a receive, the message is sent again as often as rnr_retry says, or for ever. */
-static void receiver_not_ready(void)
+static void rnr_retries(void)
 {
 	for (int retries = 0; retries < 3; retries++) {
 		struct options o = DEFAULTS;
@@ -464,7 +464,7 @@ static void read_sinks(void)
 
 static const struct test tests[] = {
 	{ "send_and_receive", send_and_receive },
-	{ "write_and_read", write_and_read },
+	{ "write_and_read", rdma_write_and_read },
 	{ "immediate_and_invalidate", immediate_and_invalidate },
 	{ "scatter_and_gather", scatter_and_gather },
 	{ "inline_data", inline_data },
@@ -475,7 +475,7 @@ static const struct test tests[] = {
 	{ "local_access", local_access },
 	{ "receive_access", receive_access },
 	{ "bad_registrations", bad_registrations },
-	{ "receiver_not_ready", receiver_not_ready },
+	{ "receiver_not_ready", rnr_retries },
 	{ "read_limits", read_limits },
 	{ "read_sinks", read_sinks },
 	{ NULL, NULL },

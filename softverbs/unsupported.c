@@ -11,7 +11,7 @@
 
 #include <infiniband/verbs.h>
 
-static void *refuse(void)
+static void *verb_unsupported(void)
 {
 	errno = EOPNOTSUPP;
 	return NULL;
@@ -21,7 +21,7 @@ SV_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 {
 	(void)pd;
 	(void)attr;
-	return refuse();
+	return verb_unsupported();
 }
 
 SV_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
@@ -32,7 +32,7 @@ SV_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, str
 	(void)wc;
 	(void)grh;
 	(void)attr;
-	refuse();
+	verb_unsupported();
 	return -1;
 }
 
@@ -43,7 +43,7 @@ SV_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc 
 	(void)wc;
 	(void)grh;
 	(void)port;
-	return refuse();
+	return verb_unsupported();
 }
 
 SV_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
@@ -74,7 +74,7 @@ SV_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void
 	(void)addr;
 	(void)length;
 	(void)access;
-	refuse();
+	verb_unsupported();
 	return IBV_REREG_MR_ERR_INPUT;
 }
 
@@ -87,27 +87,27 @@ SV_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, s
 	(void)iova;
 	(void)fd;
 	(void)access;
-	return refuse();
+	return verb_unsupported();
 }
 
 SV_EXPORT struct ibv_context *ibv_import_device(int fd)
 {
 	(void)fd;
-	return refuse();
+	return verb_unsupported();
 }
 
 SV_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
 	(void)context;
 	(void)handle;
-	return refuse();
+	return verb_unsupported();
 }
 
 SV_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
 	(void)pd;
 	(void)handle;
-	return refuse();
+	return verb_unsupported();
 }
 
 SV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,

@@ -46,7 +46,7 @@ static bool run_posted(struct ev_loop *loop)
 	return any;
 }
 
-static void on_wake(evutil_socket_t fd, short what, void *arg)
+static void ev_loop_on_wake(evutil_socket_t fd, short what, void *arg)
 {
 	struct ev_loop *loop = arg;
 	uint64_t n;
@@ -67,14 +67,14 @@ static void on_measure(void *arg)
 	atomic_fetch_add_explicit(&loop->beats, 1, memory_order_relaxed);
 }
 
-static void on_stop(struct ev_task *t)
+static void ev_loop_on_stop(struct ev_task *t)
 {
 	struct ev_loop *loop = rn_container_of(t, struct ev_loop, stop_task);
 
 	loop->stopping = true;
 }
 
-static struct rn_inbox_node *next_call(struct ev_loop *loop)
+static struct rn_inbox_node *ev_loop_next_call(struct ev_loop *loop)
 {
 	struct rn_inbox_node *call = loop->first;
 
@@ -100,7 +100,7 @@ static bool make_calls(struct ev_loop *loop, unsigned me, void *state)
 {
 	struct rn_inbox_node *call;
 
-	while ((call = next_call(loop)) != NULL) {
+	while ((call = ev_loop_next_call(loop)) != NULL) {
 		if (!make_call(loop, me, state, call))
 			return false;
 	}
@@ -176,7 +176,7 @@ static void *loop_main(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct ev_loop *loop)
+static int ev_loop_start_thread(struct ev_loop *loop)
 {
 	sigset_t all, old;
 	pthread_t thread;
@@ -194,7 +194,7 @@ static int start_thread(struct ev_loop *loop)
 	return -rc;
 }
 
-static int make_base(struct ev_loop *loop)
+static int ev_loop_make_base(struct ev_loop *loop)
 {
 	struct event_config *cfg = event_config_new();
 
@@ -207,7 +207,8 @@ static int make_base(struct ev_loop *loop)
 	event_config_free(cfg);
 	if (!loop->base)
 		return -ENOMEM;
-	loop->wake = event_new(loop->base, loop->inbox.fd, EV_READ | EV_PERSIST, on_wake, loop);
+	loop->wake =
+		event_new(loop->base, loop->inbox.fd, EV_READ | EV_PERSIST, ev_loop_on_wake, loop);
 	if (!loop->wake || event_add(loop->wake, NULL) < 0)
 		return -ENOMEM;
 	int rc = ev_second_start(&loop->measure, loop->base, on_measure, loop);
@@ -217,7 +218,7 @@ static int make_base(struct ev_loop *loop)
 	return turns_init(loop);
 }
 
-static void release(struct ev_loop *loop)
+static void ev_loop_release(struct ev_loop *loop)
 {
 	turns_fini(loop);
 	if (loop->wake)
@@ -248,12 +249,12 @@ int ev_loop_new(const char *thread_name, const struct ev_calls *calls, struct ev
 	if (calls)
 		loop->calls = *calls;
 	loop->last = &loop->first;
-	loop->stop_task.run = on_stop;
-	rc = make_base(loop);
+	loop->stop_task.run = ev_loop_on_stop;
+	rc = ev_loop_make_base(loop);
 	if (!rc)
-		rc = start_thread(loop);
+		rc = ev_loop_start_thread(loop);
 	if (rc) {
-		release(loop);
+		ev_loop_release(loop);
 		return rc;
 	}
 	*out = loop;
@@ -269,7 +270,7 @@ void ev_loop_free(struct ev_loop *loop)
 	while (loop->threads > 0)
 		pthread_cond_wait(&loop->ended, &loop->lock);
 	pthread_mutex_unlock(&loop->lock);
-	release(loop);
+	ev_loop_release(loop);
 }
 
 bool ev_loop_is_current(struct ev_loop *loop)
@@ -291,7 +292,7 @@ int ev_loop_replace(struct ev_loop *loop)
 
 	if (!(owner & AT_WORK) || !atomic_compare_exchange_strong(&loop->claim, &none, owner))
 		return -EALREADY;
-	rc = start_thread(loop);
+	rc = ev_loop_start_thread(loop);
 	if (rc)
 		atomic_store(&loop->claim, 0);
 	return rc;

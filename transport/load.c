@@ -55,7 +55,7 @@ static struct rank rank_of(const struct ev_loop *l)
 			      atomic_load_explicit(&l->conns, memory_order_relaxed) };
 }
 
-static bool is_better(struct rank a, struct rank b)
+static bool ev_rank_is_better(struct rank a, struct rank b)
 {
 	return a.load < b.load || (a.load == b.load && a.conns < b.conns);
 }
@@ -68,7 +68,7 @@ unsigned ev_place(struct ev_loop *const *loops, unsigned n)
 	for (unsigned i = 1; i < n; i++) {
 		const struct rank r = rank_of(loops[i]);
 
-		if (is_better(r, best)) {
+		if (ev_rank_is_better(r, best)) {
 			best = r;
 			at = i;
 		}

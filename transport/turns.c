@@ -25,7 +25,7 @@ static uint64_t visit_size(const struct ev_loop *loop)
 }
 
 /* Visits t of the client that has share; returns the work done. */
-static uint64_t visit(struct ev_loop *loop, const struct rpc_loop_share *share, struct turn *t)
+static uint64_t turn_visit(struct ev_loop *loop, const struct rpc_loop_share *share, struct turn *t)
 {
 	const uint64_t start = loop->work;
 
@@ -47,7 +47,7 @@ void turn_take(struct ev_loop *loop, struct rpc_loop_share *share, struct turn *
 		share->work = 0;
 	}
 	if (share->work < visit_size(loop) && !rn_fq_waits(&share->flow)) {
-		share->work += visit(loop, share, t);
+		share->work += turn_visit(loop, share, t);
 		return;
 	}
 	t->since_ns = rn_now_ns();
@@ -78,8 +78,9 @@ static void on_pass(evutil_socket_t fd, short what, void *arg)
 		struct rpc_conn *conn = t->conn;
 
 		rpc_conn_ref(conn); /* the visit may close the connection, which holds the client */
-		rn_fq_charge(&loop->queue, flow,
-			     visit(loop, rn_container_of(flow, struct rpc_loop_share, flow), t));
+		rn_fq_charge(
+			&loop->queue, flow,
+			turn_visit(loop, rn_container_of(flow, struct rpc_loop_share, flow), t));
 		rpc_conn_put(conn);
 	}
 	loop->in_pass = loop->queue.nitems > 0;

@@ -61,7 +61,7 @@ static void derive_create_key(struct vfs *vfs)
 	}
 }
 
-static bool make_parts(struct vfs *vfs)
+static bool vfs_make_parts(struct vfs *vfs)
 {
 	vfs->cache = vfs_cache_new();
 	vfs->changes = vfs_changes_new();
@@ -102,7 +102,7 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 	vfs = calloc(1, sizeof(*vfs));
 	if (!vfs)
 		return -ENOMEM;
-	if (!make_parts(vfs)) {
+	if (!vfs_make_parts(vfs)) {
 		free_parts(vfs);
 		free(vfs);
 		return -ENOMEM;

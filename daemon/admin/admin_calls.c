@@ -12,21 +12,21 @@
 
 #define MOST 500u /* the oldest */
 
-static void add_number(json_t *to, const char *name, uint64_t value)
+static void calls_add_number(json_t *to, const char *name, uint64_t value)
 {
 	json_object_set_new(to, name, json_integer((json_int_t)value));
 }
 
 static void add_age(json_t *row, const char *name, uint64_t now, uint64_t then)
 {
-	add_number(row, name, now > then ? (now - then) / RN_NS_PER_MS : 0);
+	calls_add_number(row, name, now > then ? (now - then) / RN_NS_PER_MS : 0);
 }
 
-static void add_connection(json_t *row, const struct control *c, uint64_t id)
+static void calls_add_connection(json_t *row, const struct control *c, uint64_t id)
 {
 	struct rpc_conn_view conn;
 
-	add_number(row, "connection", id);
+	calls_add_number(row, "connection", id);
 	if (rpc_conns_find(rpc_clients_conns(c->from.clients), id, &conn))
 		endpoint_add(row, "address", "port", &conn.peer);
 }
@@ -35,10 +35,10 @@ static json_t *row_of(const struct control *c, const struct rpc_call_view *v, ui
 {
 	json_t *row = json_object();
 
-	add_connection(row, c, v->conn_id);
-	add_number(row, "xid", v->xid);
+	calls_add_connection(row, c, v->conn_id);
+	calls_add_number(row, "xid", v->xid);
 	json_object_set_new(row, "program", json_string(v->program->name));
-	add_number(row, "version", v->vers);
+	calls_add_number(row, "version", v->vers);
 	json_object_set_new(row, "procedure", json_string(v->proc->name));
 	if (v->opnum)
 		json_object_set_new(row, "operation", json_string(counters_op_name(v->opnum)));
@@ -71,7 +71,7 @@ void control_calls(void *control, const struct admin_request *req, struct admin_
 	for (int i = 0; i < n; i++)
 		json_array_append_new(rows, row_of(c, &v[i], now));
 	json_object_set_new(reply, "calls", rows);
-	add_number(reply, "younger", all - (size_t)n);
+	calls_add_number(reply, "younger", all - (size_t)n);
 	admin_reply_json(r, reply);
 	free(v);
 }

@@ -29,12 +29,12 @@ static const char *const states[] = {
 	[NFS4_VIEW_EXPIRED] = "expired",
 };
 
-static void add_number(json_t *to, const char *name, uint64_t value)
+static void clients_add_number(json_t *to, const char *name, uint64_t value)
 {
 	json_object_set_new(to, name, json_integer((json_int_t)value));
 }
 
-static void add_client(void *arg, const struct nfs4_view_client *v)
+static void clients_add_client(void *arg, const struct nfs4_view_client *v)
 {
 	const struct page *p = arg;
 	json_t *c = json_object();
@@ -49,7 +49,7 @@ static void add_client(void *arg, const struct nfs4_view_client *v)
 		c, "netid",
 		client_printable((const uint8_t *)v->netid, (uint32_t)strlen(v->netid)));
 	if (v->flavor == RPC_AUTH_SYS)
-		add_number(c, "uid", v->uid);
+		clients_add_number(c, "uid", v->uid);
 	if (v->principal)
 		json_object_set_new(c, "principal",
 				    client_printable((const uint8_t *)v->principal->name,
@@ -57,18 +57,18 @@ static void add_client(void *arg, const struct nfs4_view_client *v)
 	if (v->machine)
 		json_object_set_new(c, "state_protection", json_string("machine"));
 	json_object_set_new(c, "state", json_string(states[v->status]));
-	add_number(c, "since", v->since_s);
+	clients_add_number(c, "since", v->since_s);
 	if (v->status == NFS4_VIEW_ACTIVE)
-		add_number(c, "lease_left", v->lease_s);
-	add_number(c, "sessions", v->nsessions);
-	add_number(c, "opens", v->opens);
-	add_number(c, "locks", v->locks);
-	add_number(c, "delegations", v->delegations);
+		clients_add_number(c, "lease_left", v->lease_s);
+	clients_add_number(c, "sessions", v->nsessions);
+	clients_add_number(c, "opens", v->opens);
+	clients_add_number(c, "locks", v->locks);
+	clients_add_number(c, "delegations", v->delegations);
 	client_add_traffic(c, v, &p->traffic, p->one);
 	json_array_append_new(p->rows, c);
 }
 
-static void note(void *arg, const struct nfs4_view_client *v)
+static void clients_note_found(void *arg, const struct nfs4_view_client *v)
 {
 	bool *found = arg;
 
@@ -81,7 +81,7 @@ bool control_has_client(const struct control *c, uint64_t id, struct admin_reply
 	bool found = false;
 
 	if (c->from.held.nfs4)
-		nfs4_view_client(c->from.held.nfs4, id, note, &found);
+		nfs4_view_client(c->from.held.nfs4, id, clients_note_found, &found);
 	if (!found)
 		admin_reply_error(r, 404, "not_found", "there is no NFSv4 client 0x%016" PRIx64,
 				  id);
@@ -112,13 +112,13 @@ void control_clients(void *control, const struct admin_request *req, struct admi
 	bool all = true;
 
 	if (nfs4 && p.one)
-		nfs4_view_client(nfs4, p.id, add_client, &p);
+		nfs4_view_client(nfs4, p.id, clients_add_client, &p);
 	else if (nfs4)
-		all = nfs4_view_clients(nfs4, &at, PAGE, add_client, &p);
+		all = nfs4_view_clients(nfs4, &at, PAGE, clients_add_client, &p);
 	json_t *reply = json_object();
 
 	json_object_set_new(reply, "clients", p.rows);
 	if (!all)
-		add_number(reply, "after", at);
+		clients_add_number(reply, "after", at);
 	admin_reply_json(r, reply);
 }

@@ -20,7 +20,7 @@ static void put_threads(const struct control_sources *from, char text[TEXT_MAX])
 		snprintf(text, TEXT_MAX, "%u", from->limits->threads);
 }
 
-static void put_memory(const struct control_sources *from, char text[TEXT_MAX])
+static void config_put_memory(const struct control_sources *from, char text[TEXT_MAX])
 {
 	if (from->settings->server.memory_max != from->held.budget->max)
 		snprintf(text, TEXT_MAX, "%zu", from->held.budget->max);
@@ -38,15 +38,16 @@ static void put_connections(const struct control_sources *from, char text[TEXT_M
 		snprintf(text, TEXT_MAX, "%u", from->limits->connections);
 }
 
-static void put_rdma(const struct control_sources *from, char text[TEXT_MAX])
+static void config_put_rdma(const struct control_sources *from, char text[TEXT_MAX])
 {
 	if (from->settings->rdma.enabled == CFG_AUTO)
 		snprintf(text, TEXT_MAX, "%s", from->held.rdma ? "yes" : "no");
 }
 
-static void append(char text[TEXT_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void config_append(char text[TEXT_MAX], const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static void append(char text[TEXT_MAX], const char *fmt, ...)
+static void config_append(char text[TEXT_MAX], const char *fmt, ...)
 {
 	const size_t len = strlen(text);
 	va_list ap;
@@ -71,8 +72,8 @@ static void put_log_level(const struct control_sources *from, char text[TEXT_MAX
 		const enum rn_level level = logs_level(from->logs, (enum log_module)i);
 
 		if (level != configured)
-			append(text, "%s%s: %s", *text ? ", " : "",
-			       logs_module_name((enum log_module)i), logs_level_name(level));
+			config_append(text, "%s%s: %s", *text ? ", " : "",
+				      logs_module_name((enum log_module)i), logs_level_name(level));
 	}
 }
 
@@ -80,9 +81,9 @@ static const struct {
 	const char *key;
 	void (*put)(const struct control_sources *from, char text[TEXT_MAX]);
 } in_force[] = {
-	{ "rdma.enabled", put_rdma },	   { "server.log_level", put_log_level },
-	{ "server.max_fds", put_fds },	   { "server.memory_max", put_memory },
-	{ "server.threads", put_threads }, { "tcp.max_connections", put_connections },
+	{ "rdma.enabled", config_put_rdma }, { "server.log_level", put_log_level },
+	{ "server.max_fds", put_fds },	     { "server.memory_max", config_put_memory },
+	{ "server.threads", put_threads },   { "tcp.max_connections", put_connections },
 };
 
 static void add_in_force(json_t *to, const struct control_sources *from, const char *key)

@@ -23,7 +23,7 @@ struct page {
 	char address[INET6_ADDRSTRLEN]; /* the only one to be shown; empty: all */
 };
 
-static void add_number(json_t *to, const char *name, uint64_t value)
+static void connections_add_number(json_t *to, const char *name, uint64_t value)
 {
 	json_object_set_new(to, name, json_integer((json_int_t)value));
 }
@@ -39,50 +39,51 @@ static uint64_t minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-static void add_times(json_t *row, const struct rpc_conn_view *v, uint64_t now)
+static void connections_add_times(json_t *row, const struct rpc_conn_view *v, uint64_t now)
 {
 	const uint64_t last = v->called_ns ? v->called_ns : v->made_ns;
 
-	add_number(row, "age", minus(now, v->made_ns) / RN_NS_PER_SECOND);
-	add_number(row, "idle", v->oldest_ns ? 0 : minus(now, last) / RN_NS_PER_SECOND);
+	connections_add_number(row, "age", minus(now, v->made_ns) / RN_NS_PER_SECOND);
+	connections_add_number(row, "idle", v->oldest_ns ? 0 : minus(now, last) / RN_NS_PER_SECOND);
 }
 
-static void add_calls(json_t *row, const struct rpc_conn_view *v, uint64_t now)
+static void connections_add_calls(json_t *row, const struct rpc_conn_view *v, uint64_t now)
 {
-	add_number(row, "calls", v->calls);
-	add_number(row, "answered", minus(v->ended, v->dropped));
-	add_number(row, "under_way", minus(v->calls, v->ended));
+	connections_add_number(row, "calls", v->calls);
+	connections_add_number(row, "answered", minus(v->ended, v->dropped));
+	connections_add_number(row, "under_way", minus(v->calls, v->ended));
 	if (v->oldest_ns)
-		add_number(row, "oldest_ms", minus(now, v->oldest_ns) / RN_NS_PER_MS);
-	add_number(row, "bytes_in", v->bytes_in);
-	add_number(row, "bytes_out", v->bytes_out);
+		connections_add_number(row, "oldest_ms", minus(now, v->oldest_ns) / RN_NS_PER_MS);
+	connections_add_number(row, "bytes_in", v->bytes_in);
+	connections_add_number(row, "bytes_out", v->bytes_out);
 }
 
-static void add_rdma(json_t *row, const struct rpc_conn_view *v)
+static void connections_add_rdma(json_t *row, const struct rpc_conn_view *v)
 {
 	if (!v->device[0])
 		return;
 	json_object_set_new(row, "device", json_string(v->device));
-	add_number(row, "inline_in", v->inline_in);
-	add_number(row, "inline_out", v->inline_out);
-	add_number(row, "credits", v->credits);
-	add_number(row, "credits_used", minus(v->calls, v->ended));
+	connections_add_number(row, "inline_in", v->inline_in);
+	connections_add_number(row, "inline_out", v->inline_out);
+	connections_add_number(row, "credits", v->credits);
+	connections_add_number(row, "credits_used", minus(v->calls, v->ended));
 }
 
 static void add_errors(json_t *row, const struct rpc_conn_view *v)
 {
 	json_t *errors = json_object();
 
-	add_number(errors, "rpc", v->errors);
-	add_number(errors, "dropped", v->dropped);
+	connections_add_number(errors, "rpc", v->errors);
+	connections_add_number(errors, "dropped", v->dropped);
 	if (v->device[0]) {
-		add_number(errors, "err_chunk", v->err_chunk);
-		add_number(errors, "err_vers", v->err_vers);
+		connections_add_number(errors, "err_chunk", v->err_chunk);
+		connections_add_number(errors, "err_vers", v->err_vers);
 	}
 	json_object_set_new(row, "errors", errors);
 }
 
-static void add_client(json_t *row, const struct rpc_conn_view *v, struct nfs4_server *nfs4)
+static void connections_add_client(json_t *row, const struct rpc_conn_view *v,
+				   struct nfs4_server *nfs4)
 {
 	char id[20];
 
@@ -92,7 +93,7 @@ static void add_client(json_t *row, const struct rpc_conn_view *v, struct nfs4_s
 	json_object_set_new(row, "client", json_string(id));
 }
 
-static void add_connection(void *arg, const struct rpc_conn_view *v)
+static void connections_add_row(void *arg, const struct rpc_conn_view *v)
 {
 	const struct page *p = arg;
 	char address[INET6_ADDRSTRLEN];
@@ -102,7 +103,7 @@ static void add_connection(void *arg, const struct rpc_conn_view *v)
 		return;
 	json_t *row = json_object();
 
-	add_number(row, "id", v->id);
+	connections_add_number(row, "id", v->id);
 	json_object_set_new(row, "transport", json_string(v->netid));
 	endpoint_add(row, "address", "port", &v->peer);
 	endpoint_add(row, "local_address", "local_port", &v->local);
@@ -111,11 +112,11 @@ static void add_connection(void *arg, const struct rpc_conn_view *v)
 	add_bool(row, "callbacks", v->back);
 	protection_add_tls(row, v, p->users);
 	protection_add_security(row, v->secs);
-	add_rdma(row, v);
-	add_times(row, v, p->now);
-	add_calls(row, v, p->now);
+	connections_add_rdma(row, v);
+	connections_add_times(row, v, p->now);
+	connections_add_calls(row, v, p->now);
 	add_errors(row, v);
-	add_client(row, v, p->nfs4);
+	connections_add_client(row, v, p->nfs4);
 	json_array_append_new(p->rows, row);
 }
 
@@ -154,10 +155,10 @@ void control_connections(void *control, const struct admin_request *req, struct 
 
 	p.rows = json_array();
 	const bool all = rpc_conns_view(rpc_clients_conns(c->from.clients), &after, PAGE,
-					add_connection, &p);
+					connections_add_row, &p);
 
 	json_object_set_new(reply, "connections", p.rows);
 	if (!all)
-		add_number(reply, "after", after);
+		connections_add_number(reply, "after", after);
 	admin_reply_json(r, reply);
 }

@@ -68,7 +68,7 @@ static uint32_t *drained_ids(const struct control *c, const char *path, unsigned
 	return ids;
 }
 
-static bool lock_soon(pthread_mutex_t *lock)
+static bool control_drain_lock(pthread_mutex_t *lock)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	const uint64_t deadline_ns = rn_now_ns() + PATIENCE_NS;
@@ -89,7 +89,7 @@ static json_t *held_json(const struct control *c, const char *path)
 	uint32_t *ids = drained_ids(c, path, &below.n);
 	json_t *object = NULL;
 
-	if (ids && lock_soon(c->from.clients_lock)) {
+	if (ids && control_drain_lock(c->from.clients_lock)) {
 		below.ids = ids;
 		held_below(c->from.held.nfs4, c->from.nfs3, &below, &held);
 		pthread_mutex_unlock(c->from.clients_lock);
@@ -101,7 +101,7 @@ static json_t *held_json(const struct control *c, const char *path)
 }
 
 /* About the export with that path, or about all that is drained. */
-static void answer(const struct control *c, const char *path, struct admin_reply *r)
+static void control_drain_answer(const struct control *c, const char *path, struct admin_reply *r)
 {
 	json_t *object = json_object();
 
@@ -136,7 +136,7 @@ void control_drain(void *control, const struct admin_request *req, struct admin_
 	const char *path;
 
 	if (read_export(req, text, &path, r))
-		answer(control, path, r);
+		control_drain_answer(control, path, r);
 }
 
 static bool is_exported(const struct control *c, const char *path)
@@ -151,7 +151,7 @@ static bool is_exported(const struct control *c, const char *path)
 }
 
 /* Has all parts follow. */
-static void follow(const struct control *c)
+static void control_drain_follow(const struct control *c)
 {
 	uint64_t since_ns;
 	json_t *none = json_array();
@@ -184,12 +184,12 @@ void control_drain_begin(void *control, const struct admin_request *req, struct 
 				  "so many exports are drained already, or there is no memory");
 		return;
 	}
-	follow(c);
+	control_drain_follow(c);
 	if (!rc)
 		rn_notice(c->log,
 			  "user %u: clients get no new state of %s, until that is cancelled",
 			  (unsigned)req->peer.uid, path ? path : "all exports");
-	answer(c, path, r);
+	control_drain_answer(c, path, r);
 }
 
 void control_drain_cancel(void *control, const struct admin_request *req, struct admin_reply *r)
@@ -209,8 +209,8 @@ void control_drain_cancel(void *control, const struct admin_request *req, struct
 						 : " is not drained");
 		return;
 	}
-	follow(c);
+	control_drain_follow(c);
 	rn_notice(c->log, "user %u: clients get new state of %s again", (unsigned)req->peer.uid,
 		  path ? path : "all exports");
-	answer(c, NULL, r);
+	control_drain_answer(c, NULL, r);
 }

@@ -22,7 +22,7 @@ static json_t *option_list(const struct exp_opts *opts)
 }
 
 /* Equal texts may come again behind another sec=. */
-static size_t count_of(const json_t *list, const json_t *text)
+static size_t exports_diff_count(const json_t *list, const json_t *text)
 {
 	const json_t *item;
 	size_t i, n = 0;
@@ -40,7 +40,8 @@ static json_t *only_in(const json_t *a, const json_t *b)
 
 	json_array_foreach(a, i, item)
 	{
-		if (count_of(list, item) + count_of(b, item) < count_of(a, item))
+		if (exports_diff_count(list, item) + exports_diff_count(b, item) <
+		    exports_diff_count(a, item))
 			json_array_append(list, item);
 	}
 	return list;
@@ -102,7 +103,8 @@ static json_t *client_changes(const struct exp_export *was, const struct exp_exp
 	return list;
 }
 
-static void add_export(json_t *list, const struct exp_export *was, const struct exp_export *is)
+static void exports_diff_add_export(json_t *list, const struct exp_export *was,
+				    const struct exp_export *is)
 {
 	const char *change = !was ? "added" : !is ? "removed" : "changed";
 	json_t *clients = client_changes(was, is);
@@ -128,7 +130,7 @@ json_t *exports_diff(const struct exp_table *was, const struct exp_table *is)
 		const struct exp_export *b = j < m ? &is->exports[j] : NULL;
 		const int order = !a ? 1 : !b ? -1 : strcmp(a->path, b->path);
 
-		add_export(list, order <= 0 ? a : NULL, order >= 0 ? b : NULL);
+		exports_diff_add_export(list, order <= 0 ? a : NULL, order >= 0 ? b : NULL);
 		i += order <= 0;
 		j += order >= 0;
 	}

@@ -14,7 +14,7 @@ struct words {
 };
 
 /* Words are logged. */
-static bool is_plain(const char *text)
+static bool control_exports_is_plain(const char *text)
 {
 	for (; *text; text++)
 		if ((unsigned char)*text < ' ' || *text == 0x7f)
@@ -31,9 +31,10 @@ static bool read_words(const struct exports_task *t, struct words *w)
 
 	return admin_query_text(&query, "client", w->client, sizeof(w->client)) == 0 &&
 	       admin_query_text(&query, "path", w->path, sizeof(w->path)) == 0 &&
-	       is_plain(w->client) && is_plain(w->path) && is_plain(w->options) &&
-	       w->path[0] == '/' && exp_path_clean(w->path) &&
-	       (options == 0 || options == -ENOENT) && (only_try == 0 || only_try == -ENOENT);
+	       control_exports_is_plain(w->client) && control_exports_is_plain(w->path) &&
+	       control_exports_is_plain(w->options) && w->path[0] == '/' &&
+	       exp_path_clean(w->path) && (options == 0 || options == -ENOENT) &&
+	       (only_try == 0 || only_try == -ENOENT);
 }
 
 static void log_edit(const struct exports_task *t, const struct exports_edit *e)
@@ -45,7 +46,7 @@ static void log_edit(const struct exports_task *t, const struct exports_edit *e)
 		  *c->options ? "(" : "", c->options, *c->options ? ")" : "");
 }
 
-static void edit(const struct exports_task *t, struct admin_reply *r, bool remove)
+static void control_exports_edit(const struct exports_task *t, struct admin_reply *r, bool remove)
 {
 	struct words w = { .only_try = 0 };
 	const struct exports_edit e = { .remove = remove,
@@ -69,12 +70,12 @@ static void edit(const struct exports_task *t, struct admin_reply *r, bool remov
 
 static void run_add(const struct exports_task *t, struct admin_reply *r)
 {
-	edit(t, r, false);
+	control_exports_edit(t, r, false);
 }
 
-static void run_remove(const struct exports_task *t, struct admin_reply *r)
+static void control_exports_run_remove(const struct exports_task *t, struct admin_reply *r)
 {
-	edit(t, r, true);
+	control_exports_edit(t, r, true);
 }
 
 void control_exports_add(void *control, const struct admin_request *req, struct admin_reply *r)
@@ -84,5 +85,5 @@ void control_exports_add(void *control, const struct admin_request *req, struct 
 
 void control_exports_remove(void *control, const struct admin_request *req, struct admin_reply *r)
 {
-	exports_task_start(control, req, r, run_remove);
+	exports_task_start(control, req, r, control_exports_run_remove);
 }

@@ -64,8 +64,8 @@ static void say_why(const struct exp_client *c, enum exp_verdict verdict, const 
 			 name ? name : ",", is ? "and matches" : "and does not match");
 }
 
-static void add_line(void *ctx, const struct exp_client *c, enum exp_verdict verdict,
-		     const char *name)
+static void explain_add_line(void *ctx, const struct exp_client *c, enum exp_verdict verdict,
+			     const char *name)
 {
 	struct question *q = ctx;
 	json_t *object = json_object();
@@ -217,8 +217,8 @@ static void add_crossing(json_t *to, const struct question *q, const struct expo
 }
 
 /* Names the mount below the export that the path lies on, and whether the client is shown it. */
-static void add_mount(json_t *to, const struct question *q, const struct exports_now *now,
-		      const struct exp_export *e, const char *rest)
+static void explain_add_mount(json_t *to, const struct question *q, const struct exports_now *now,
+			      const struct exp_export *e, const char *rest)
 {
 	const struct export_place *place = &now->place[e->index];
 	const struct vfs_mount_entry *deepest = NULL;
@@ -244,7 +244,7 @@ static void add_mount(json_t *to, const struct question *q, const struct exports
 	vfs_mount_table_free(&t);
 }
 
-static json_t *explain(struct question *q, const struct exports_now *now)
+static json_t *explain_json(struct question *q, const struct exports_now *now)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&q->peer;
 	json_t *answer = json_object(), *passed;
@@ -260,7 +260,7 @@ static json_t *explain(struct question *q, const struct exports_now *now)
 	}
 	if (!e)
 		return answer;
-	exp_match_explain(now->matcher, e, peer, add_line, q);
+	exp_match_explain(now->matcher, e, peer, explain_add_line, q);
 	passed = passed_over(now, q->path, length);
 	if (q->found && json_array_size(passed) > 0)
 		json_object_set(answer, "no_line_in", passed);
@@ -275,7 +275,7 @@ static json_t *explain(struct question *q, const struct exports_now *now)
 
 		add_rights(answer, q, &now->place[e->index]);
 		add_crossing(answer, q, now, e);
-		add_mount(answer, q, now, e, rest + strspn(rest, "/"));
+		explain_add_mount(answer, q, now, e, rest + strspn(rest, "/"));
 	}
 	return answer;
 }
@@ -292,7 +292,7 @@ static void run_explain(const struct exports_task *t, struct admin_reply *r)
 				  "or none");
 	} else {
 		exports_now_get(t->control->from.exports, &now);
-		admin_reply_json(r, explain(&q, &now));
+		admin_reply_json(r, explain_json(&q, &now));
 		exports_now_put(&now);
 	}
 	json_decref(q.lines);

@@ -12,7 +12,7 @@
 #define PATIENCE_NS (10 * RN_NS_PER_SECOND)
 #define PAUSE_NS 5000000
 
-static void add_client(void *arg, const struct nfs4_grace_client *c)
+static void control_grace_add_client(void *arg, const struct nfs4_grace_client *c)
 {
 	json_t *list = arg, *client;
 
@@ -27,7 +27,7 @@ static void add_client(void *arg, const struct nfs4_grace_client *c)
 	json_array_append_new(list, client);
 }
 
-static json_t *describe(struct nfs4_server *nfs4)
+static json_t *control_grace_json(struct nfs4_server *nfs4)
 {
 	struct nfs4_grace_status g = { 0 };
 	json_t *list = json_array(), *grace = json_object();
@@ -35,7 +35,7 @@ static json_t *describe(struct nfs4_server *nfs4)
 
 	if (nfs4) {
 		nfs4_grace_status(nfs4, &g);
-		while (g.active && nfs4_grace_waiting(nfs4, &at, add_client, list))
+		while (g.active && nfs4_grace_waiting(nfs4, &at, control_grace_add_client, list))
 			;
 	}
 	json_object_set_new(grace, "active", json_boolean(g.active));
@@ -51,11 +51,11 @@ void control_grace(void *control, const struct admin_request *req, struct admin_
 	const struct control *c = control;
 
 	(void)req;
-	admin_reply_json(r, describe(c->from.held.nfs4));
+	admin_reply_json(r, control_grace_json(c->from.held.nfs4));
 }
 
 /* The end is written to disk meanwhile. */
-static int end_grace(struct nfs4_server *nfs4)
+static int control_grace_end_soon(struct nfs4_server *nfs4)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	const uint64_t deadline_ns = rn_now_ns() + PATIENCE_NS;
@@ -70,9 +70,9 @@ void control_grace_end(void *control, const struct admin_request *req, struct ad
 {
 	const struct control *c = control;
 	struct nfs4_server *nfs4 = c->from.held.nfs4;
-	json_t *was = describe(nfs4);
+	json_t *was = control_grace_json(nfs4);
 	const bool active = json_is_true(json_object_get(was, "active"));
-	const int rc = active ? end_grace(nfs4) : 0;
+	const int rc = active ? control_grace_end_soon(nfs4) : 0;
 
 	if (rc) {
 		json_decref(was);

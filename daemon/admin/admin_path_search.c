@@ -86,7 +86,7 @@ void path_search_free(struct path_search *s)
 }
 
 /* Takes over the lock and a reference. */
-static void put_locked(struct path_search *s)
+static void path_search_put_locked(struct path_search *s)
 {
 	const bool last = --s->refs == 0;
 
@@ -127,11 +127,11 @@ static void *search_main(void *arg)
 	pthread_mutex_lock(&s->lock);
 	s->done = true;
 	pthread_cond_broadcast(&s->changed);
-	put_locked(s);
+	path_search_put_locked(s);
 	return NULL;
 }
 
-static bool start(struct path_search *s, void *(*run)(void *arg))
+static bool path_search_start(struct path_search *s, void *(*run)(void *arg))
 {
 	pthread_t thread;
 
@@ -142,7 +142,7 @@ static bool start(struct path_search *s, void *(*run)(void *arg))
 }
 
 /* Under the lock. The searcher does not touch rows. */
-static void give(struct path_search *s)
+static void path_search_give(struct path_search *s)
 {
 	for (uint32_t i = 0; i < s->found; i++) {
 		if (s->path[i])
@@ -160,13 +160,13 @@ static void *answer_main(void *arg)
 
 	pthread_mutex_lock(&s->lock);
 	s->refs++;
-	s->done = !start(s, search_main);
+	s->done = !path_search_start(s, search_main);
 	s->refs -= s->done;
 	while (!s->done && rc == 0)
 		rc = pthread_cond_timedwait(&s->changed, &s->lock, &until);
-	give(s);
+	path_search_give(s);
 	admin_later_send(s->later);
-	put_locked(s);
+	path_search_put_locked(s);
 	return NULL;
 }
 
@@ -178,10 +178,10 @@ void path_search_answer(struct path_search *s, const struct admin_request *req,
 	if (!s->later) {
 		admin_reply_json(r, reply);
 		path_search_free(s);
-	} else if (!start(s, answer_main)) {
+	} else if (!path_search_start(s, answer_main)) {
 		pthread_mutex_lock(&s->lock);
-		give(s);
+		path_search_give(s);
 		admin_later_send(s->later);
-		put_locked(s);
+		path_search_put_locked(s);
 	}
 }

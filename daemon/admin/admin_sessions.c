@@ -46,7 +46,7 @@ static const struct {
 	{ SEQ4_STATUS_BACKCHANNEL_FAULT, "backchannel_fault" },
 };
 
-static void add_number(json_t *to, const char *name, uint64_t value)
+static void sessions_add_number(json_t *to, const char *name, uint64_t value)
 {
 	json_object_set_new(to, name, json_integer((json_int_t)value));
 }
@@ -57,8 +57,9 @@ static void add_names(json_t *row, const struct nfs4_view_session *s, bool trust
 	const uint8_t *n = s->id + 8;
 	char text[2 * ID_SIZE + 1];
 
-	add_number(row, "serial",
-		   (uint32_t)n[0] << 24 | (uint32_t)n[1] << 16 | (uint32_t)n[2] << 8 | n[3]);
+	sessions_add_number(row, "serial",
+			    (uint32_t)n[0] << 24 | (uint32_t)n[1] << 16 | (uint32_t)n[2] << 8 |
+				    n[3]);
 	if (!trusted)
 		return;
 	for (size_t i = 0; i < ID_SIZE; i++)
@@ -66,7 +67,7 @@ static void add_names(json_t *row, const struct nfs4_view_session *s, bool trust
 	json_object_set_new(row, "id", json_string(text));
 }
 
-static void add_client(json_t *row, const struct nfs4_view_session *s)
+static void sessions_add_client(json_t *row, const struct nfs4_view_session *s)
 {
 	char id[20];
 
@@ -74,19 +75,19 @@ static void add_client(json_t *row, const struct nfs4_view_session *s)
 	json_object_set_new(row, "client", json_string(id));
 	json_object_set_new(row, "client_name", client_printable(s->name, s->name_len));
 	json_object_set_new(row, "version", json_string(s->minor == 2 ? "4.2" : "4.1"));
-	add_number(row, "age", s->age_s);
-	add_number(row, "memory", s->memory);
+	sessions_add_number(row, "age", s->age_s);
+	sessions_add_number(row, "memory", s->memory);
 }
 
 static json_t *channel(const struct nfs4_view_channel *ch)
 {
 	json_t *to = json_object();
 
-	add_number(to, "slots", ch->slots);
-	add_number(to, "busy", ch->busy);
-	add_number(to, "max_request", ch->max_request);
-	add_number(to, "max_reply", ch->max_reply);
-	add_number(to, "max_operations", ch->max_ops);
+	sessions_add_number(to, "slots", ch->slots);
+	sessions_add_number(to, "busy", ch->busy);
+	sessions_add_number(to, "max_request", ch->max_request);
+	sessions_add_number(to, "max_reply", ch->max_reply);
+	sessions_add_number(to, "max_operations", ch->max_ops);
 	return to;
 }
 
@@ -94,11 +95,11 @@ static void add_channels(json_t *row, const struct nfs4_view_session *s)
 {
 	json_t *fore = channel(&s->fore), *back = channel(&s->back), *list = json_array();
 
-	add_number(fore, "used", s->used);
-	add_number(fore, "target", s->target);
-	add_number(fore, "cached", s->cached);
-	add_number(fore, "max_cached", s->max_cached);
-	add_number(back, "waiting", s->waiting);
+	sessions_add_number(fore, "used", s->used);
+	sessions_add_number(fore, "target", s->target);
+	sessions_add_number(fore, "cached", s->cached);
+	sessions_add_number(fore, "max_cached", s->max_cached);
+	sessions_add_number(back, "waiting", s->waiting);
 	json_object_set_new(back, "state", json_string(paths[s->path]));
 	for (size_t i = 0; i < rn_array_size(flags); i++) {
 		if (s->flags & flags[i].bit)
@@ -109,7 +110,7 @@ static void add_channels(json_t *row, const struct nfs4_view_session *s)
 	json_object_set_new(row, "flags", list);
 }
 
-static bool has(const struct nfs4_view_channel *ch, uint64_t conn)
+static bool sessions_channel_has(const struct nfs4_view_channel *ch, uint64_t conn)
 {
 	for (uint32_t i = 0; i < ch->nconns; i++) {
 		if (ch->conn[i] == conn)
@@ -119,7 +120,8 @@ static bool has(const struct nfs4_view_channel *ch, uint64_t conn)
 }
 
 /* Connections that have ended are left out. */
-static void add_connection(json_t *list, const struct page *p, uint64_t id, const char *direction)
+static void sessions_add_connection(json_t *list, const struct page *p, uint64_t id,
+				    const char *direction)
 {
 	struct rpc_conn_view v;
 	json_t *to;
@@ -127,7 +129,7 @@ static void add_connection(json_t *list, const struct page *p, uint64_t id, cons
 	if (!rpc_conns_find(p->conns, id, &v) || v.closing)
 		return;
 	to = json_object();
-	add_number(to, "id", id);
+	sessions_add_number(to, "id", id);
 	json_object_set_new(to, "transport", json_string(v.netid));
 	endpoint_add(to, "address", "port", &v.peer);
 	if (v.device[0])
@@ -136,16 +138,18 @@ static void add_connection(json_t *list, const struct page *p, uint64_t id, cons
 	json_array_append_new(list, to);
 }
 
-static void add_connections(json_t *row, const struct page *p, const struct nfs4_view_session *s)
+static void sessions_add_connections(json_t *row, const struct page *p,
+				     const struct nfs4_view_session *s)
 {
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < s->fore.nconns; i++)
-		add_connection(list, p, s->fore.conn[i],
-			       has(&s->back, s->fore.conn[i]) ? "both" : "fore");
+		sessions_add_connection(list, p, s->fore.conn[i],
+					sessions_channel_has(&s->back, s->fore.conn[i]) ? "both"
+											: "fore");
 	for (uint32_t i = 0; i < s->back.nconns; i++) {
-		if (!has(&s->fore, s->back.conn[i]))
-			add_connection(list, p, s->back.conn[i], "back");
+		if (!sessions_channel_has(&s->fore, s->back.conn[i]))
+			sessions_add_connection(list, p, s->back.conn[i], "back");
 	}
 	json_object_set_new(row, "connections", list);
 }
@@ -156,9 +160,9 @@ static void add_session(void *arg, const struct nfs4_view_session *s)
 	json_t *row = json_object();
 
 	add_names(row, s, p->trusted);
-	add_client(row, s);
+	sessions_add_client(row, s);
 	add_channels(row, s);
-	add_connections(row, p, s);
+	sessions_add_connections(row, p, s);
 	json_array_append_new(p->rows, row);
 }
 
@@ -194,6 +198,6 @@ void control_sessions(void *control, const struct admin_request *req, struct adm
 
 	json_object_set_new(reply, "sessions", p.rows);
 	if (!all)
-		add_number(reply, "after", at);
+		sessions_add_number(reply, "after", at);
 	admin_reply_json(r, reply);
 }

@@ -25,7 +25,8 @@ static const char *const names[] = {
 	[NFS4_VIEW_DELEGATIONS] = "delegations",
 };
 
-static bool add(struct state_page *p, json_t *row, uint32_t export_id, const struct vfs_fh *fh)
+static bool states_add_row(struct state_page *p, json_t *row, uint32_t export_id,
+			   const struct vfs_fh *fh)
 {
 	struct vfs_export *exp = row ? state_filter_export(&p->filter, export_id) : NULL;
 
@@ -40,18 +41,18 @@ static bool show4(void *arg, const struct nfs4_view_state *st)
 {
 	struct state_page *p = arg;
 
-	return add(p, state_row4(&p->filter, p->kind, st), st->export_id, &st->fh);
+	return states_add_row(p, state_row4(&p->filter, p->kind, st), st->export_id, &st->fh);
 }
 
 static bool show3(void *arg, const struct nlm_view_owner *o)
 {
 	struct state_page *p = arg;
 
-	return add(p, state_row3(&p->filter, o), o->export_id, &o->fh);
+	return states_add_row(p, state_row3(&p->filter, o), o->export_id, &o->fh);
 }
 
 /* Fills the page. True: nothing is left. */
-static bool fill(struct state_page *p, const struct control_sources *from)
+static bool states_fill_page(struct state_page *p, const struct control_sources *from)
 {
 	const struct nfs4_view_query q = {
 		.kind = p->kind,
@@ -94,8 +95,8 @@ static bool parse_place(struct state_page *p, const char *text)
 }
 
 /* False: r has an error. */
-static bool parse(struct state_page *p, const struct control *c, const struct admin_request *req,
-		  struct admin_reply *r)
+static bool states_parse_query(struct state_page *p, const struct control *c,
+			       const struct admin_request *req, struct admin_reply *r)
 {
 	char after[64];
 	int rc = admin_query_number(req, "limit", LIMIT_MOST, &p->limit);
@@ -135,14 +136,14 @@ bool state_page_init(struct state_page *p, const struct control *c, const struct
 {
 	p->limit = LIMIT_USUAL;
 	p->searchers = c->searchers;
-	if (!parse(p, c, req, r))
+	if (!states_parse_query(p, c, req, r))
 		return false;
 	const bool first = !p->nlm && !p->at4.client && !p->at4.entry;
 
 	if (first && p->filter.clientid && !control_has_client(c, p->filter.clientid, r))
 		return false;
 	p->rows = json_array();
-	p->all = fill(p, &c->from);
+	p->all = states_fill_page(p, &c->from);
 	return !first || !is_mistaken(p, c, r);
 }
 
@@ -168,8 +169,8 @@ void state_page_done(struct state_page *p)
 	state_filter_done(&p->filter);
 }
 
-static void answer(const struct control *c, const struct admin_request *req, struct admin_reply *r,
-		   enum nfs4_view_kind kind)
+static void states_answer(const struct control *c, const struct admin_request *req,
+			  struct admin_reply *r, enum nfs4_view_kind kind)
 {
 	struct state_page p = { .kind = kind };
 
@@ -180,15 +181,15 @@ static void answer(const struct control *c, const struct admin_request *req, str
 
 void control_opens(void *control, const struct admin_request *req, struct admin_reply *r)
 {
-	answer(control, req, r, NFS4_VIEW_OPENS);
+	states_answer(control, req, r, NFS4_VIEW_OPENS);
 }
 
 void control_locks(void *control, const struct admin_request *req, struct admin_reply *r)
 {
-	answer(control, req, r, NFS4_VIEW_LOCKS);
+	states_answer(control, req, r, NFS4_VIEW_LOCKS);
 }
 
 void control_delegations(void *control, const struct admin_request *req, struct admin_reply *r)
 {
-	answer(control, req, r, NFS4_VIEW_DELEGATIONS);
+	states_answer(control, req, r, NFS4_VIEW_DELEGATIONS);
 }

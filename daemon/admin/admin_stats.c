@@ -10,7 +10,7 @@ struct output {
 	const struct exp_table *table;
 };
 
-static void add_number(json_t *to, const char *name, uint64_t value)
+static void stats_add_number(json_t *to, const char *name, uint64_t value)
 {
 	json_object_set_new(to, name, json_integer((json_int_t)value));
 }
@@ -31,37 +31,37 @@ static json_t *buckets(const struct rn_durations *d)
 	return list;
 }
 
-static void add_row(void *ctx, const struct counters_row *row)
+static void stats_add_row(void *ctx, const struct counters_row *row)
 {
 	const struct output *o = ctx;
 	json_t *op = json_object();
 
 	json_object_set_new(op, "version", json_string(row->version));
 	json_object_set_new(op, "operation", json_string(row->operation));
-	add_number(op, "calls", row->calls);
-	add_number(op, "timed", row->time.count);
-	add_number(op, "errors", counters_failed(row));
-	add_number(op, "sum_ns", row->time.sum_ns);
-	add_number(op, "p50_ns", rn_durations_quantile_ns(&row->time, 500));
-	add_number(op, "p95_ns", rn_durations_quantile_ns(&row->time, 950));
-	add_number(op, "p99_ns", rn_durations_quantile_ns(&row->time, 990));
-	add_number(op, "max_ns", row->time.max_ns);
+	stats_add_number(op, "calls", row->calls);
+	stats_add_number(op, "timed", row->time.count);
+	stats_add_number(op, "errors", counters_failed(row));
+	stats_add_number(op, "sum_ns", row->time.sum_ns);
+	stats_add_number(op, "p50_ns", rn_durations_quantile_ns(&row->time, 500));
+	stats_add_number(op, "p95_ns", rn_durations_quantile_ns(&row->time, 950));
+	stats_add_number(op, "p99_ns", rn_durations_quantile_ns(&row->time, 990));
+	stats_add_number(op, "max_ns", row->time.max_ns);
 	json_object_set_new(op, "buckets", buckets(&row->time));
 	json_array_append_new(o->list, op);
 }
 
-static void add_export(void *ctx, const struct counters_export *row)
+static void stats_add_export(void *ctx, const struct counters_export *row)
 {
 	const struct output *o = ctx;
 	json_t *e = json_object();
 
 	if (!row->further)
-		add_number(e, "id", row->id);
+		stats_add_number(e, "id", row->id);
 	for (unsigned i = 0; !row->further && i < o->table->n_exports; i++)
 		if (o->table->exports[i].id == row->id)
 			json_object_set_new(e, "path", control_text(o->table->exports[i].path));
-	add_number(e, "bytes_read", row->read);
-	add_number(e, "bytes_written", row->written);
+	stats_add_number(e, "bytes_read", row->read);
+	stats_add_number(e, "bytes_written", row->written);
 	json_array_append_new(o->list, e);
 }
 
@@ -76,9 +76,9 @@ void control_stats(void *control, const struct admin_request *req, struct admin_
 	const struct output operations = { .list = json_array() };
 	const struct output exports = { .list = json_array(), .table = now.table };
 
-	add_number(answer, "time_ns", rn_now_ns() - c->started_ns);
-	counters_each(c->from.counters, add_row, (void *)&operations);
-	counters_each_export(c->from.counters, add_export, (void *)&exports);
+	stats_add_number(answer, "time_ns", rn_now_ns() - c->started_ns);
+	counters_each(c->from.counters, stats_add_row, (void *)&operations);
+	counters_each_export(c->from.counters, stats_add_export, (void *)&exports);
 	json_object_set_new(answer, "operations", operations.list);
 	json_object_set_new(answer, "exports", exports.list);
 	exports_now_put(&now);

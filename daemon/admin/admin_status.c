@@ -13,7 +13,7 @@
 #include "transport/tls/tls.h"
 
 /* jansson takes each reference over, and refuses NULL: what there was no memory for is left out. */
-static void add_number(json_t *to, const char *name, uint64_t value)
+static void status_add_number(json_t *to, const char *name, uint64_t value)
 {
 	json_object_set_new(to, name, json_integer((json_int_t)value));
 }
@@ -34,14 +34,14 @@ static void add_date(json_t *to, const char *name, time_t when)
 	json_object_set_new(to, name, json_string(text));
 }
 
-static void add_times(json_t *to, const struct control *c)
+static void status_add_times(json_t *to, const struct control *c)
 {
 	add_date(to, "started", c->started);
-	add_number(to, "uptime", (rn_now_ns() - c->started_ns) / RN_NS_PER_SECOND);
+	status_add_number(to, "uptime", (rn_now_ns() - c->started_ns) / RN_NS_PER_SECOND);
 }
 
-static void add_listener(json_t *list, const char *address, uint16_t port, const char *transport,
-			 const char *service)
+static void status_add_listener(json_t *list, const char *address, uint16_t port,
+				const char *transport, const char *service)
 {
 	json_array_append_new(list,
 			      json_pack("{s:s, s:i, s:s, s:s}", "address", address, "port",
@@ -55,9 +55,9 @@ static void add_listeners_of(json_t *list, const struct cfg_addrs *addrs, uint16
 	char text[INET6_ADDRSTRLEN] = "";
 
 	if (!addrs->n && port4)
-		add_listener(list, "0.0.0.0", port4, transport, service);
+		status_add_listener(list, "0.0.0.0", port4, transport, service);
 	if (!addrs->n && port6)
-		add_listener(list, "::", port6, transport, service);
+		status_add_listener(list, "::", port6, transport, service);
 	for (unsigned i = 0; i < addrs->n; i++) {
 		const struct sockaddr_storage *ss = &addrs->addrs[i];
 		const bool v4 = ss->ss_family == AF_INET;
@@ -67,11 +67,11 @@ static void add_listeners_of(json_t *list, const struct cfg_addrs *addrs, uint16
 		const uint16_t port = v4 ? port4 : port6;
 
 		if (port && inet_ntop(ss->ss_family, bytes, text, sizeof(text)))
-			add_listener(list, text, port, transport, service);
+			status_add_listener(list, text, port, transport, service);
 	}
 }
 
-static void add_listeners(json_t *to, const struct control_sources *from)
+static void status_add_listeners(json_t *to, const struct control_sources *from)
 {
 	const struct registration_ports *p = &from->ports;
 	const struct cfg_settings *set = from->settings;
@@ -96,12 +96,12 @@ static void add_threads(json_t *to, const struct control_sources *from)
 	struct workers_stats w;
 
 	workers_stats(from->held.workers, &w);
-	add_number(threads, "event", from->event_threads);
-	add_number(threads, "workers", w.workers);
-	add_number(threads, "stuck", w.stuck + w.stuck_loops);
+	status_add_number(threads, "event", from->event_threads);
+	status_add_number(threads, "workers", w.workers);
+	status_add_number(threads, "stuck", w.stuck + w.stuck_loops);
 }
 
-static void add_connections(json_t *to, const struct control_sources *from)
+static void status_add_connections(json_t *to, const struct control_sources *from)
 {
 	json_t *connections = add_object(to, "connections");
 	struct tcp_stats t = { 0 };
@@ -111,8 +111,8 @@ static void add_connections(json_t *to, const struct control_sources *from)
 		tcp_server_stats(from->held.tcp, &t);
 	if (from->held.rdma)
 		rr_server_stats(from->held.rdma, &r);
-	add_number(connections, "tcp", t.connections);
-	add_number(connections, "rdma", r.connections);
+	status_add_number(connections, "tcp", t.connections);
+	status_add_number(connections, "rdma", r.connections);
 }
 
 static void add_clients(json_t *to, const struct control_sources *from)
@@ -122,9 +122,9 @@ static void add_clients(json_t *to, const struct control_sources *from)
 
 	if (from->held.nfs4)
 		nfs4_held(from->held.nfs4, &h);
-	add_number(clients, "connected", rpc_clients_count(from->clients));
-	add_number(clients, "nfs4", h.clients);
-	add_number(clients, "nfs4_courtesy", h.courtesy_clients);
+	status_add_number(clients, "connected", rpc_clients_count(from->clients));
+	status_add_number(clients, "nfs4", h.clients);
+	status_add_number(clients, "nfs4_courtesy", h.courtesy_clients);
 }
 
 static void add_grace(json_t *to, const struct control_sources *from)
@@ -135,9 +135,9 @@ static void add_grace(json_t *to, const struct control_sources *from)
 	if (from->held.nfs4)
 		nfs4_grace_status(from->held.nfs4, &g);
 	json_object_set_new(grace, "active", json_boolean(g.active));
-	add_number(grace, "seconds_left", g.seconds_left);
-	add_number(grace, "expected", g.expected);
-	add_number(grace, "waiting", g.waiting);
+	status_add_number(grace, "seconds_left", g.seconds_left);
+	status_add_number(grace, "expected", g.expected);
+	status_add_number(grace, "waiting", g.waiting);
 }
 
 static void add_records(json_t *to, const struct control_sources *from)
@@ -158,12 +158,12 @@ static void add_exports(json_t *to, const struct control_sources *from)
 	struct exports_health h;
 
 	exports_health(from->exports, &h);
-	add_number(exports, "served", h.served);
-	add_number(exports, "in_error", h.in_error);
-	add_number(exports, "failed", h.failed);
-	add_number(exports, "unmounted", h.unmounted);
-	add_number(exports, "removed", h.removed);
-	add_number(exports, "waiting", h.waiting);
+	status_add_number(exports, "served", h.served);
+	status_add_number(exports, "in_error", h.in_error);
+	status_add_number(exports, "failed", h.failed);
+	status_add_number(exports, "unmounted", h.unmounted);
+	status_add_number(exports, "removed", h.removed);
+	status_add_number(exports, "waiting", h.waiting);
 	json_object_set_new(exports, "reload_refused", json_boolean(h.reload_refused));
 }
 
@@ -178,14 +178,14 @@ static void add_handshakes(json_t *to, struct tls *tls)
 	struct tls_stats n;
 
 	tls_stats(tls, &n);
-	add_number(shakes, "tls", n.done - n.with_certificate);
-	add_number(shakes, "mtls", n.with_certificate);
-	add_number(shakes, "encrypted_by_kernel", n.ktls);
-	add_number(shakes, "under_way", n.under_way);
-	add_number(shakes, "refused", n.refused);
+	status_add_number(shakes, "tls", n.done - n.with_certificate);
+	status_add_number(shakes, "mtls", n.with_certificate);
+	status_add_number(shakes, "encrypted_by_kernel", n.ktls);
+	status_add_number(shakes, "under_way", n.under_way);
+	status_add_number(shakes, "refused", n.refused);
 	failed = add_object(shakes, "failed");
 	for (int i = 0; i < TLS_REASONS; i++)
-		add_number(failed, tls_reason_name((enum tls_reason)i), n.reasons[i]);
+		status_add_number(failed, tls_reason_name((enum tls_reason)i), n.reasons[i]);
 }
 
 /* Nothing if TLS is not offered. */
@@ -206,7 +206,7 @@ static void add_tls(json_t *to, const struct control_sources *from)
 	json_object_set_new(object, "verifies_clients", json_boolean(own.verifies));
 	json_object_set_new(object, "kernel", json_boolean(own.ktls));
 	if (from->tls_users)
-		add_number(object, "user_map_lines", tls_users_count(from->tls_users));
+		status_add_number(object, "user_map_lines", tls_users_count(from->tls_users));
 	add_handshakes(object, tls);
 }
 
@@ -214,13 +214,13 @@ static void add_memory(json_t *to, const struct control_sources *from)
 {
 	json_t *memory = add_object(to, "memory");
 
-	add_number(memory, "used", from->held.budget->used);
-	add_number(memory, "limit", from->held.budget->max);
+	status_add_number(memory, "used", from->held.budget->used);
+	status_add_number(memory, "limit", from->held.budget->max);
 }
 
 static void add_one_held(void *object, const char *name, uint64_t value)
 {
-	add_number(object, name, value);
+	status_add_number(object, name, value);
 }
 
 static void add_held(json_t *to, const struct control_sources *from)
@@ -236,10 +236,10 @@ void control_status(void *control, const struct admin_request *req, struct admin
 	json_t *status = json_pack("{s:s, s:i}", "version", PACKAGE_VERSION, "pid", (int)getpid());
 
 	(void)req;
-	add_times(status, c);
+	status_add_times(status, c);
 	add_threads(status, &c->from);
-	add_listeners(status, &c->from);
-	add_connections(status, &c->from);
+	status_add_listeners(status, &c->from);
+	status_add_connections(status, &c->from);
 	add_clients(status, &c->from);
 	add_grace(status, &c->from);
 	add_exports(status, &c->from);

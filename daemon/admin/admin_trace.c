@@ -20,7 +20,7 @@
 #define MOST 1000u   /* calls in one answer */
 #define WORD_MAX 32u /* bytes of the name of an operation, its NUL included */
 
-static bool wrong(struct admin_reply *r, const char *why)
+static bool trace_query_wrong(struct admin_reply *r, const char *why)
 {
 	admin_reply_error(r, 400, "bad_request", "%s", why);
 	return false;
@@ -67,13 +67,14 @@ static bool take_operation(const struct control *c, const struct admin_request *
 	f->name = rc ? NULL : find_procedure(c->from.rpc, name);
 	f->opnum = rc ? 0 : find_operation(name);
 	return f->name || f->opnum ||
-	       wrong(r, "operation: the name of a procedure or operation, such as READ, is "
-			"expected");
+	       trace_query_wrong(
+		       r, "operation: the name of a procedure or operation, such as READ, is "
+			  "expected");
 }
 
 /* An id must be that of a client; an address may be that of one which comes later. */
-static bool take_client(const struct control *c, const struct state_filter *s,
-			struct admin_reply *r, struct trace_filter *f)
+static bool trace_query_client(const struct control *c, const struct state_filter *s,
+			       struct admin_reply *r, struct trace_filter *f)
 {
 	struct sockaddr_storage peer;
 	struct exp_addr addr;
@@ -84,14 +85,15 @@ static bool take_client(const struct control *c, const struct state_filter *s,
 	if (!s->by_client)
 		return true;
 	if (!exp_addr_from_text(s->client, &addr))
-		return wrong(r, "client: an IP address, or the id of an NFSv4 client, is expected");
+		return trace_query_wrong(
+			r, "client: an IP address, or the id of an NFSv4 client, is expected");
 	exp_addr_to_sockaddr(&addr, &peer);
 	rpc_address_of(&peer, &f->peer);
 	f->by_peer = true;
 	return true;
 }
 
-static void take_export(const struct state_filter *s, struct trace_filter *f)
+static void trace_query_export(const struct state_filter *s, struct trace_filter *f)
 {
 	f->by_export = s->by_export;
 	for (size_t i = 0; s->by_export && i < s->n; i++) {
@@ -102,31 +104,31 @@ static void take_export(const struct state_filter *s, struct trace_filter *f)
 }
 
 /* A number that need not be there. */
-static bool take_number(const struct admin_request *req, const char *name, uint64_t max,
-			uint64_t *out)
+static bool trace_query_number(const struct admin_request *req, const char *name, uint64_t max,
+			       uint64_t *out)
 {
 	const int rc = admin_query_number(req, name, max, out);
 
 	return rc == 0 || rc == -ENOENT;
 }
 
-static bool read_filter(const struct control *c, const struct admin_request *req,
-			struct admin_reply *r, struct trace_filter *f)
+static bool trace_query_filter(const struct control *c, const struct admin_request *req,
+			       struct admin_reply *r, struct trace_filter *f)
 {
 	struct state_filter s;
 	uint64_t errors = 0;
-	bool good = state_filter_init(&s, &c->from.view, req, r) && take_client(c, &s, r, f) &&
-		    take_operation(c, req, r, f);
+	bool good = state_filter_init(&s, &c->from.view, req, r) &&
+		    trace_query_client(c, &s, r, f) && take_operation(c, req, r, f);
 
 	if (good)
-		take_export(&s, f);
+		trace_query_export(&s, f);
 	state_filter_done(&s);
 	if (!good)
 		return false;
-	if (!take_number(req, "slower_ns", UINT64_MAX, &f->slower_ns))
-		return wrong(r, "slower_ns: nanoseconds are expected");
-	if (!take_number(req, "errors", 1, &errors))
-		return wrong(r, "errors: 0 or 1 is expected");
+	if (!trace_query_number(req, "slower_ns", UINT64_MAX, &f->slower_ns))
+		return trace_query_wrong(r, "slower_ns: nanoseconds are expected");
+	if (!trace_query_number(req, "errors", 1, &errors))
+		return trace_query_wrong(r, "errors: 0 or 1 is expected");
 	f->errors = errors != 0;
 	return true;
 }
@@ -138,7 +140,7 @@ void control_trace_start(void *control, const struct admin_request *req, struct 
 	uint64_t id;
 
 	memset(&f, 0, sizeof(f));
-	if (!read_filter(c, req, r, &f))
+	if (!trace_query_filter(c, req, r, &f))
 		return;
 	const int rc = trace_start(c->from.trace, &f, &id);
 
@@ -160,8 +162,8 @@ static void not_there(struct admin_reply *r)
 }
 
 /* Paths are looked for when the call is shown: a call must not wait for that. */
-static void answer(const struct control *c, struct admin_reply *r, const struct trace_call *calls,
-		   size_t n, uint64_t lost)
+static void trace_query_answer(const struct control *c, struct admin_reply *r,
+			       const struct trace_call *calls, size_t n, uint64_t lost)
 {
 	const struct admin_request none = { .query = NULL };
 	struct state_filter exports;
@@ -189,11 +191,11 @@ void control_trace(void *control, const struct admin_request *req, struct admin_
 	if (!calls)
 		admin_reply_error(r, 503, "busy", "there is no memory");
 	else if (admin_query_number(req, "id", UINT64_MAX, &id) != 0)
-		wrong(r, "id: that of a trace is expected");
+		trace_query_wrong(r, "id: that of a trace is expected");
 	else if (trace_take(c->from.trace, id, calls, &n, &lost) != 0)
 		not_there(r);
 	else
-		answer(c, r, calls, n, lost);
+		trace_query_answer(c, r, calls, n, lost);
 	free(calls);
 }
 
@@ -203,7 +205,7 @@ void control_trace_stop(void *control, const struct admin_request *req, struct a
 	uint64_t id = 0;
 
 	if (admin_query_number(req, "id", UINT64_MAX, &id) != 0)
-		wrong(r, "id: that of a trace is expected");
+		trace_query_wrong(r, "id: that of a trace is expected");
 	else if (trace_stop(c->from.trace, id) != 0)
 		not_there(r);
 	else

@@ -6,12 +6,12 @@
 #include "lib/clock.h"
 #include "nfs4/op_table.h"
 
-static void add_number(json_t *to, const char *name, uint64_t value)
+static void client_add_number(json_t *to, const char *name, uint64_t value)
 {
 	json_object_set_new(to, name, json_integer((json_int_t)value));
 }
 
-static uint64_t get(const _Atomic uint64_t *n)
+static uint64_t client_count_get(const _Atomic uint64_t *n)
 {
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
@@ -22,20 +22,21 @@ static void add_counts(json_t *row, const struct nfs4_counts *n, bool detail)
 	uint64_t sum = 0;
 
 	for (uint32_t op = 0; op < NFS4_OPS; op++) {
-		const uint64_t count = get(&n->op[op]);
+		const uint64_t count = client_count_get(&n->op[op]);
 		const struct nfs4_op *known = nfs4_op_find(op, NFS4_MINOR_MAX);
 
 		sum += count;
 		if (by && count)
-			add_number(by, known ? known->name : "ILLEGAL", count);
+			client_add_number(by, known ? known->name : "ILLEGAL", count);
 	}
-	add_number(row, "calls", get(&n->calls) + get(&n->op[OP_SEQUENCE]));
-	add_number(row, "operations", sum);
+	client_add_number(row, "calls",
+			  client_count_get(&n->calls) + client_count_get(&n->op[OP_SEQUENCE]));
+	client_add_number(row, "operations", sum);
 	if (by)
 		json_object_set_new(row, "by_operation", by);
-	add_number(row, "errors", get(&n->errors));
-	add_number(row, "bytes_read", get(&n->bytes_read));
-	add_number(row, "bytes_written", get(&n->bytes_written));
+	client_add_number(row, "errors", client_count_get(&n->errors));
+	client_add_number(row, "bytes_read", client_count_get(&n->bytes_read));
+	client_add_number(row, "bytes_written", client_count_get(&n->bytes_written));
 }
 
 /* A client's connections, seen one after the other. */
@@ -48,11 +49,11 @@ struct survey {
 	struct rpc_conn_view latest;
 };
 
-static json_t *endpoint(const struct rpc_conn_view *v, struct tls_users *users)
+static json_t *client_endpoint(const struct rpc_conn_view *v, struct tls_users *users)
 {
 	json_t *to = json_object();
 
-	add_number(to, "id", v->id);
+	client_add_number(to, "id", v->id);
 	json_object_set_new(to, "transport", json_string(v->netid));
 	endpoint_add(to, "address", "port", &v->peer);
 	if (v->device[0])
@@ -78,15 +79,15 @@ static void survey_one(struct survey *s, const struct client_traffic *from, uint
 	s->n++;
 	s->secs |= v.secs;
 	if (s->list)
-		json_array_append_new(s->list, endpoint(&v, from->users));
+		json_array_append_new(s->list, client_endpoint(&v, from->users));
 }
 
-static void add_rdma(json_t *row, const struct rpc_conn_view *v)
+static void client_add_rdma(json_t *row, const struct rpc_conn_view *v)
 {
 	json_object_set_new(row, "device", json_string(v->device));
-	add_number(row, "inline_in", v->inline_in);
-	add_number(row, "inline_out", v->inline_out);
-	add_number(row, "credits", v->credits);
+	client_add_number(row, "inline_in", v->inline_in);
+	client_add_number(row, "inline_out", v->inline_out);
+	client_add_number(row, "credits", v->credits);
 }
 
 void client_add_traffic(json_t *row, const struct nfs4_view_client *v,
@@ -100,18 +101,18 @@ void client_add_traffic(json_t *row, const struct nfs4_view_client *v,
 		survey_one(&s, from, v->conn[i], v->conn[i] == v->last_conn);
 	if (!v->sessions)
 		survey_one(&s, from, v->last_conn, true);
-	add_number(row, "connections", s.n);
+	client_add_number(row, "connections", s.n);
 	if (s.n > 0)
 		json_object_set_new(row, "transport", json_string(s.latest.netid));
 	if (s.n > 0 && s.latest.device[0])
-		add_rdma(row, &s.latest);
+		client_add_rdma(row, &s.latest);
 	if (s.n > 0)
 		protection_add_tls(row, &s.latest, from->users);
 	protection_add_security(row, s.secs);
-	add_number(row, "under_way", s.under_way);
+	client_add_number(row, "under_way", s.under_way);
 	if (s.oldest_ns)
-		add_number(row, "oldest_ms",
-			   (now > s.oldest_ns ? now - s.oldest_ns : 0) / RN_NS_PER_MS);
+		client_add_number(row, "oldest_ms",
+				  (now > s.oldest_ns ? now - s.oldest_ns : 0) / RN_NS_PER_MS);
 	if (s.list)
 		json_object_set_new(row, "endpoints", s.list);
 }

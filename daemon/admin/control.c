@@ -133,7 +133,7 @@ static int start_socket(struct control *c)
 	return admin_start(c->server, c->handlers, n + 1);
 }
 
-static int start_tcp(struct control *c)
+static int control_start_tcp(struct control *c)
 {
 	c->tcp_handlers[0] = (struct admin_handler){
 		.method = "GET", .path = "/metrics", .run = metrics_page_show, .ctx = &c->tcp_page
@@ -154,7 +154,7 @@ int control_start(struct control *c, const struct control_sources *sources)
 	if (c->server)
 		rc = start_socket(c);
 	if (!rc && c->tcp)
-		rc = start_tcp(c);
+		rc = control_start_tcp(c);
 	return rc;
 }
 

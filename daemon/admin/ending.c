@@ -25,13 +25,13 @@ struct ending {
 	unsigned ended;
 };
 
-static int recall(struct nfs4_server *s, enum nfs4_view_kind kind, uint64_t id)
+static int control_recall_delegation(struct nfs4_server *s, enum nfs4_view_kind kind, uint64_t id)
 {
 	(void)kind;
 	return nfs4_recall_delegation(s, id);
 }
 
-static int forget(struct nfs4_server *s, enum nfs4_view_kind kind, uint64_t id)
+static int control_forget_client(struct nfs4_server *s, enum nfs4_view_kind kind, uint64_t id)
 {
 	(void)kind;
 	return nfs4_forget_client(s, id);
@@ -51,7 +51,7 @@ static int end_once(const struct ending *e, uint64_t id)
 }
 
 /* Again while a record is being written. */
-static int end_one(const struct ending *e, uint64_t id)
+static int control_end_one(const struct ending *e, uint64_t id)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	int rc;
@@ -65,10 +65,10 @@ static int end_row(const struct ending *e, const char *id)
 {
 	if (strncmp(id, "nlm-", 4) == 0)
 		return nlm_release(e->c->from.nfs3, strtoull(id + 4, NULL, 10));
-	return end_one(e, strtoull(id, NULL, 16));
+	return control_end_one(e, strtoull(id, NULL, 16));
 }
 
-static const char *result_of(int rc, const char *done)
+static const char *control_end_result(int rc, const char *done)
 {
 	switch (rc) {
 	case 0:
@@ -92,7 +92,7 @@ static void end_rows(struct ending *e, const struct state_page *p, const char *d
 		const int rc = id && !was_revoked ? end_row(e, id) : -ENOENT;
 
 		e->ended += rc == 0;
-		json_object_set_new(row, "result", json_string(result_of(rc, done)));
+		json_object_set_new(row, "result", json_string(control_end_result(rc, done)));
 	}
 }
 
@@ -135,7 +135,9 @@ void control_lock_release(void *control, const struct admin_request *req, struct
 void control_delegation_recall(void *control, const struct admin_request *req,
 			       struct admin_reply *r)
 {
-	struct ending e = { .c = control, .kind = NFS4_VIEW_DELEGATIONS, .end = recall };
+	struct ending e = { .c = control,
+			    .kind = NFS4_VIEW_DELEGATIONS,
+			    .end = control_recall_delegation };
 	uint64_t revoke = 0;
 	const int rc = admin_query_number(req, "revoke", 1, &revoke);
 
@@ -151,7 +153,7 @@ void control_delegation_recall(void *control, const struct admin_request *req,
 static void answer_evicted(const struct admin_request *req, struct admin_reply *r,
 			   const struct ending *e, uint64_t id)
 {
-	const int rc = e->nfs4 ? end_one(e, id) : -ENOENT;
+	const int rc = e->nfs4 ? control_end_one(e, id) : -ENOENT;
 
 	if (rc == -ENOENT) {
 		admin_reply_error(r, 404, "not_found", "there is no NFSv4 client 0x%016" PRIx64,
@@ -175,7 +177,7 @@ void control_client_evict(void *control, const struct admin_request *req, struct
 		.c = c,
 		.nfs4 = c->from.held.nfs4,
 		.deadline_ns = rn_now_ns() + PATIENCE_NS,
-		.end = forget,
+		.end = control_forget_client,
 	};
 	uint64_t id;
 

@@ -8,7 +8,7 @@
 #include "conf/exports_format.h"
 #include "daemon/admin/text.h"
 
-static const char *severity_name(enum cfg_severity severity)
+static const char *exports_severity_name(enum cfg_severity severity)
 {
 	return severity == CFG_ERROR ? "error" : severity == CFG_WARNING ? "warning" : "note";
 }
@@ -21,7 +21,7 @@ json_t *exports_messages(const struct cfg_diags *diags)
 		const struct cfg_diag *d = &diags->items[i];
 
 		json_array_append_new(list, json_pack("{s:s, s:o, s:i, s:i, s:o}", "severity",
-						      severity_name(d->severity), "file",
+						      exports_severity_name(d->severity), "file",
 						      control_text(d->file), "line", (int)d->line,
 						      "column", (int)d->col, "text",
 						      control_text(d->text)));

@@ -8,7 +8,7 @@
 
 #define WORD_MAX 16u /* bytes of a level or module, its NUL included */
 
-static json_t *describe(const struct logs *logs)
+static json_t *control_log_json(const struct logs *logs)
 {
 	json_t *list = json_array();
 
@@ -27,7 +27,7 @@ void control_log(void *control, const struct admin_request *req, struct admin_re
 	const struct control *c = control;
 
 	(void)req;
-	admin_reply_json(r, describe(c->from.logs));
+	admin_reply_json(r, control_log_json(c->from.logs));
 }
 
 struct change {
@@ -84,5 +84,5 @@ void control_log_set(void *control, const struct admin_request *req, struct admi
 		      (unsigned)req->peer.uid, (int)req->peer.pid,
 		      change.all ? "all modules" : logs_module_name(change.module),
 		      logs_level_name(change.level));
-	admin_reply_json(r, describe(c->from.logs));
+	admin_reply_json(r, control_log_json(c->from.logs));
 }

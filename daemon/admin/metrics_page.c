@@ -5,7 +5,8 @@
 
 #define FRESH_NS (RN_NS_PER_SECOND / 5)
 
-static struct admin_text *make(const struct metrics_page *p, enum metrics_format format)
+static struct admin_text *metrics_page_make(const struct metrics_page *p,
+					    enum metrics_format format)
 {
 	size_t len;
 	char *text = metrics_collect(&p->from, format, &len);
@@ -28,7 +29,7 @@ void metrics_page_show(void *ctx, const struct admin_request *req, struct admin_
 	pthread_mutex_lock(&p->lock);
 	if (!p->kept[format].text || now - p->kept[format].made_ns > FRESH_NS) {
 		admin_text_put(p->kept[format].text);
-		p->kept[format].text = make(p, format);
+		p->kept[format].text = metrics_page_make(p, format);
 		p->kept[format].made_ns = now;
 	}
 	if (p->kept[format].text)

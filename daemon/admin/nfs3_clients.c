@@ -14,21 +14,21 @@
 
 #define PAGE 500u
 
-static void add_number(json_t *to, const char *name, uint64_t value)
+static void nfs3_clients_add_number(json_t *to, const char *name, uint64_t value)
 {
 	json_object_set_new(to, name, json_integer((json_int_t)value));
 }
 
-static void add_usage(json_t *row, struct rpc_usage *u)
+static void nfs3_clients_add_usage(json_t *row, struct rpc_usage *u)
 {
 	uint64_t calls = 0;
 
 	for (unsigned i = 0; i < RPC_USAGE_PROCS; i++)
 		calls += u->proc[i];
-	add_number(row, "calls", calls);
-	add_number(row, "errors", u->errors);
-	add_number(row, "bytes_read", u->bytes_read);
-	add_number(row, "bytes_written", u->bytes_written);
+	nfs3_clients_add_number(row, "calls", calls);
+	nfs3_clients_add_number(row, "errors", u->errors);
+	nfs3_clients_add_number(row, "bytes_read", u->bytes_read);
+	nfs3_clients_add_number(row, "bytes_written", u->bytes_written);
 }
 
 static void add_procedures(json_t *row, struct rpc_usage *u)
@@ -37,22 +37,23 @@ static void add_procedures(json_t *row, struct rpc_usage *u)
 
 	for (unsigned i = 0; i < RPC_USAGE_PROCS; i++) {
 		if (u->proc[i])
-			add_number(by, nfs3_proc_name(i), u->proc[i]);
+			nfs3_clients_add_number(by, nfs3_proc_name(i), u->proc[i]);
 	}
 	json_object_set_new(row, "by_operation", by);
 }
 
-static void add_client(json_t *rows, struct rpc_usage_view *v, bool detail)
+static void nfs3_clients_add_client(json_t *rows, struct rpc_usage_view *v, bool detail)
 {
 	const uint64_t now = rn_now_ns();
 	json_t *row = json_object();
 
 	json_object_set_new(row, "address", client_address(v->host.bytes));
 	json_object_set_new(row, "network", json_boolean(v->network));
-	add_number(row, "connections", v->connections);
-	add_number(row, "idle",
-		   now > v->usage.last_ns ? (now - v->usage.last_ns) / RN_NS_PER_SECOND : 0);
-	add_usage(row, &v->usage);
+	nfs3_clients_add_number(row, "connections", v->connections);
+	nfs3_clients_add_number(row, "idle",
+				now > v->usage.last_ns ? (now - v->usage.last_ns) / RN_NS_PER_SECOND
+						       : 0);
+	nfs3_clients_add_usage(row, &v->usage);
 	if (detail)
 		add_procedures(row, &v->usage);
 	json_array_append_new(rows, row);
@@ -96,7 +97,7 @@ static void add_page(struct rpc_clients *clients, const struct rn_host *after, j
 	for (unsigned i = 0; i < PAGE; i++) {
 		if (!rpc_usage_next(clients, after, &v))
 			return;
-		add_client(rows, &v, false);
+		nfs3_clients_add_client(rows, &v, false);
 		at = v.host;
 		after = &at;
 	}
@@ -109,8 +110,8 @@ static void add_others(json_t *reply, struct rpc_clients *clients)
 	json_t *others = json_object();
 	struct rpc_usage u;
 
-	add_number(others, "clients", rpc_usage_others(clients, &u));
-	add_usage(others, &u);
+	nfs3_clients_add_number(others, "clients", rpc_usage_others(clients, &u));
+	nfs3_clients_add_usage(others, &u);
 	json_object_set_new(reply, "others", others);
 }
 
@@ -136,7 +137,7 @@ void control_nfs3_clients(void *control, const struct admin_request *req, struct
 	if (!one)
 		add_page(clients, rc == 0 ? &after : NULL, rows, reply);
 	else if (rpc_usage_find(clients, &only, &v))
-		add_client(rows, &v, true);
+		nfs3_clients_add_client(rows, &v, true);
 	json_object_set_new(reply, "nfs3_clients", rows);
 	add_others(reply, clients);
 	admin_reply_json(r, reply);

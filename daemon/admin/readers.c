@@ -17,7 +17,7 @@ struct readers {
 	const struct rn_logger *log;
 };
 
-static void put_locked(struct readers *r)
+static void readers_put_locked(struct readers *r)
 {
 	const bool last = --r->refs == 0;
 
@@ -29,7 +29,7 @@ static void put_locked(struct readers *r)
 }
 
 /* 0, or an errno. *found is false if there is no such group. Waits for name services. */
-static int look_up(const char *name, gid_t *gid, bool *found)
+static int readers_look_up_group(const char *name, gid_t *gid, bool *found)
 {
 	struct group entry, *group = NULL;
 	int err = ERANGE;
@@ -52,7 +52,7 @@ static void look_up_and_set(void *job, bool cancelled)
 	struct readers *r = job;
 	bool found = false;
 	gid_t gid = 0;
-	int err = cancelled ? 0 : look_up(r->group, &gid, &found);
+	int err = cancelled ? 0 : readers_look_up_group(r->group, &gid, &found);
 
 	pthread_mutex_lock(&r->lock);
 	if (r->server && found)
@@ -60,7 +60,7 @@ static void look_up_and_set(void *job, bool cancelled)
 	if (r->server && err)
 		rn_warn(r->log, "group %s: %s; only root may use the control socket", r->group,
 			strerror(err));
-	put_locked(r);
+	readers_put_locked(r);
 }
 
 struct readers *readers_ask(struct askers *askers, const char *group, struct admin_server *server,
@@ -83,5 +83,5 @@ void readers_forget(struct readers *r)
 		return;
 	pthread_mutex_lock(&r->lock);
 	r->server = NULL;
-	put_locked(r);
+	readers_put_locked(r);
 }

@@ -10,7 +10,7 @@
 #include "admin/admin_query.h"
 #include "daemon/admin/endpoint.h"
 
-static bool add_export(void *arg, struct vfs_export *exp)
+static bool state_filter_add_export(void *arg, struct vfs_export *exp)
 {
 	struct state_filter *f = arg;
 	const size_t room = f->n < f->room ? f->room : f->room ? 2 * f->room : 16;
@@ -26,7 +26,7 @@ static bool add_export(void *arg, struct vfs_export *exp)
 	return true;
 }
 
-static int compare(const void *a, const void *b)
+static int state_filter_compare(const void *a, const void *b)
 {
 	const uint32_t x = vfs_export_id(*(struct vfs_export *const *)a);
 	const uint32_t y = vfs_export_id(*(struct vfs_export *const *)b);
@@ -50,8 +50,8 @@ struct vfs_export *state_filter_export(const struct state_filter *f, uint32_t id
 }
 
 /* A parameter of text. False: it is wrong. */
-static bool take(const struct admin_request *req, const char *name, char *value, size_t size,
-		 bool *given)
+static bool state_filter_take_text(const struct admin_request *req, const char *name, char *value,
+				   size_t size, bool *given)
 {
 	const int rc = admin_query_text(req, name, value, size);
 
@@ -74,18 +74,18 @@ static bool knows_export(const struct state_filter *f)
 	return false;
 }
 
-static bool refuse(struct admin_reply *r, const char *why)
+static bool state_filter_refuse(struct admin_reply *r, const char *why)
 {
 	admin_reply_error(r, 400, "bad_request", "%s", why);
 	return false;
 }
 
 /* An id is a number above 0, an address has a point or a colon. False: it is neither. */
-static bool take_client(struct state_filter *f, const struct admin_request *req)
+static bool state_filter_take_client(struct state_filter *f, const struct admin_request *req)
 {
 	struct sockaddr_storage peer;
 
-	if (!take(req, "client", f->client, sizeof(f->client), &f->by_client))
+	if (!state_filter_take_text(req, "client", f->client, sizeof(f->client), &f->by_client))
 		return false;
 	if (!f->by_client)
 		return true;
@@ -119,14 +119,14 @@ static uint32_t read_hex(const char *text, uint8_t *bytes, uint32_t room)
 }
 
 /* handle and device come together. False: they are wrong. */
-static bool take_handle(struct state_filter *f, const struct admin_request *req)
+static bool state_filter_take_handle(struct state_filter *f, const struct admin_request *req)
 {
 	char handle[2 * STATE_HANDLE_MAX + 1], device[32];
 	bool with_device;
 	int end = -1;
 
-	if (!take(req, "handle", handle, sizeof(handle), &f->by_handle) ||
-	    !take(req, "device", device, sizeof(device), &with_device) ||
+	if (!state_filter_take_text(req, "handle", handle, sizeof(handle), &f->by_handle) ||
+	    !state_filter_take_text(req, "device", device, sizeof(device), &with_device) ||
 	    f->by_handle != with_device)
 		return false;
 	if (!f->by_handle)
@@ -140,21 +140,23 @@ bool state_filter_init(struct state_filter *f, const struct vfs_exports *exports
 		       const struct admin_request *req, struct admin_reply *r)
 {
 	*f = (struct state_filter){ .n = 0 };
-	exports->each(exports->ctx, add_export, f);
+	exports->each(exports->ctx, state_filter_add_export, f);
 	if (f->n)
-		qsort(f->exp, f->n, sizeof(f->exp[0]), compare);
-	if (!take(req, "file", f->file, sizeof(f->file), &f->by_file) ||
+		qsort(f->exp, f->n, sizeof(f->exp[0]), state_filter_compare);
+	if (!state_filter_take_text(req, "file", f->file, sizeof(f->file), &f->by_file) ||
 	    (f->by_file && f->file[0] != '/'))
-		return refuse(r, "file: an absolute path is expected");
-	if (!take_handle(f, req))
-		return refuse(r, "handle: that member of a row, with device: MAJOR:MINOR of the "
-				 "file, is expected");
-	if (!take_client(f, req))
-		return refuse(r, "client: an id or address as in the list of clients is expected");
-	if (!take(req, "id", f->id, sizeof(f->id), &f->by_id))
-		return refuse(r, "id: an id as in the list is expected");
-	if (!take(req, "export", f->export, sizeof(f->export), &f->by_export))
-		return refuse(r, "export: the path of an export is expected");
+		return state_filter_refuse(r, "file: an absolute path is expected");
+	if (!state_filter_take_handle(f, req))
+		return state_filter_refuse(
+			r, "handle: that member of a row, with device: MAJOR:MINOR of the "
+			   "file, is expected");
+	if (!state_filter_take_client(f, req))
+		return state_filter_refuse(
+			r, "client: an id or address as in the list of clients is expected");
+	if (!state_filter_take_text(req, "id", f->id, sizeof(f->id), &f->by_id))
+		return state_filter_refuse(r, "id: an id as in the list is expected");
+	if (!state_filter_take_text(req, "export", f->export, sizeof(f->export), &f->by_export))
+		return state_filter_refuse(r, "export: the path of an export is expected");
 	if (f->by_export && !knows_export(f)) {
 		admin_reply_error(r, 404, "not_found", "no export is at %s", f->export);
 		return false;

@@ -18,7 +18,7 @@ json_t *state_path_text(const char *path)
 }
 
 /* The kernel's part of a handle, which is no secret: the MAC is not shown. */
-static json_t *handle_text(const struct vfs_fh *fh)
+static json_t *state_row_handle_text(const struct vfs_fh *fh)
 {
 	char text[2 * VFS_FH_MAX + 1] = "";
 	uint32_t len;
@@ -38,7 +38,7 @@ static void add_where(json_t *row, const struct state_where *w, const struct vfs
 	json_object_set_new(row, "export",
 			    w->exp ? state_path_text(vfs_export_path(w->exp)) : json_null());
 	json_object_set_new(row, "export_id", json_integer(export_id));
-	json_object_set_new(row, "handle", handle_text(fh));
+	json_object_set_new(row, "handle", state_row_handle_text(fh));
 }
 
 /* JSON's integers end at 2^63 - 1 for most programs. */

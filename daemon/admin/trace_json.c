@@ -17,7 +17,7 @@
 
 #define TEXT_MAX 48
 
-static void add_number(json_t *to, const char *name, uint64_t value)
+static void trace_json_add_number(json_t *to, const char *name, uint64_t value)
 {
 	json_object_set_new(to, name, json_integer((json_int_t)value));
 }
@@ -37,19 +37,19 @@ static void add_time(json_t *to, uint64_t ns)
 	json_object_set_new(to, "time", json_string(text));
 }
 
-static void add_client(json_t *to, const struct trace_call *c)
+static void trace_json_add_client(json_t *to, const struct trace_call *c)
 {
 	char id[TEXT_MAX];
 
 	json_object_set_new(to, "client", client_address(c->peer.bytes));
-	add_number(to, "port", c->port);
+	trace_json_add_number(to, "port", c->port);
 	json_object_set_new(to, "transport", json_string(c->netid));
 	if (c->clientid) {
 		snprintf(id, sizeof(id), "0x%016" PRIx64, c->clientid);
 		json_object_set_new(to, "clientid", json_string(id));
 	}
 	if (c->has_uid)
-		add_number(to, "uid", c->uid);
+		trace_json_add_number(to, "uid", c->uid);
 }
 
 static void add_program(json_t *to, const struct trace_call *c, const struct rpc_server *rpc)
@@ -81,7 +81,7 @@ static void add_operations(json_t *to, const struct trace_call *c)
 		json_array_append_new(list, json_string(row ? row->name : "ILLEGAL"));
 	}
 	json_object_set_new(to, "operations", list);
-	add_number(to, "operations_total", c->nops);
+	trace_json_add_number(to, "operations_total", c->nops);
 }
 
 static const char *accept_name(uint32_t status)
@@ -150,7 +150,7 @@ static void add_status(json_t *to, const struct trace_call *c)
 }
 
 /* The kernel's part of a handle of this server; of another, which somebody has made up, the whole. */
-static json_t *handle_text(const struct trace_call *c)
+static json_t *trace_json_handle_text(const struct trace_call *c)
 {
 	char text[2 * VFS_FH_MAX + 1] = "";
 	const uint8_t *part = c->fh.data;
@@ -173,7 +173,7 @@ static void add_file(json_t *to, const struct trace_call *c, const struct state_
 
 	if (!c->fh.len)
 		return;
-	json_object_set_new(to, "handle", handle_text(c));
+	json_object_set_new(to, "handle", trace_json_handle_text(c));
 	if (!c->has_export)
 		return;
 	state_filter_where(exports, c->export_id, &c->fh, NULL, &w);
@@ -188,16 +188,16 @@ json_t *trace_json(const struct trace_call *c, const struct rpc_server *rpc,
 	json_t *to = json_object();
 
 	add_time(to, c->wall_ns);
-	add_client(to, c);
+	trace_json_add_client(to, c);
 	add_program(to, c, rpc);
 	if (c->compound)
 		add_operations(to, c);
 	add_file(to, c, exports);
 	add_status(to, c);
-	add_number(to, "duration_ns", c->took_ns);
+	trace_json_add_number(to, "duration_ns", c->took_ns);
 	if (c->bytes_in)
-		add_number(to, "bytes_in", c->bytes_in);
-	add_number(to, "bytes_out", c->bytes_out);
-	add_number(to, "xid", c->xid);
+		trace_json_add_number(to, "bytes_in", c->bytes_in);
+	trace_json_add_number(to, "bytes_out", c->bytes_out);
+	trace_json_add_number(to, "xid", c->xid);
 	return to;
 }

@@ -30,8 +30,8 @@ static void take_row(void *ctx, const struct counters_row *row)
 	r->row[r->n++] = *row;
 }
 
-static void put_status(struct metrics *m, const struct counters_row *row, const char *status,
-		       uint64_t n)
+static void metrics_put_call_status(struct metrics *m, const struct counters_row *row,
+				    const char *status, uint64_t n)
 {
 	metrics_value(m, n, "version", row->version, "operation", row->operation, "status", status,
 		      NULL);
@@ -42,19 +42,19 @@ static void put_statuses(struct metrics *m, const struct counters_row *row)
 {
 	uint64_t other = 0;
 
-	put_status(m, row, "OK", row->ok);
+	metrics_put_call_status(m, row, "OK", row->ok);
 	for (unsigned i = 0; i < row->nfailures; i++) {
 		const unsigned place = row->nfailures == 1 ? COUNTERS_STATUS_REFUSED : i;
 		const char *name = status_name(place);
 		const uint64_t n = row->failures[i];
 
 		if (n && name)
-			put_status(m, row, name, n);
+			metrics_put_call_status(m, row, name, n);
 		else
 			other += n;
 	}
 	if (other)
-		put_status(m, row, "OTHER", other);
+		metrics_put_call_status(m, row, "OTHER", other);
 }
 
 static void put_compounds(struct metrics *m, const struct rows *r)

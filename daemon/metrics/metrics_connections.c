@@ -11,8 +11,8 @@ struct transport {
 
 #define TRANSPORTS 3u
 
-static void put(struct metrics *m, const struct metrics_family *f,
-		const struct transport t[TRANSPORTS], size_t member)
+static void metrics_put_transports(struct metrics *m, const struct metrics_family *f,
+				   const struct transport t[TRANSPORTS], size_t member)
 {
 	const bool of_connections = member < offsetof(struct transport, requests);
 
@@ -24,7 +24,7 @@ static void put(struct metrics *m, const struct metrics_family *f,
 				"transport", t[i].name, NULL);
 }
 
-static void put_bytes(struct metrics *m, const struct transport t[TRANSPORTS])
+static void metrics_put_conn_bytes(struct metrics *m, const struct transport t[TRANSPORTS])
 {
 	static const struct metrics_family in = { "ringnfs_received_bytes", METRICS_COUNTER,
 						  "bytes",
@@ -58,7 +58,7 @@ static void put_dropped(struct metrics *m, const struct udp_stats *u)
 		metrics_value(m, u->dropped[i], "reason", reasons[i], NULL);
 }
 
-static void put_clients(struct metrics *m, const struct metrics_sources *from)
+static void metrics_put_clients(struct metrics *m, const struct metrics_sources *from)
 {
 	static const struct metrics_family f = {
 		"ringnfs_clients", METRICS_GAUGE, NULL,
@@ -70,7 +70,7 @@ static void put_clients(struct metrics *m, const struct metrics_sources *from)
 }
 
 /* By result; nothing if TLS is not offered. */
-static void put_tls(struct metrics *m, struct tls *tls)
+static void metrics_put_tls(struct metrics *m, struct tls *tls)
 {
 	static const struct metrics_family f = { "ringnfs_tls_handshakes", METRICS_COUNTER, NULL,
 						 "TLS handshakes, by result." };
@@ -142,16 +142,16 @@ void metrics_connections(struct metrics *m, const struct metrics_sources *from)
 		  rdma.refused, rdma.closed_room, rdma.requests_busy, rdma.calls, 0, 0 },
 	};
 
-	put_clients(m, from);
-	put(m, &connections, t, offsetof(struct transport, connections));
-	put(m, &accepted, t, offsetof(struct transport, accepted));
-	put(m, &refused, t, offsetof(struct transport, refused));
-	put(m, &room, t, offsetof(struct transport, closed_room));
-	put(m, &requests, t, offsetof(struct transport, requests));
-	put(m, &calls, t, offsetof(struct transport, calls));
-	put_bytes(m, t);
+	metrics_put_clients(m, from);
+	metrics_put_transports(m, &connections, t, offsetof(struct transport, connections));
+	metrics_put_transports(m, &accepted, t, offsetof(struct transport, accepted));
+	metrics_put_transports(m, &refused, t, offsetof(struct transport, refused));
+	metrics_put_transports(m, &room, t, offsetof(struct transport, closed_room));
+	metrics_put_transports(m, &requests, t, offsetof(struct transport, requests));
+	metrics_put_transports(m, &calls, t, offsetof(struct transport, calls));
+	metrics_put_conn_bytes(m, t);
 	if (from->held.udp)
 		put_dropped(m, &udp);
 	if (from->held.tcp)
-		put_tls(m, tcp_server_tls(from->held.tcp));
+		metrics_put_tls(m, tcp_server_tls(from->held.tcp));
 }

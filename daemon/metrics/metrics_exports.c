@@ -14,7 +14,7 @@ struct output {
 	bool written; /* which of the two sums */
 };
 
-static const struct exp_export *find(const struct exp_table *table, uint32_t id)
+static const struct exp_export *metrics_find_export(const struct exp_table *table, uint32_t id)
 {
 	for (unsigned i = 0; i < table->n_exports; i++)
 		if (table->exports[i].id == id)
@@ -22,7 +22,8 @@ static const struct exp_export *find(const struct exp_table *table, uint32_t id)
 	return NULL;
 }
 
-static void put(const struct output *o, uint32_t id, const char *path, uint64_t bytes)
+static void metrics_put_export(const struct output *o, uint32_t id, const char *path,
+			       uint64_t bytes)
 {
 	char text[16];
 
@@ -36,7 +37,7 @@ static void put(const struct output *o, uint32_t id, const char *path, uint64_t 
 static void put_row(void *ctx, const struct counters_export *row)
 {
 	struct output *o = ctx;
-	const struct exp_export *e = row->further ? NULL : find(o->table, row->id);
+	const struct exp_export *e = row->further ? NULL : metrics_find_export(o->table, row->id);
 	const uint64_t bytes = o->written ? row->written : row->read;
 
 	if (row->further) {
@@ -45,7 +46,7 @@ static void put_row(void *ctx, const struct counters_export *row)
 	}
 	if (e)
 		o->shown[e->index] = true;
-	put(o, row->id, e ? e->path : "", bytes);
+	metrics_put_export(o, row->id, e ? e->path : "", bytes);
 }
 
 /* Exports that nobody has used have zeros, so that the first use is seen as growth. */
@@ -56,7 +57,8 @@ static void put_sums(struct output *o, const struct metrics_family *f, const str
 	counters_each_export(c, put_row, o);
 	for (unsigned i = 0; i < o->table->n_exports; i++)
 		if (!o->shown[o->table->exports[i].index])
-			put(o, o->table->exports[i].id, o->table->exports[i].path, 0);
+			metrics_put_export(o, o->table->exports[i].id, o->table->exports[i].path,
+					   0);
 }
 
 static void put_health(struct metrics *m, struct exports *ex)

@@ -3,14 +3,15 @@
 #include "daemon/metrics/collect.h"
 #include "vfs/file_state.h"
 
-static void put_number(struct metrics *m, const struct metrics_family *f, uint64_t value)
+static void metrics_memory_put_number(struct metrics *m, const struct metrics_family *f,
+				      uint64_t value)
 {
 	metrics_family(m, f);
 	metrics_value(m, value, NULL);
 }
 
 /* Not below 0: the numbers are read one after the other, while they change. */
-static uint64_t less(uint64_t from, uint64_t part)
+static uint64_t metrics_memory_minus(uint64_t from, uint64_t part)
 {
 	return from > part ? from - part : 0;
 }
@@ -41,21 +42,23 @@ static void put_accounts(struct metrics *m, const struct metrics_sources *from,
 		rr_server_stats(from->held.rdma, &rdma);
 	const uint64_t used_now = from->held.budget->used;
 
-	put_number(m, &used, used_now);
-	put_number(m, &limit, from->held.budget->max);
+	metrics_memory_put_number(m, &used, used_now);
+	metrics_memory_put_number(m, &limit, from->held.budget->max);
 	const uint64_t slabs = p.slabs * RN_SLAB_SIZE, state = from->held.nfs4_memory->used,
 		       state_max = from->held.nfs4_memory->max;
 	const uint64_t known = slabs + state_max + rdma.conn_bytes;
 
 	metrics_family(m, &accounts);
 	metrics_value(m, p.bytes_in_use, "account", "payload", NULL);
-	metrics_value(m, less(slabs, p.bytes_in_use), "account", "payload_unused", NULL);
+	metrics_value(m, metrics_memory_minus(slabs, p.bytes_in_use), "account", "payload_unused",
+		      NULL);
 	metrics_value(m, state, "account", "nfs4_state", NULL);
-	metrics_value(m, less(state_max, state), "account", "nfs4_state_reserved", NULL);
+	metrics_value(m, metrics_memory_minus(state_max, state), "account", "nfs4_state_reserved",
+		      NULL);
 	metrics_value(m, rdma.conn_bytes, "account", "rdma_connections", NULL);
-	metrics_value(m, less(used_now, known), "account", "other", NULL);
+	metrics_value(m, metrics_memory_minus(used_now, known), "account", "other", NULL);
 	metrics_value(m, drc->bytes, "account", "replies", NULL);
-	put_number(m, &waits, p.waits);
+	metrics_memory_put_number(m, &waits, p.waits);
 }
 
 /* Entries that the cache has, and how often what was looked for was there. */
@@ -112,13 +115,13 @@ static void put_caches(struct metrics *m, const struct vfs_stats *v, const struc
 	metrics_family(m, &evicted);
 	metrics_value(m, v->evictions, "cache", "nodes", NULL);
 	metrics_value(m, drc->evicted, "cache", "replies", NULL);
-	put_number(m, &reach, drc->reach_seconds);
-	put_number(m, &stale, v->stale);
-	put_number(m, &bad, v->bad_handles);
+	metrics_memory_put_number(m, &reach, drc->reach_seconds);
+	metrics_memory_put_number(m, &stale, v->stale);
+	metrics_memory_put_number(m, &bad, v->bad_handles);
 }
 
-static void put_descriptors(struct metrics *m, const struct metrics_sources *from,
-			    const struct vfs_stats *v)
+static void metrics_put_descriptors(struct metrics *m, const struct metrics_sources *from,
+				    const struct vfs_stats *v)
 {
 	static const struct metrics_family fds = {
 		"ringnfs_file_descriptors", METRICS_GAUGE, NULL,
@@ -144,5 +147,5 @@ void metrics_memory(struct metrics *m, const struct metrics_sources *from)
 	drc_stats(from->held.drc, &drc);
 	put_accounts(m, from, &drc);
 	put_caches(m, &v, &drc);
-	put_descriptors(m, from, &v);
+	metrics_put_descriptors(m, from, &v);
 }

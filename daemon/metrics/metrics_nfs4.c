@@ -2,7 +2,7 @@
 /* Clients and state of NFSv4. */
 #include "daemon/metrics/collect.h"
 
-static void put_clients(struct metrics *m, const struct nfs4_held *h)
+static void metrics_put_nfs4_clients(struct metrics *m, const struct nfs4_held *h)
 {
 	static const struct metrics_family clients = {
 		"ringnfs_nfs4_clients", METRICS_GAUGE, NULL,
@@ -17,7 +17,7 @@ static void put_clients(struct metrics *m, const struct nfs4_held *h)
 	metrics_value(m, courtesy, "state", "courtesy", NULL);
 }
 
-static void put_state(struct metrics *m, const struct nfs4_held *h)
+static void metrics_put_nfs4_state(struct metrics *m, const struct nfs4_held *h)
 {
 	static const struct metrics_family state = { "ringnfs_nfs4_state", METRICS_GAUGE, NULL,
 						     "What clients of NFSv4 hold." };
@@ -81,8 +81,8 @@ void metrics_nfs4(struct metrics *m, const struct metrics_sources *from)
 	if (!from->held.nfs4)
 		return;
 	nfs4_held(from->held.nfs4, &h);
-	put_clients(m, &h);
-	put_state(m, &h);
+	metrics_put_nfs4_clients(m, &h);
+	metrics_put_nfs4_state(m, &h);
 	put_grace(m, from);
 	put_copies(m, &h);
 }

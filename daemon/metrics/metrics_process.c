@@ -9,7 +9,8 @@
 #include "daemon/process.h"
 #include "lib/clock.h"
 
-static void put_number(struct metrics *m, const struct metrics_family *f, uint64_t value)
+static void metrics_process_put_number(struct metrics *m, const struct metrics_family *f,
+				       uint64_t value)
 {
 	metrics_family(m, f);
 	metrics_value(m, value, NULL);
@@ -24,7 +25,7 @@ static void put_cpu(struct metrics *m)
 	metrics_nano(m, rn_clock_ns(CLOCK_PROCESS_CPUTIME_ID), NULL);
 }
 
-static void put_memory(struct metrics *m)
+static void metrics_put_process_memory(struct metrics *m)
 {
 	static const struct metrics_family resident = { "ringnfs_process_resident_memory_bytes",
 							METRICS_GAUGE, "bytes",
@@ -39,11 +40,11 @@ static void put_memory(struct metrics *m)
 		size = rss = 0;
 	if (f)
 		fclose(f);
-	put_number(m, &resident, rss * page);
-	put_number(m, &virt, size * page);
+	metrics_process_put_number(m, &resident, rss * page);
+	metrics_process_put_number(m, &virt, size * page);
 }
 
-static void put_descriptors(struct metrics *m)
+static void metrics_put_process_fds(struct metrics *m)
 {
 	static const struct metrics_family open = { "ringnfs_process_open_fds", METRICS_GAUGE, NULL,
 						    "Descriptors in use." };
@@ -53,10 +54,10 @@ static void put_descriptors(struct metrics *m)
 						       NULL, "Threads." };
 	struct rlimit r = { 0 };
 
-	put_number(m, &open, process_fds());
+	metrics_process_put_number(m, &open, process_fds());
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0)
-		put_number(m, &most, r.rlim_cur);
-	put_number(m, &threads, process_threads());
+		metrics_process_put_number(m, &most, r.rlim_cur);
+	metrics_process_put_number(m, &threads, process_threads());
 }
 
 void metrics_process(struct metrics *m, const struct metrics_sources *from)
@@ -69,8 +70,8 @@ void metrics_process(struct metrics *m, const struct metrics_sources *from)
 
 	metrics_family(m, &build);
 	metrics_value(m, 1, "version", PACKAGE_VERSION, NULL);
-	put_number(m, &start, (uint64_t)from->started);
+	metrics_process_put_number(m, &start, (uint64_t)from->started);
 	put_cpu(m);
-	put_memory(m);
-	put_descriptors(m);
+	metrics_put_process_memory(m);
+	metrics_put_process_fds(m);
 }

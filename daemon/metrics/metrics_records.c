@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/metrics/collect.h"
 
-static void put_hosts(struct metrics *m, const struct nsm_stats *s)
+static void metrics_put_client_records(struct metrics *m, const struct nsm_stats *s)
 {
 	static const struct metrics_family hosts = {
 		"ringnfs_nfs3_client_records", METRICS_GAUGE, NULL,
@@ -44,5 +44,5 @@ void metrics_records(struct metrics *m, const struct metrics_sources *from)
 	if (from->held.nfs4)
 		metrics_value(m, nfs4_records_failing(from->held.nfs4), "version", "4", NULL);
 	if (from->held.nsm)
-		put_hosts(m, &s);
+		metrics_put_client_records(m, &s);
 }

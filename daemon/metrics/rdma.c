@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/metrics/collect.h"
 
-static void put_number(struct metrics *m, const struct metrics_family *f, uint64_t value)
+static void metrics_rdma_put_number(struct metrics *m, const struct metrics_family *f,
+				    uint64_t value)
 {
 	metrics_family(m, f);
 	metrics_value(m, value, NULL);
 }
 
-static void put_chunks(struct metrics *m, const struct rr_stats *r)
+static void metrics_put_rdma_chunks(struct metrics *m, const struct rr_stats *r)
 {
 	static const struct metrics_family chunks = { "ringnfs_rdma_chunks", METRICS_COUNTER, NULL,
 						      "Chunks that were used; call is a Read chunk "
@@ -48,13 +49,13 @@ static void put_work(struct metrics *m, const struct rr_stats *r)
 	static const struct metrics_family posts = { "ringnfs_rdma_posts", METRICS_COUNTER, NULL,
 						     "Times that a send queue was given work." };
 
-	put_number(m, &reads, r->read_segments);
-	put_number(m, &writes, r->write_segments);
-	put_number(m, &read, r->read_bytes);
-	put_number(m, &written, r->write_bytes);
-	put_number(m, &invalidations, r->invalidations);
-	put_number(m, &waits, r->sq_waits);
-	put_number(m, &posts, r->posts);
+	metrics_rdma_put_number(m, &reads, r->read_segments);
+	metrics_rdma_put_number(m, &writes, r->write_segments);
+	metrics_rdma_put_number(m, &read, r->read_bytes);
+	metrics_rdma_put_number(m, &written, r->write_bytes);
+	metrics_rdma_put_number(m, &invalidations, r->invalidations);
+	metrics_rdma_put_number(m, &waits, r->sq_waits);
+	metrics_rdma_put_number(m, &posts, r->posts);
 }
 
 static void put_errors(struct metrics *m, const struct rr_stats *r)
@@ -94,11 +95,11 @@ void metrics_rdma(struct metrics *m, const struct metrics_sources *from)
 	if (!from->held.rdma)
 		return;
 	rr_server_stats(from->held.rdma, &r);
-	put_number(m, &devices, r.devices);
-	put_number(m, &credits, r.credits);
-	put_chunks(m, &r);
+	metrics_rdma_put_number(m, &devices, r.devices);
+	metrics_rdma_put_number(m, &credits, r.credits);
+	metrics_put_rdma_chunks(m, &r);
 	put_work(m, &r);
 	put_errors(m, &r);
-	put_number(m, &broken, r.cq_errors);
+	metrics_rdma_put_number(m, &broken, r.cq_errors);
 	metrics_rdma_devices(m);
 }

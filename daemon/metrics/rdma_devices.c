@@ -29,7 +29,7 @@ static FILE *open_counter(const char *device)
 	return f;
 }
 
-static void put_device(struct metrics *m, const char *device)
+static void metrics_put_rdma_device(struct metrics *m, const char *device)
 {
 	FILE *f = open_counter(device);
 	uint64_t n;
@@ -57,7 +57,7 @@ void metrics_rdma_devices(struct metrics *m)
 	while (n < DEVICES_MOST && (e = readdir(dir))) {
 		if (e->d_name[0] == '.')
 			continue;
-		put_device(m, e->d_name);
+		metrics_put_rdma_device(m, e->d_name);
 		n++;
 	}
 	closedir(dir);

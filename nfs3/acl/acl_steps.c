@@ -13,7 +13,7 @@ static int check_shown(const struct nfs3_op *op)
 }
 
 /* An object that can have no ACL has the one of its permission bits. */
-static int get_acls(struct nfs3_op *op, struct vfs_acl_room *room, struct vfs_acls *acls)
+static int nfsacl_get_acls(struct nfs3_op *op, struct vfs_acl_room *room, struct vfs_acls *acls)
 {
 	int rc = vfs_getattr(&op->ctx, op->node[0], &op->attr);
 
@@ -33,7 +33,7 @@ static struct nfsacl_shown shown(const struct nfs3_op *op, const struct vfs_acl 
 }
 
 /* Makes room for the result. */
-static int make_room(struct rpc_request *req, size_t head_size, const struct nfsacl_found *f)
+static int nfsacl_make_room(struct rpc_request *req, size_t head_size, const struct nfsacl_found *f)
 {
 	const size_t size = head_size + 4 + nfsacl_size(&f->access) + nfsacl_size(&f->inherited);
 
@@ -51,7 +51,7 @@ int nfsacl_find(struct nfs3_op *op, uint32_t mask, size_t head_size, struct nfsa
 	if (rc == 0 && (mask & ~NA_MASK))
 		rc = -EINVAL;
 	if (rc == 0)
-		rc = get_acls(op, &out->room, &out->acls);
+		rc = nfsacl_get_acls(op, &out->room, &out->acls);
 	if (rc < 0)
 		return rc;
 	out->mask = mask;
@@ -60,7 +60,7 @@ int nfsacl_find(struct nfs3_op *op, uint32_t mask, size_t head_size, struct nfsa
 	out->inherited = shown(op, mask & (NA_DFACL | NA_DFACLCNT) ? &acls->inherited : &none);
 	out->inherited.with_entries = mask & NA_DFACL;
 	out->inherited.flag = NA_ACL_DEFAULT;
-	return make_room(op->req, head_size, out);
+	return nfsacl_make_room(op->req, head_size, out);
 }
 
 void nfsacl_put_found(struct nfs3_op *op, const struct nfsacl_found *f)

@@ -13,18 +13,18 @@ static bool is_minimal(const struct vfs_acl *acl)
 }
 
 /* Entries on the wire, with the mask of a minimal ACL. */
-static uint32_t count_of(const struct vfs_acl *acl)
+static uint32_t nfsacl_count_of(const struct vfs_acl *acl)
 {
 	return acl->count + is_minimal(acl);
 }
 
 uint32_t nfsacl_size(const struct nfsacl_shown *list)
 {
-	return 8 + (list->with_entries ? count_of(list->acl) * NFSACL_ENTRY_SIZE : 0);
+	return 8 + (list->with_entries ? nfsacl_count_of(list->acl) * NFSACL_ENTRY_SIZE : 0);
 }
 
-static void put_entry(struct xdr_out *x, const struct nfsacl_shown *list,
-		      const struct vfs_acl_entry *e)
+static void nfsacl_put_entry(struct xdr_out *x, const struct nfsacl_shown *list,
+			     const struct vfs_acl_entry *e)
 {
 	uint32_t id = 0; /* mask and others: clients of Solaris depend on it */
 
@@ -44,22 +44,22 @@ void nfsacl_put(struct xdr_out *x, const struct nfsacl_shown *list)
 {
 	const struct vfs_acl *acl = list->acl;
 
-	xdr_put_u32(x, count_of(acl));
-	xdr_put_u32(x, list->with_entries ? count_of(acl) : 0);
+	xdr_put_u32(x, nfsacl_count_of(acl));
+	xdr_put_u32(x, list->with_entries ? nfsacl_count_of(acl) : 0);
 	for (uint32_t i = 0; list->with_entries && i < acl->count; i++) {
 		struct vfs_acl_entry e = acl->entry[i];
 
-		put_entry(x, list, &e);
+		nfsacl_put_entry(x, list, &e);
 		if (!is_minimal(acl) || e.tag != VFS_ACL_GROUP_OBJ)
 			continue;
 		e.tag = VFS_ACL_MASK;
-		put_entry(x, list, &e);
+		nfsacl_put_entry(x, list, &e);
 	}
 }
 
 /* Sets x->err for an entry of no known kind. The kernel judges the others' permissions, except
  * that a mask may have more bits, as from Solaris. */
-static struct vfs_acl_entry get_entry(struct xdr_in *x)
+static struct vfs_acl_entry nfsacl_get_entry(struct xdr_in *x)
 {
 	struct vfs_acl_entry e = { .tag = 0 };
 	const uint32_t tag = xdr_get_u32(x) & ~NA_ACL_DEFAULT, id = xdr_get_u32(x);
@@ -95,7 +95,7 @@ void nfsacl_skip(struct xdr_in *x, bool meant)
 	if (count > NFSACL_ENTRIES_MAX || n != (meant ? count : 0))
 		x->err = true;
 	for (uint32_t i = 0; i < n && !x->err; i++)
-		get_entry(x);
+		nfsacl_get_entry(x);
 }
 
 /* Takes the mask out that a client has added to a minimal ACL. In the kernel's order that is the
@@ -119,7 +119,7 @@ void nfsacl_get(struct xdr_in *x, struct vfs_acl_entry *room, struct vfs_acl *ou
 	if (n > NFSACL_ENTRIES_MAX)
 		x->err = true;
 	while (out->count < n && !x->err)
-		room[out->count++] = get_entry(x);
+		room[out->count++] = nfsacl_get_entry(x);
 	vfs_acl_sort(room, out->count);
 	drop_mask(room, out);
 }

@@ -22,7 +22,7 @@ static bool decode_getacl(struct xdr_in *x, void *args)
 }
 
 /* Puts a whole successful result, or returns -errno with nothing put. */
-static int run_getacl(struct nfs3_op *op, const struct getacl_args *a)
+static int nfs3_run_getacl(struct nfs3_op *op, const struct getacl_args *a)
 {
 	struct nfsacl_found found;
 	int rc = nfs3_op_open(op, &a->fh, 0);
@@ -37,14 +37,14 @@ static int run_getacl(struct nfs3_op *op, const struct getacl_args *a)
 	return 0;
 }
 
-static enum rpc_run proc_getacl(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_getacl(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = run_getacl(op, args);
+	rc = nfs3_run_getacl(op, args);
 	if (rc < 0) {
 		nfs3_put_status(op, rc);
 		nfs3_put_attr_of(op, op->node[0]);
@@ -57,7 +57,7 @@ struct setacl_args {
 	struct nfsacl_change change;
 };
 
-static bool decode_setacl(struct xdr_in *x, void *args)
+static bool nfs3_decode_setacl(struct xdr_in *x, void *args)
 {
 	struct setacl_args *a = args;
 
@@ -66,13 +66,13 @@ static bool decode_setacl(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static void encode_setacl(struct nfs3_op *op, int rc)
+static void nfs3_encode_setacl(struct nfs3_op *op, int rc)
 {
 	nfs3_put_status(op, rc);
 	nfs3_put_attr_of(op, op->node[0]);
 }
 
-static enum rpc_run proc_setacl(struct rpc_request *req, void *args)
+static enum rpc_run nfs3_setacl(struct rpc_request *req, void *args)
 {
 	struct setacl_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -83,7 +83,7 @@ static enum rpc_run proc_setacl(struct rpc_request *req, void *args)
 	rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_CHANGES);
 	if (rc == 0)
 		rc = nfsacl_set(op, &a->change);
-	return nfsacl_settle(op, rc, encode_setacl);
+	return nfsacl_settle(op, rc, nfs3_encode_setacl);
 }
 
 /* NOTSUPP: the export says no_acl. */
@@ -92,7 +92,7 @@ const struct nfs3_proc nfsacl_proc_getacl = {
 		.name = "GETACL",
 		.decode = decode_getacl,
 		.args_size = sizeof(struct getacl_args),
-		.run = proc_getacl,
+		.run = nfs3_getacl,
 	},
 	.errors = NFS3_ERRORS(NFS3_E_INVAL | NFS3_E_NOTSUPP),
 };
@@ -101,9 +101,9 @@ const struct nfs3_proc nfsacl_proc_getacl = {
 const struct nfs3_proc nfsacl_proc_setacl = {
 	.rpc = {
 		.name = "SETACL",
-		.decode = decode_setacl,
+		.decode = nfs3_decode_setacl,
 		.args_size = sizeof(struct setacl_args),
-		.run = proc_setacl,
+		.run = nfs3_setacl,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = 4 + NFS3_POST_OP_ATTR_SIZE,
 	},

@@ -72,7 +72,7 @@ static void put_holder(struct xdr_out *x, uint32_t vers, const struct vfs_confli
 	nlm_put_range(x, vers, c->offset, c->length == UINT64_MAX ? 0 : c->length);
 }
 
-static void put(struct xdr_out *x, uint32_t vers, const struct nlm_result *r)
+static void nlm_put_result(struct xdr_out *x, uint32_t vers, const struct nlm_result *r)
 {
 	const enum nlm4_stat stat = status_of_version(vers, r->stat);
 
@@ -111,7 +111,7 @@ static void send_result(struct rpc_request *req, const struct nlm_result *r)
 	if (req->conn->ops->datagrams && req->standing < RPC_FORMER)
 		return;
 	xdr_out_init(&x, args, sizeof(args));
-	put(&x, req->call.vers, r);
+	nlm_put_result(&x, req->call.vers, r);
 	nlm_callee(req->conn, req->call.vers,
 		   req->call.proc - NLMPROC4_TEST_MSG + NLMPROC4_TEST_RES, &to);
 	to.answer = true;
@@ -125,7 +125,7 @@ void nlm_reply(struct rpc_request *req, const struct nlm_result *r)
 	if (nlm_is_message(req))
 		send_result(req, r);
 	else
-		put(&req->out, req->call.vers, r);
+		nlm_put_result(&req->out, req->call.vers, r);
 }
 
 enum rpc_run nlm_answer(struct nfs3_op *op, const struct nlm_result *r, int rc)

@@ -10,7 +10,7 @@ static void get_bytes(struct xdr_in *x, struct nlm_bytes *b)
 }
 
 /* A handle that is longer than this server's, or empty, matches no file. */
-static void get_file(struct xdr_in *x, struct nlm_lock_args *a)
+static void nlm_get_file(struct xdr_in *x, struct nlm_lock_args *a)
 {
 	struct nlm_bytes fh;
 
@@ -36,7 +36,7 @@ static void get_old_range(struct xdr_in *x, struct nlm_lock_args *a)
 /* nlm4_lock, or nlm_lock of the older versions. */
 static void get_lock(struct xdr_in *x, struct nlm_lock_args *a, bool old)
 {
-	get_file(x, a);
+	nlm_get_file(x, a);
 	a->svid = (int32_t)xdr_get_u32(x);
 	if (old) {
 		get_old_range(x, a);
@@ -124,7 +124,7 @@ bool nlm_decode_share(struct xdr_in *x, void *args)
 	struct nlm_share_args *a = args;
 
 	get_bytes(x, &a->lock.cookie);
-	get_file(x, &a->lock);
+	nlm_get_file(x, &a->lock);
 	a->mode = xdr_get_u32(x);
 	a->access = xdr_get_u32(x);
 	a->lock.reclaim = xdr_get_bool(x);

@@ -104,14 +104,14 @@ void nlm_grants_free(struct nlm_grants *t)
 }
 
 /* Gives up the reference that kept the file, since waiters keep their places only while it has one. */
-static void put_file(struct nlm_grant *g)
+static void nlm_grant_put_file(struct nlm_grant *g)
 {
 	if (g->queues)
 		vfs_file_put(g->file);
 	g->queues = false;
 }
 
-static void put(struct nlm_grant *g)
+static void nlm_grant_put(struct nlm_grant *g)
 {
 	struct nlm_grants *t = g->all;
 
@@ -122,14 +122,14 @@ static void put(struct nlm_grant *g)
 	if (g->message)
 		LIST_REMOVE(g, by_id);
 	pthread_mutex_unlock(&t->lock);
-	put_file(g);
+	nlm_grant_put_file(g);
 	rpc_client_put(g->conn.client);
 	rpc_principal_put(g->cred.principal);
 	nsm_host_drop(t->server->cfg.nsm, g->host);
 	free(g);
 }
 
-static bool charge(struct nlm_grants *t, const struct rpc_address *addr, size_t size)
+static bool nlm_grants_charge(struct nlm_grants *t, const struct rpc_address *addr, size_t size)
 {
 	bool room;
 
@@ -139,14 +139,14 @@ static bool charge(struct nlm_grants *t, const struct rpc_address *addr, size_t 
 	return room;
 }
 
-static void discharge(struct nlm_grants *t, const struct rpc_address *addr, size_t size)
+static void nlm_grants_discharge(struct nlm_grants *t, const struct rpc_address *addr, size_t size)
 {
 	pthread_mutex_lock(&t->lock);
 	nlm_room_change(&t->room, addr, 0, size);
 	pthread_mutex_unlock(&t->lock);
 }
 
-static void ignore_conn(struct rpc_conn *conn)
+static void nlm_grant_ignore_conn(struct rpc_conn *conn)
 {
 	(void)conn;
 }
@@ -155,7 +155,7 @@ static void copy_conn(struct nlm_grant *g, const struct rpc_conn *from)
 {
 	g->conn_ops = (struct rpc_conn_ops){ .netid = from->ops->netid,
 					     .datagrams = from->ops->datagrams,
-					     .destroy = ignore_conn };
+					     .destroy = nlm_grant_ignore_conn };
 	g->conn.ops = &g->conn_ops;
 	g->conn.peer = from->peer;
 	g->conn.local = from->local;
@@ -175,7 +175,7 @@ static void copy_bytes(uint8_t **at, struct nlm_bytes *b)
 
 static const struct vfs_lock_notice_ops notice_ops;
 
-static struct grant_queue *queue_of(struct nlm_grants *t, const struct vfs_fh *fh)
+static struct grant_queue *nlm_grants_queue_of(struct nlm_grants *t, const struct vfs_fh *fh)
 {
 	uint64_t h;
 
@@ -205,11 +205,11 @@ static struct nlm_grant *grant_new(const struct nfs3_op *op, const struct nlm_lo
 	uint8_t *at;
 
 	rpc_address_of(&op->req->conn->peer, &addr);
-	if (!charge(t, &addr, size))
+	if (!nlm_grants_charge(t, &addr, size))
 		return NULL;
 	g = calloc(1, size);
 	if (!g) {
-		discharge(t, &addr, size);
+		nlm_grants_discharge(t, &addr, size);
 		return NULL;
 	}
 	g->addr = addr;
@@ -217,7 +217,7 @@ static struct nlm_grant *grant_new(const struct nfs3_op *op, const struct nlm_lo
 	g->notice.ops = &notice_ops;
 	atomic_init(&g->refs, 1);
 	g->all = t;
-	g->queue = queue_of(t, &a->fh);
+	g->queue = nlm_grants_queue_of(t, &a->fh);
 	g->size = size;
 	copy_conn(g, op->req->conn);
 	g->cred = op->req->call.cred;
@@ -253,7 +253,7 @@ static void retry_later(struct nlm_grant *g, uint64_t waiter, const struct nlm_g
 	}
 	pthread_mutex_unlock(&t->lock);
 	if (stopped)
-		put(g);
+		nlm_grant_put(g);
 }
 
 /* Under the lock. The list's reference is the caller's then. */
@@ -276,7 +276,7 @@ void nlm_grants_forget(struct nlm_grants *t, uint64_t waiter)
 		stop_retrying(t, g);
 	pthread_mutex_unlock(&t->lock);
 	if (g)
-		put(g);
+		nlm_grant_put(g);
 }
 
 void nlm_grant_wait(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner *o,
@@ -311,7 +311,7 @@ static bool same_file(const struct nlm_grant *a, const struct nlm_grant *b)
 }
 
 /* Under the lock: the first one of a file none of which is running; or NULL. */
-static struct nlm_grant *next(struct grant_queue *q)
+static struct nlm_grant *nlm_grant_next(struct grant_queue *q)
 {
 	struct nlm_grant *g, *before;
 
@@ -326,17 +326,17 @@ static struct nlm_grant *next(struct grant_queue *q)
 	return g;
 }
 
-static void run(struct rpc_request *req);
-static void leave(struct nlm_grant *g);
+static void nlm_grant_run(struct rpc_request *req);
+static void nlm_grant_leave(struct nlm_grant *g);
 
 /* Gives the grant to the workers, or drops it. */
-static void begin(struct nlm_grant *g)
+static void nlm_grant_begin(struct nlm_grant *g)
 {
 	struct rpc_request *req = rpc_request_new(g->all->server->cfg.pool);
 
 	if (!req) {
-		leave(g);
-		put(g);
+		nlm_grant_leave(g);
+		nlm_grant_put(g);
 		return;
 	}
 	req->conn = &g->conn;
@@ -348,7 +348,7 @@ static void begin(struct nlm_grant *g)
 	req->program_ctx = g->all->server;
 	req->waited = true; /* it is tried again by and by */
 	req->transport_private = g;
-	req->work = run;
+	req->work = nlm_grant_run;
 	req->arrived_ns = rn_now_ns();
 	g->rpc->background(g->rpc->background_ctx, req, g->export_id);
 }
@@ -359,19 +359,19 @@ static void begin_due(struct nlm_grants *t, struct grant_queue *q)
 
 	do {
 		pthread_mutex_lock(&t->lock);
-		g = t->stopped ? NULL : next(q);
+		g = t->stopped ? NULL : nlm_grant_next(q);
 		if (g) {
 			g->running = true;
 			t->running++;
 		}
 		pthread_mutex_unlock(&t->lock);
 		if (g)
-			begin(g);
+			nlm_grant_begin(g);
 	} while (g);
 }
 
 /* Takes a grant that has run from the queue; it may be queued again. */
-static void leave(struct nlm_grant *g)
+static void nlm_grant_leave(struct nlm_grant *g)
 {
 	struct nlm_grants *t = g->all;
 
@@ -384,7 +384,7 @@ static void leave(struct nlm_grant *g)
 }
 
 /* Takes the caller's reference over. */
-static void enqueue(struct nlm_grant *g)
+static void nlm_grant_enqueue(struct nlm_grant *g)
 {
 	struct nlm_grants *t = g->all;
 	struct grant_queue *q = g->queue;
@@ -396,7 +396,7 @@ static void enqueue(struct nlm_grant *g)
 		TAILQ_INSERT_TAIL(q, g, queued);
 	pthread_mutex_unlock(&t->lock);
 	if (stopped)
-		put(g);
+		nlm_grant_put(g);
 	else
 		begin_due(t, q);
 }
@@ -423,40 +423,41 @@ void nlm_grants_retry(struct nlm_grants *t)
 
 	for (unsigned i = 0; i < RETRIES_AT_ONCE && (g = next_retry(t, now)) != NULL; i++) {
 		if (now > g->retry_until_ns)
-			put(g);
+			nlm_grant_put(g);
 		else
-			enqueue(g);
+			nlm_grant_enqueue(g);
 	}
 }
 
-static void tell(struct vfs_lock_notice *n)
+static void nlm_grant_notice_tell(struct vfs_lock_notice *n)
 {
 	struct nlm_grant *g = rn_container_of(n, struct nlm_grant, notice);
 
 	vfs_file_ref(g->file);
 	g->queues = true;
-	enqueue(g);
+	nlm_grant_enqueue(g);
 }
 
-static void end(struct vfs_lock_notice *n)
+static void nlm_grant_notice_end(struct vfs_lock_notice *n)
 {
-	put(rn_container_of(n, struct nlm_grant, notice));
+	nlm_grant_put(rn_container_of(n, struct nlm_grant, notice));
 }
 
-static const struct vfs_lock_notice_ops notice_ops = { .tell = tell, .end = end };
+static const struct vfs_lock_notice_ops notice_ops = { .tell = nlm_grant_notice_tell,
+						       .end = nlm_grant_notice_end };
 
 /* The client does not want the lock. Takes the caller's reference over. */
-static void give_back(struct nlm_grant *g)
+static void nlm_grant_give_back(struct nlm_grant *g)
 {
 	if (atomic_exchange(&g->refused, true)) {
-		put(g);
+		nlm_grant_put(g);
 		return;
 	}
 	g->unwanted = true;
-	enqueue(g);
+	nlm_grant_enqueue(g);
 }
 
-static uint32_t put_args(const struct nlm_grant *g, uint8_t *out, size_t size)
+static uint32_t nlm_grant_put_args(const struct nlm_grant *g, uint8_t *out, size_t size)
 {
 	const struct nlm_lock_args *a = &g->args;
 	struct xdr_out x;
@@ -473,7 +474,7 @@ static uint32_t put_args(const struct nlm_grant *g, uint8_t *out, size_t size)
 	return x.overflow ? 0 : (uint32_t)x.used;
 }
 
-static void answered(void *ctx, int rc, struct xdr_in *results);
+static void nlm_grant_answered(void *ctx, int rc, struct xdr_in *results);
 
 /* Asked before the call is made. */
 static bool is_open(void *ctx)
@@ -484,17 +485,17 @@ static bool is_open(void *ctx)
 }
 
 /* Takes the caller's reference over. */
-static void call(struct nlm_grant *g, uint64_t delay_ns)
+static void nlm_grant_call(struct nlm_grant *g, uint64_t delay_ns)
 {
-	const struct nsm_call_end end = { .done = answered, .wanted = is_open, .ctx = g };
+	const struct nsm_call_end end = { .done = nlm_grant_answered, .wanted = is_open, .ctx = g };
 	uint8_t args[NLM_MESSAGE_MAX];
-	const uint32_t len = put_args(g, args, sizeof(args));
+	const uint32_t len = nlm_grant_put_args(g, args, sizeof(args));
 	struct nsm_callee to;
 
 	nlm_callee(&g->conn, g->vers, g->message ? NLMPROC4_GRANTED_MSG : NLMPROC4_GRANTED, &to);
 	to.delay_ns = delay_ns;
 	if (nsm_submit(g->all->server->cfg.nsm, &to, args, len, &end) != 0)
-		give_back(g);
+		nlm_grant_give_back(g);
 }
 
 /* The client's status: 0 is GRANTED. -ETIMEDOUT: it may be asked again. */
@@ -511,7 +512,7 @@ static int read_answer(struct xdr_in *x)
 	}
 }
 
-static void answered(void *ctx, int rc, struct xdr_in *results)
+static void nlm_grant_answered(void *ctx, int rc, struct xdr_in *results)
 {
 	struct nlm_grant *g = ctx;
 	const bool has_message = rc == 0 && g->message;
@@ -523,11 +524,11 @@ static void answered(void *ctx, int rc, struct xdr_in *results)
 	if ((rc == 0 || rc == -ECANCELED) && !atomic_load(&g->refused))
 		atomic_store(&g->settled, true);
 	if (!is_open(g))
-		put(g);
+		nlm_grant_put(g);
 	else if (rc == -ETIMEDOUT && rn_now_ns() < g->until_ns)
-		call(g, has_message ? AGAIN_MESSAGE_NS : AGAIN_NS);
+		nlm_grant_call(g, has_message ? AGAIN_MESSAGE_NS : AGAIN_NS);
 	else
-		give_back(g);
+		nlm_grant_give_back(g);
 }
 
 /* True if there is a reference left, so that there is one more now. */
@@ -541,8 +542,8 @@ static bool ref_live(struct nlm_grant *g)
 }
 
 /* A reference to the grant that the peer was told of by a message with that cookie; or NULL. */
-static struct nlm_grant *find(struct nlm_grants *t, const struct sockaddr_storage *peer,
-			      const struct nlm_bytes *cookie)
+static struct nlm_grant *nlm_grants_find(struct nlm_grants *t, const struct sockaddr_storage *peer,
+					 const struct nlm_bytes *cookie)
 {
 	struct rpc_address from;
 	struct nlm_grant *g;
@@ -565,16 +566,16 @@ static struct nlm_grant *find(struct nlm_grants *t, const struct sockaddr_storag
 void nlm_grants_answered(struct nlm_grants *t, const struct sockaddr_storage *peer,
 			 const struct nlm_bytes *cookie, uint32_t stat)
 {
-	struct nlm_grant *g = find(t, peer, cookie);
+	struct nlm_grant *g = nlm_grants_find(t, peer, cookie);
 
 	if (!g)
 		return;
 	if (stat == NLM4_GRANTED)
 		atomic_store(&g->settled, true);
 	if (stat == NLM4_GRANTED || stat == NLM4_DENIED_GRACE_PERIOD || !is_open(g))
-		put(g);
+		nlm_grant_put(g);
 	else
-		give_back(g);
+		nlm_grant_give_back(g);
 }
 
 static int run_op(struct nlm_grant *g, struct nfs3_op *op)
@@ -589,7 +590,7 @@ static int run_op(struct nlm_grant *g, struct nfs3_op *op)
 }
 
 /* A piece of background work, see rpc_server.background. */
-static void run(struct rpc_request *req)
+static void nlm_grant_run(struct rpc_request *req)
 {
 	struct nlm_grant *g = req->transport_private;
 	struct nlm_grants *t = g->all;
@@ -601,13 +602,13 @@ static void run(struct rpc_request *req)
 	if (g->rpc->ended)
 		g->rpc->ended(g->rpc->ended_ctx, req);
 	rpc_request_free(req);
-	leave(g);
-	put_file(g);
+	nlm_grant_leave(g);
+	nlm_grant_put_file(g);
 	if (rc == 0 && !unwanted) {
 		g->until_ns = rn_now_ns() + PATIENCE_SECONDS * RN_NS_PER_SECOND;
-		call(g, 0);
+		nlm_grant_call(g, 0);
 	} else {
-		put(g);
+		nlm_grant_put(g);
 	}
 	begin_due(t, q);
 }
@@ -639,7 +640,7 @@ bool nlm_grants_settle(struct nlm_owner *o, uint64_t offset, uint64_t length)
 			continue;
 		any |= !atomic_exchange(&g->settled, true) && meets;
 		LIST_REMOVE(g, of_owner);
-		put(g);
+		nlm_grant_put(g);
 	}
 	return any;
 }
@@ -667,6 +668,6 @@ void nlm_grants_stop(struct nlm_grants *t)
 	pthread_mutex_unlock(&t->lock);
 	while ((g = TAILQ_FIRST(&left)) != NULL) {
 		TAILQ_REMOVE(&left, g, queued);
-		put(g);
+		nlm_grant_put(g);
 	}
 }

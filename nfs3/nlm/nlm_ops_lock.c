@@ -14,8 +14,8 @@
 #include "nsm/nsm.h"
 #include "rpc/client.h"
 
-static enum rpc_run answer(struct nfs3_op *op, const struct nlm_bytes *cookie, enum nlm4_stat stat,
-			   int rc)
+static enum rpc_run nlm_lock_answer(struct nfs3_op *op, const struct nlm_bytes *cookie,
+				    enum nlm4_stat stat, int rc)
 {
 	return nlm_answer(op, &(struct nlm_result){ .cookie = cookie, .stat = stat }, rc);
 }
@@ -47,7 +47,7 @@ int nlm_open(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner
  * has opened the file somehow. The owner may lock whatever the mode says: it may have changed since
  * he opened the file.
  */
-static int check_access(struct nfs3_op *op, bool exclusive)
+static int nlm_lock_check_access(struct nfs3_op *op, bool exclusive)
 {
 	const uint32_t flags = op->ctx.access.flags;
 	int rc = exclusive ? -EACCES : vfs_may_read(&op->ctx, op->node[0]);
@@ -57,7 +57,7 @@ static int check_access(struct nfs3_op *op, bool exclusive)
 	return rc == -EACCES ? vfs_may_write(&op->ctx, op->node[0]) : rc;
 }
 
-static struct vfs_lock_request request_of(const struct nlm_lock_args *a)
+static struct vfs_lock_request nlm_lock_request_of(const struct nlm_lock_args *a)
 {
 	return (struct vfs_lock_request){
 		.type = a->exclusive ? VFS_LOCK_WRITE : VFS_LOCK_READ,
@@ -86,8 +86,8 @@ static int lock_once(void *arg)
 }
 
 /* Tests for a lock, or gets it. *c is for the caller to put. */
-static int try_lock(struct nfs3_op *op, struct nlm_owner *o, const struct vfs_lock_request *r,
-		    bool test, struct vfs_conflict *c)
+static int nlm_try_lock(struct nfs3_op *op, struct nlm_owner *o, const struct vfs_lock_request *r,
+			bool test, struct vfs_conflict *c)
 {
 	struct locking l = { op, o ? &o->locks : NULL, r, test, c };
 
@@ -115,8 +115,8 @@ bool nlm_wrong_time(const struct nfs3_op *op, bool reclaim)
 }
 
 /* *c is for the caller to put. */
-static int test_lock(struct nfs3_op *op, const struct nlm_owner_key *key,
-		     const struct vfs_lock_request *r, struct vfs_conflict *c)
+static int nlm_test_lock(struct nfs3_op *op, const struct nlm_owner_key *key,
+			 const struct vfs_lock_request *r, struct vfs_conflict *c)
 {
 	struct nlm_owner *o;
 	int rc;
@@ -125,7 +125,7 @@ static int test_lock(struct nfs3_op *op, const struct nlm_owner_key *key,
 		rc = nlm_owner_enter(owners_of(op), op, key, false, &o);
 		if (rc != 0)
 			return rc;
-		rc = try_lock(op, o, r, true, c);
+		rc = nlm_try_lock(op, o, r, true, c);
 		nlm_owner_leave(owners_of(op), o);
 	} while (await_delegation(op, rc));
 	return rc;
@@ -134,7 +134,7 @@ static int test_lock(struct nfs3_op *op, const struct nlm_owner_key *key,
 static enum rpc_run proc_test(struct rpc_request *req, void *args)
 {
 	const struct nlm_lock_args *a = args;
-	const struct vfs_lock_request r = request_of(a);
+	const struct vfs_lock_request r = nlm_lock_request_of(a);
 	struct vfs_conflict c = { .type = r.type, .offset = r.offset, .length = r.length };
 	struct nlm_result result = { .cookie = &a->cookie, .holder = &c };
 	struct nfs3_op *op = nlm_begin(req);
@@ -146,11 +146,11 @@ static enum rpc_run proc_test(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nlm_open(op, a, &key);
 	if (rc == 0)
-		rc = check_access(op, a->exclusive);
+		rc = nlm_lock_check_access(op, a->exclusive);
 	if (rc == 0 && nlm_wrong_time(op, false))
-		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
+		return nlm_lock_answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
-		rc = test_lock(op, &key, &r, &c);
+		rc = nlm_test_lock(op, &key, &r, &c);
 	result.stat = nlm_status(rc);
 	how = nlm_answer(op, &result, rc);
 	vfs_conflict_put(&c);
@@ -158,7 +158,7 @@ static enum rpc_run proc_test(struct rpc_request *req, void *args)
 }
 
 /* Also settles what was granted of the range. */
-static int unlock(struct nfs3_op *op, struct nlm_owner *o, const struct nlm_lock_args *a)
+static int nlm_unlock(struct nfs3_op *op, struct nlm_owner *o, const struct nlm_lock_args *a)
 {
 	nlm_grants_settle(o, a->offset, a->length);
 	return vfs_unlock(&op->ctx, &o->locks, a->offset, a->length ? a->length : UINT64_MAX);
@@ -205,7 +205,7 @@ static int monitor_unless_refused(struct nfs3_op *op, const struct nlm_lock_args
 	rc = nlm_monitor(op, a, NSM_ON_RECORD, host);
 	if (rc != -ENOENT)
 		return rc;
-	rc = test_lock(op, key, r, &c);
+	rc = nlm_test_lock(op, key, r, &c);
 	vfs_conflict_put(&c);
 	return nlm_status(rc) == NLM4_DENIED ? rc : nlm_monitor(op, a, 0, host);
 }
@@ -214,7 +214,7 @@ static int monitor_unless_refused(struct nfs3_op *op, const struct nlm_lock_args
 static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		     const struct nlm_owner_key *key, struct nlm_grant *g)
 {
-	struct vfs_lock_request r = request_of(a);
+	struct vfs_lock_request r = nlm_lock_request_of(a);
 	struct vfs_conflict c = { .holder = NULL };
 	struct nsm_host *host;
 	struct nlm_owner *o;
@@ -233,7 +233,7 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		nlm_grants_forget(op->server->grants, key->hash);
 	}
 	r.waiter = a->block ? key->hash : 0;
-	rc = nlm_owner_has_room(owners_of(op), o) ? try_lock(op, o, &r, false, &c) : -ENOLCK;
+	rc = nlm_owner_has_room(owners_of(op), o) ? nlm_try_lock(op, o, &r, false, &c) : -ENOLCK;
 	if (rc == 0 && !nfs_still_served(&op->server->cfg.exports, op->export_id, op->req->conn)) {
 		nlm_owner_drop(o);
 		rc = -ESTALE;
@@ -250,7 +250,7 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 	return rc;
 }
 
-static enum rpc_run run_lock(struct rpc_request *req, const struct nlm_lock_args *a)
+static enum rpc_run nlm_run_lock(struct rpc_request *req, const struct nlm_lock_args *a)
 {
 	struct nfs3_op *op = nlm_begin(req);
 	struct nlm_owner_key key;
@@ -261,15 +261,16 @@ static enum rpc_run run_lock(struct rpc_request *req, const struct nlm_lock_args
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nlm_open(op, a, &key);
 	if (rc == 0)
-		rc = check_access(op, a->exclusive);
+		rc = nlm_lock_check_access(op, a->exclusive);
 	if (rc == 0 && nlm_wrong_time(op, a->reclaim))
-		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
+		return nlm_lock_answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
 		do
 			rc = lock_file(op, a, &key, NULL);
 		while (await_delegation(op, rc));
 	stat = nlm_status(rc);
-	return answer(op, &a->cookie, stat == NLM4_DENIED && a->block ? NLM4_BLOCKED : stat, rc);
+	return nlm_lock_answer(op, &a->cookie,
+			       stat == NLM4_DENIED && a->block ? NLM4_BLOCKED : stat, rc);
 }
 
 int nlm_grant_lock(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_grant *g)
@@ -278,7 +279,7 @@ int nlm_grant_lock(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm
 	int rc = nlm_open(op, a, &key);
 
 	if (rc == 0)
-		rc = check_access(op, a->exclusive);
+		rc = nlm_lock_check_access(op, a->exclusive);
 	if (rc == 0 && nlm_wrong_time(op, false))
 		rc = -RN_EGRACE;
 	return rc == 0 ? lock_file(op, a, &key, g) : rc;
@@ -294,7 +295,7 @@ int nlm_grant_unlock(struct nfs3_op *op, const struct nlm_lock_args *a, const st
 		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
 	if (rc == 0 && o) {
 		if (!nlm_grant_is_settled(g))
-			rc = unlock(op, o, a);
+			rc = nlm_unlock(op, o, a);
 		nlm_owner_leave(owners_of(op), o);
 	}
 	return rc;
@@ -305,12 +306,12 @@ static enum rpc_run proc_lock(struct rpc_request *req, void *args)
 	struct nlm_lock_args *a = args;
 
 	a->monitor = true;
-	return run_lock(req, a);
+	return nlm_run_lock(req, a);
 }
 
 static enum rpc_run proc_nm_lock(struct rpc_request *req, void *args)
 {
-	return run_lock(req, args);
+	return nlm_run_lock(req, args);
 }
 
 static enum rpc_run proc_cancel(struct rpc_request *req, void *args)
@@ -335,9 +336,9 @@ static enum rpc_run proc_cancel(struct rpc_request *req, void *args)
 	}
 	/* The lock may have been granted, and the client not know it yet. */
 	if (o && nlm_grants_settle(o, a->offset, a->length))
-		rc = unlock(op, o, a);
+		rc = nlm_unlock(op, o, a);
 	nlm_owner_leave(owners_of(op), o);
-	return answer(op, &a->cookie, nlm_status(rc), rc);
+	return nlm_lock_answer(op, &a->cookie, nlm_status(rc), rc);
 }
 
 static enum rpc_run proc_unlock(struct rpc_request *req, void *args)
@@ -354,10 +355,10 @@ static enum rpc_run proc_unlock(struct rpc_request *req, void *args)
 	if (rc == 0)
 		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
 	if (rc == 0 && o) {
-		rc = unlock(op, o, a);
+		rc = nlm_unlock(op, o, a);
 		nlm_owner_leave(owners_of(op), o);
 	}
-	return answer(op, &a->cookie, nlm_status(rc), rc);
+	return nlm_lock_answer(op, &a->cookie, nlm_status(rc), rc);
 }
 
 /* Through the reply cache: a LOCK that comes again after the UNLOCK would stay for ever. */

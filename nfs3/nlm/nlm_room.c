@@ -19,7 +19,7 @@ void nlm_room_init(struct nlm_room *r, size_t max)
 	randombytes_buf(r->key, sizeof(r->key));
 }
 
-static unsigned bucket(const struct nlm_room *r, const struct rn_host *host)
+static unsigned nlm_room_bucket(const struct nlm_room *r, const struct rn_host *host)
 {
 	uint64_t h;
 
@@ -27,20 +27,20 @@ static unsigned bucket(const struct nlm_room *r, const struct rn_host *host)
 	return h % NLM_ROOM_BUCKETS;
 }
 
-static struct nlm_room_host *find(const struct nlm_room *r, const struct rpc_address *addr)
+static struct nlm_room_host *nlm_room_find(const struct nlm_room *r, const struct rpc_address *addr)
 {
 	struct nlm_room_host *h;
 	struct rn_host host;
 
 	rn_host_of_mapped(addr->bytes, addr->scope, &host);
-	LIST_FOREACH (h, &r->hosts[bucket(r, &host)], link) {
+	LIST_FOREACH (h, &r->hosts[nlm_room_bucket(r, &host)], link) {
 		if (rn_host_equal(&h->host, &host))
 			break;
 	}
 	return h;
 }
 
-static bool fits(const struct nlm_room *r, size_t has, size_t bytes)
+static bool nlm_room_fits_bytes(const struct nlm_room *r, size_t has, size_t bytes)
 {
 	const size_t for_all = r->max - r->max / 4, after = r->used + bytes;
 
@@ -51,28 +51,28 @@ static bool fits(const struct nlm_room *r, size_t has, size_t bytes)
 
 size_t nlm_room_has(const struct nlm_room *r, const struct rpc_address *addr)
 {
-	const struct nlm_room_host *h = find(r, addr);
+	const struct nlm_room_host *h = nlm_room_find(r, addr);
 
 	return h ? h->used : 0;
 }
 
 bool nlm_room_fits(const struct nlm_room *r, const struct rpc_address *addr, size_t bytes)
 {
-	return fits(r, nlm_room_has(r, addr), bytes);
+	return nlm_room_fits_bytes(r, nlm_room_has(r, addr), bytes);
 }
 
 bool nlm_room_take(struct nlm_room *r, const struct rpc_address *addr, size_t bytes)
 {
-	struct nlm_room_host *h = find(r, addr);
+	struct nlm_room_host *h = nlm_room_find(r, addr);
 
-	if (!fits(r, h ? h->used : 0, bytes))
+	if (!nlm_room_fits_bytes(r, h ? h->used : 0, bytes))
 		return false;
 	if (!h) {
 		h = calloc(1, sizeof(*h));
 		if (!h)
 			return false;
 		rn_host_of_mapped(addr->bytes, addr->scope, &h->host);
-		LIST_INSERT_HEAD(&r->hosts[bucket(r, &h->host)], h, link);
+		LIST_INSERT_HEAD(&r->hosts[nlm_room_bucket(r, &h->host)], h, link);
 	}
 	h->used += bytes;
 	r->used += bytes;
@@ -81,7 +81,7 @@ bool nlm_room_take(struct nlm_room *r, const struct rpc_address *addr, size_t by
 
 void nlm_room_change(struct nlm_room *r, const struct rpc_address *addr, size_t take, size_t give)
 {
-	struct nlm_room_host *h = find(r, addr);
+	struct nlm_room_host *h = nlm_room_find(r, addr);
 
 	h->used += take - give;
 	r->used += take - give;

@@ -14,8 +14,8 @@
 
 /* The owner of that bucket with the least serial number above the last one, with a reference to it and to its file; or
  * NULL. An owner in the table has its file. */
-static struct nlm_owner *above(struct nlm_owners *t, const struct nlm_view_place *at,
-			       struct vfs_file **file)
+static struct nlm_owner *nlm_view_next_owner(struct nlm_owners *t, const struct nlm_view_place *at,
+					     struct vfs_file **file)
 {
 	struct nlm_owner *o, *least = NULL;
 
@@ -33,8 +33,8 @@ static struct nlm_owner *above(struct nlm_owners *t, const struct nlm_view_place
 	return least;
 }
 
-static bool show_one(struct nlm_owner *o, struct vfs_file *file,
-		     bool (*show)(void *arg, const struct nlm_view_owner *o), void *arg)
+static bool nlm_view_show_owner(struct nlm_owner *o, struct vfs_file *file,
+				bool (*show)(void *arg, const struct nlm_view_owner *o), void *arg)
 {
 	struct vfs_view_ranges ranges = { 0 };
 	struct nlm_view_owner v = {
@@ -71,21 +71,21 @@ bool nlm_view(struct nfs3_server *s, struct nlm_view_place *at, unsigned steps,
 	bool more = true;
 
 	for (; at->bucket < NLM_BUCKETS && steps > 0 && more; steps--) {
-		struct nlm_owner *o = above(t, at, &file);
+		struct nlm_owner *o = nlm_view_next_owner(t, at, &file);
 
 		if (!o) {
 			*at = (struct nlm_view_place){ .bucket = at->bucket + 1 };
 			continue;
 		}
 		at->id = o->serial;
-		more = show_one(o, file, show, arg);
+		more = nlm_view_show_owner(o, file, show, arg);
 		vfs_file_put(file);
 		nlm_owner_put(o);
 	}
 	return at->bucket >= NLM_BUCKETS;
 }
 
-static bool enter_soon(struct nlm_owner *o)
+static bool nlm_view_enter_soon(struct nlm_owner *o)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
@@ -98,7 +98,7 @@ static bool enter_soon(struct nlm_owner *o)
 }
 
 /* The owner with that serial number, with a reference; or NULL. */
-static struct nlm_owner *by_id(struct nlm_owners *t, uint64_t id)
+static struct nlm_owner *nlm_view_owner_by_id(struct nlm_owners *t, uint64_t id)
 {
 	struct nlm_owner *o;
 
@@ -115,11 +115,11 @@ static struct nlm_owner *by_id(struct nlm_owners *t, uint64_t id)
 
 int nlm_release(struct nfs3_server *s, uint64_t id)
 {
-	struct nlm_owner *o = by_id(s->nlm, id);
+	struct nlm_owner *o = nlm_view_owner_by_id(s->nlm, id);
 
 	if (!o)
 		return -ENOENT;
-	if (!enter_soon(o)) {
+	if (!nlm_view_enter_soon(o)) {
 		nlm_owner_put(o);
 		return -EBUSY;
 	}

@@ -15,8 +15,8 @@
 #include "nfs3/nfs3_state.h"
 #include "nsm/nsm.h"
 
-static enum rpc_run answer(struct nfs3_op *op, const struct nlm_share_args *a, enum nlm4_stat stat,
-			   int rc)
+static enum rpc_run nlm_share_answer(struct nfs3_op *op, const struct nlm_share_args *a,
+				     enum nlm4_stat stat, int rc)
 {
 	return nlm_answer(
 		op,
@@ -26,7 +26,7 @@ static enum rpc_run answer(struct nfs3_op *op, const struct nlm_share_args *a, e
 
 /* The caller's permission, as that for an open of NFSv4 with this access. Who asks for no access must have
  * some. */
-static int check_access(struct nfs3_op *op, uint32_t access)
+static int nlm_share_check_access(struct nfs3_op *op, uint32_t access)
 {
 	const unsigned want = (access & VFS_SHARE_READ ? VFS_MAY_READ : 0) |
 			      (access & VFS_SHARE_WRITE ? VFS_MAY_WRITE : 0);
@@ -98,14 +98,14 @@ static enum rpc_run proc_share(struct rpc_request *req, void *args)
 	rc = nlm_open(op, &a->lock, &key);
 	nlm_owner_key_of_share(op->server->nlm, &key);
 	if (rc == 0)
-		rc = check_access(op, a->access);
+		rc = nlm_share_check_access(op, a->access);
 	if (rc == 0 && nlm_wrong_time(op, a->lock.reclaim))
-		return answer(op, a, NLM4_DENIED_GRACE_PERIOD, 0);
+		return nlm_share_answer(op, a, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
 		do
 			rc = share_file(op, a, &key);
 		while (rc == -RN_EDELEG && nfs3_op_await(op, rc));
-	return answer(op, a, nlm_status(rc), rc);
+	return nlm_share_answer(op, a, nlm_status(rc), rc);
 }
 
 /* A share that is not there is no error. */
@@ -127,7 +127,7 @@ static enum rpc_run proc_unshare(struct rpc_request *req, void *args)
 		nlm_owner_drop(o);
 		nlm_owner_leave(op->server->nlm, o);
 	}
-	return answer(op, a, nlm_status(rc), rc);
+	return nlm_share_answer(op, a, nlm_status(rc), rc);
 }
 
 #define RESULT_SIZE (4 + NLM_OPAQUE_MAX + 4 + 4)

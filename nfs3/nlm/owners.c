@@ -24,17 +24,18 @@ void nlm_owner_put(struct nlm_owner *o)
 	free(o);
 }
 
-static void holder_ref(struct vfs_holder *h)
+static void nlm_owner_holder_ref(struct vfs_holder *h)
 {
 	atomic_fetch_add(&of_holder(h)->refs, 1);
 }
 
-static void holder_put(struct vfs_holder *h)
+static void nlm_owner_holder_put(struct vfs_holder *h)
 {
 	nlm_owner_put(of_holder(h));
 }
 
-static const struct vfs_holder_ops holder_ops = { .ref = holder_ref, .put = holder_put };
+static const struct vfs_holder_ops holder_ops = { .ref = nlm_owner_holder_ref,
+						  .put = nlm_owner_holder_put };
 
 const struct nlm_owner *nlm_owner_of(const struct vfs_holder *h)
 {
@@ -54,13 +55,13 @@ struct nlm_owners *nlm_owners_new(struct nsm *nsm)
 	return t;
 }
 
-static size_t size_of(const struct nlm_owner *o)
+static size_t nlm_owner_size_of(const struct nlm_owner *o)
 {
 	return sizeof(*o) + o->oh_len + o->caller_len + o->fh_len + NLM_FILE_COST;
 }
 
 /* With the lock held; the caller holds o->busy. */
-static void charge(struct nlm_owners *t, struct nlm_owner *o, uint32_t ranges)
+static void nlm_owner_charge(struct nlm_owners *t, struct nlm_owner *o, uint32_t ranges)
 {
 	nlm_room_change(&t->room, &o->addr, ranges * (size_t)NLM_RANGE_COST,
 			o->charged * (size_t)NLM_RANGE_COST);
@@ -83,8 +84,8 @@ static void unlink_owner(struct nlm_owners *t, struct nlm_owner *o)
 	pthread_mutex_lock(&t->lock);
 	LIST_REMOVE(o, link);
 	o->linked = false;
-	charge(t, o, 0);
-	nlm_room_change(&t->room, &o->addr, 0, size_of(o));
+	nlm_owner_charge(t, o, 0);
+	nlm_room_change(&t->room, &o->addr, 0, nlm_owner_size_of(o));
 	pthread_mutex_unlock(&t->lock);
 	if (o->host && o->held)
 		nsm_host_put(t->nsm, o->host);
@@ -149,7 +150,7 @@ void nlm_owner_drop(struct nlm_owner *o)
 		vfs_share_change(&o->share, VFS_SHARE_NONE, VFS_SHARE_NONE, NULL);
 }
 
-static bool holds(const struct nlm_owner *o)
+static bool nlm_owner_holds(const struct nlm_owner *o)
 {
 	return vfs_lock_held(&o->locks) || o->share.access || o->share.deny;
 }
@@ -161,8 +162,8 @@ static bool is_caller(const struct nlm_owner *o, const struct rpc_address *addr,
 	       memcmp(o->bytes + o->oh_len, caller->data, caller->len) == 0;
 }
 
-static bool is_same(const struct nlm_owner *o, const struct nlm_owner_key *k,
-		    const struct vfs_file *f)
+static bool nlm_owner_matches(const struct nlm_owner *o, const struct nlm_owner_key *k,
+			      const struct vfs_file *f)
 {
 	return o->hash == k->hash && o->locks.file == f && o->svid == k->svid &&
 	       o->shares == k->shares && o->oh_len == k->oh.len &&
@@ -204,22 +205,22 @@ static void owner_free(struct nlm_owner *o)
 
 /* A reference to the owner, which is made for that export unless create is NULL. NULL: there is
  * none, or no memory for one. */
-static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *k,
-			      struct vfs_file *f, const struct vfs_export *create)
+static struct nlm_owner *nlm_owners_find(struct nlm_owners *t, const struct nlm_owner_key *k,
+					 struct vfs_file *f, const struct vfs_export *create)
 {
 	struct nlm_owner_list *bucket = &t->bucket[k->hash / 2 % NLM_BUCKETS];
 	struct nlm_owner *o;
 
 	pthread_mutex_lock(&t->lock);
 	LIST_FOREACH (o, bucket, link) {
-		if (is_same(o, k, f))
+		if (nlm_owner_matches(o, k, f))
 			break;
 	}
 	if (o) {
 		atomic_fetch_add(&o->refs, 1);
 	} else if (create) {
 		o = owner_new(k, f, vfs_export_id(create));
-		if (o && !nlm_room_take(&t->room, &o->addr, size_of(o))) {
+		if (o && !nlm_room_take(&t->room, &o->addr, nlm_owner_size_of(o))) {
 			owner_free(o);
 			o = NULL;
 		}
@@ -258,7 +259,7 @@ int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_o
 	if (rc != 0)
 		return rc;
 	for (;;) {
-		o = find(t, k, f, create ? op->ctx.exp : NULL);
+		o = nlm_owners_find(t, k, f, create ? op->ctx.exp : NULL);
 		if (!o)
 			break;
 		pthread_mutex_lock(&o->busy);
@@ -283,12 +284,12 @@ void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o)
 {
 	if (!o)
 		return;
-	if (o->linked && !holds(o)) {
+	if (o->linked && !nlm_owner_holds(o)) {
 		unlink_owner(t, o);
 	} else if (o->linked) {
 		o->held = true;
 		pthread_mutex_lock(&t->lock);
-		charge(t, o, o->locks.count);
+		nlm_owner_charge(t, o, o->locks.count);
 		pthread_mutex_unlock(&t->lock);
 	}
 	pthread_mutex_unlock(&o->busy);
@@ -332,7 +333,8 @@ static uint64_t next_export(const struct freeing *w, int64_t last)
 }
 
 /* A reference to one of the client's owners in a bucket, or NULL. */
-static struct nlm_owner *one_of(const struct freeing *w, unsigned bucket, uint32_t export_id)
+static struct nlm_owner *nlm_owners_one_of_client(const struct freeing *w, unsigned bucket,
+						  uint32_t export_id)
 {
 	struct nlm_owner *o;
 
@@ -352,7 +354,7 @@ static void drop_below(const struct freeing *w, uint32_t export_id)
 	struct nlm_owner *o;
 
 	for (unsigned i = 0; i < NLM_BUCKETS; i++) {
-		while ((o = one_of(w, i, export_id)) != NULL) {
+		while ((o = nlm_owners_one_of_client(w, i, export_id)) != NULL) {
 			pthread_mutex_lock(&o->busy);
 			if (o->linked)
 				nlm_owner_drop(o);
@@ -440,7 +442,7 @@ static struct nlm_owner *next_below(struct nlm_owners *t, unsigned bucket,
 	return o;
 }
 
-static bool is_lost(const struct nlm_owner *o, const struct vfs_exports_lost *lost)
+static bool nlm_owner_is_lost(const struct nlm_owner *o, const struct vfs_exports_lost *lost)
 {
 	struct sockaddr_in6 addr = { .sin6_family = AF_INET6, .sin6_scope_id = o->addr.scope };
 
@@ -459,7 +461,7 @@ static uint64_t walk_lost(struct nlm_owners *t, const struct vfs_exports_lost *l
 	pthread_mutex_unlock(&t->lock);
 	for (unsigned i = 0; i < NLM_BUCKETS && lost->n > 0; i++) {
 		while ((o = next_below(t, i, lost)) != NULL) {
-			const bool gone = is_lost(o, lost);
+			const bool gone = nlm_owner_is_lost(o, lost);
 
 			pthread_mutex_lock(&o->busy);
 			if (gone && o->linked) {

@@ -63,7 +63,7 @@ static bool in_group(const struct vfs_cred *cred, uint32_t gid)
 	return cred->gid == gid;
 }
 
-static bool is_own(const struct vfs_cred *cred, const struct quota_args *a)
+static bool rquota_is_own(const struct vfs_cred *cred, const struct quota_args *a)
 {
 	return a->kind == RQUOTA_GROUP ? in_group(cred, a->id) : cred->uid == a->id;
 }
@@ -79,22 +79,22 @@ static bool may_ask(const struct rpc_cred *sent, const struct vfs_access *access
 
 	for (uint32_t i = 0; i < sent->ngids; i++)
 		cred.groups[i] = sent->gids[i];
-	if (cred.uid == 0 || is_own(&cred, a))
+	if (cred.uid == 0 || rquota_is_own(&cred, a))
 		return true;
 	vfs_cred_squash(&cred, access, false);
-	return is_own(&cred, a);
+	return rquota_is_own(&cred, a);
 }
 
 /* A status; 0: the caller is not known, and may come again. */
-static enum gqr_status refusal(int rc)
+static enum gqr_status rquota_refusal_status(int rc)
 {
 	if (rc == -RN_EUNNAMED || rc == -RN_EFULL)
 		return 0;
 	return rc == -EACCES || rc == -EPERM ? RQUOTA_EPERM : RQUOTA_NOQUOTA;
 }
 
-static enum gqr_status find(struct rpc_request *req, const struct quota_args *a,
-			    struct vfs_quota_row *row)
+static enum gqr_status rquota_find(struct rpc_request *req, const struct quota_args *a,
+				   struct vfs_quota_row *row)
 {
 	struct vfs_ctx ctx;
 	struct vfs_node *node;
@@ -105,7 +105,7 @@ static enum gqr_status find(struct rpc_request *req, const struct quota_args *a,
 		return RQUOTA_NOQUOTA;
 	rc = mnt_resolve(req, &a->path, &ctx, &node);
 	if (rc < 0)
-		return refusal(rc);
+		return rquota_refusal_status(rc);
 	if (!nfs_flavor_allowed(&req->call.cred, &ctx.access) ||
 	    !may_ask(&req->call.cred, &ctx.access, a))
 		status = RQUOTA_EPERM;
@@ -123,7 +123,7 @@ static enum rpc_run proc_getquota(struct rpc_request *req, void *args)
 
 	if (req->call.cred.sec == RPC_SEC_NONE)
 		return RPC_RUN_AUTH_TOOWEAK;
-	status = find(req, args, &row);
+	status = rquota_find(req, args, &row);
 	if (!status)
 		return RPC_RUN_SYSTEM_ERR;
 	xdr_put_u32(&req->out, status);

@@ -6,7 +6,7 @@
 #define BLOCK 1024u	     /* bytes: the least unit */
 #define BLOCK_MAX (1u << 30) /* the largest, which a client may still read as a signed number */
 
-static uint64_t largest(const struct vfs_quota_row *row)
+static uint64_t rquota_largest(const struct vfs_quota_row *row)
 {
 	return rn_max(row->bytes.used, rn_max(row->bytes.hard, row->bytes.soft));
 }
@@ -40,7 +40,7 @@ void rquota_put(struct xdr_out *x, const struct vfs_quota_row *row, int64_t now)
 {
 	uint32_t block = BLOCK;
 
-	while (block < BLOCK_MAX && largest(row) / block >= UINT32_MAX)
+	while (block < BLOCK_MAX && rquota_largest(row) / block >= UINT32_MAX)
 		block *= 2;
 	xdr_put_u32(x, block);
 	xdr_put_bool(x, true); /* rq_active */

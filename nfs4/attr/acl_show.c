@@ -30,8 +30,8 @@ static uint32_t to_ace_mask(const struct showing *s, uint32_t perm)
 	return mask;
 }
 
-static void put_ace(const struct showing *s, uint32_t type, enum nfs4_ace_who who, uint32_t id,
-		    uint32_t mask)
+static void nfs4_acl_show_ace(const struct showing *s, uint32_t type, enum nfs4_ace_who who,
+			      uint32_t id, uint32_t mask)
 {
 	const struct nfs4_ace ace = {
 		.type = type,
@@ -44,19 +44,20 @@ static void put_ace(const struct showing *s, uint32_t type, enum nfs4_ace_who wh
 	s->each(s->arg, &ace);
 }
 
-static void allow(const struct showing *s, enum nfs4_ace_who who, uint32_t id, uint32_t perm)
+static void nfs4_acl_show_allow(const struct showing *s, enum nfs4_ace_who who, uint32_t id,
+				uint32_t perm)
 {
-	put_ace(s, ACE4_ACCESS_ALLOWED_ACE_TYPE, who, id,
-		ALWAYS | (who == NFS4_ACE_OWNER ? OF_OWNER : 0) | to_ace_mask(s, perm));
+	nfs4_acl_show_ace(s, ACE4_ACCESS_ALLOWED_ACE_TYPE, who, id,
+			  ALWAYS | (who == NFS4_ACE_OWNER ? OF_OWNER : 0) | to_ace_mask(s, perm));
 }
 
 static void deny(const struct showing *s, enum nfs4_ace_who who, uint32_t id, uint32_t perm)
 {
 	if (perm)
-		put_ace(s, ACE4_ACCESS_DENIED_ACE_TYPE, who, id, to_ace_mask(s, perm));
+		nfs4_acl_show_ace(s, ACE4_ACCESS_DENIED_ACE_TYPE, who, id, to_ace_mask(s, perm));
 }
 
-static void sum_up(struct showing *s)
+static void nfs4_acl_show_sum_up(struct showing *s)
 {
 	const struct vfs_acl *a = s->acl;
 
@@ -98,7 +99,7 @@ static void show_users(const struct showing *s)
 		if (e->tag != VFS_ACL_USER)
 			continue;
 		deny(s, NFS4_ACE_USER, e->id, ~perm & (s->group | s->groups | s->other));
-		allow(s, NFS4_ACE_USER, e->id, perm);
+		nfs4_acl_show_allow(s, NFS4_ACE_USER, e->id, perm);
 	}
 }
 
@@ -106,12 +107,12 @@ static void show_users(const struct showing *s)
  * have been shown. */
 static void show_groups(const struct showing *s)
 {
-	allow(s, NFS4_ACE_GROUP, 0, s->group);
+	nfs4_acl_show_allow(s, NFS4_ACE_GROUP, 0, s->group);
 	for (uint32_t i = 0; i < s->acl->count; i++) {
 		const struct vfs_acl_entry *e = &s->acl->entry[i];
 
 		if (e->tag == VFS_ACL_GROUP)
-			allow(s, NFS4_ACE_NAMED_GROUP, e->id, e->perm & s->mask);
+			nfs4_acl_show_allow(s, NFS4_ACE_NAMED_GROUP, e->id, e->perm & s->mask);
 	}
 	deny(s, NFS4_ACE_GROUP, 0, ~s->group & s->other);
 	for (uint32_t i = 0; i < s->acl->count; i++) {
@@ -122,14 +123,14 @@ static void show_groups(const struct showing *s)
 	}
 }
 
-static void show(struct showing *s)
+static void nfs4_acl_show_all(struct showing *s)
 {
-	sum_up(s);
+	nfs4_acl_show_sum_up(s);
 	deny(s, NFS4_ACE_OWNER, 0, ~s->owner & (s->users | s->group | s->groups | s->other));
-	allow(s, NFS4_ACE_OWNER, 0, s->owner);
+	nfs4_acl_show_allow(s, NFS4_ACE_OWNER, 0, s->owner);
 	show_users(s);
 	show_groups(s);
-	allow(s, NFS4_ACE_EVERYONE, 0, s->other);
+	nfs4_acl_show_allow(s, NFS4_ACE_EVERYONE, 0, s->other);
 }
 
 void nfs4_acl_each(const struct vfs_acls *acls, bool is_dir,
@@ -143,7 +144,7 @@ void nfs4_acl_each(const struct vfs_acls *acls, bool is_dir,
 	};
 
 	if (acls->access.count > 0)
-		show(&access);
+		nfs4_acl_show_all(&access);
 	if (acls->inherited.count > 0)
-		show(&inherited);
+		nfs4_acl_show_all(&inherited);
 }

@@ -41,7 +41,7 @@ struct taking {
 	struct named who[NFS4_POSIX_ACL_MAX - 4]; /* sorted by kind and id */
 };
 
-static void apply(struct rights *r, bool is_allow, uint32_t mask)
+static void nfs4_acl_rights_apply(struct rights *r, bool is_allow, uint32_t mask)
 {
 	if (is_allow)
 		r->allowed |= mask & ~r->denied;
@@ -52,19 +52,19 @@ static void apply(struct rights *r, bool is_allow, uint32_t mask)
 /* mask is denied to a subject that may be a member of each of these groups, too. */
 static void deny_groups(struct taking *t, uint32_t mask)
 {
-	apply(&t->group, false, mask);
+	nfs4_acl_rights_apply(&t->group, false, mask);
 	for (uint32_t i = 0; i < t->count; i++) {
 		if (t->who[i].who == NFS4_ACE_NAMED_GROUP)
-			apply(&t->who[i].r, false, mask);
+			nfs4_acl_rights_apply(&t->who[i].r, false, mask);
 	}
 }
 
 static void deny_users(struct taking *t, uint32_t mask)
 {
-	apply(&t->owner, false, mask);
+	nfs4_acl_rights_apply(&t->owner, false, mask);
 	for (uint32_t i = 0; i < t->count; i++) {
 		if (t->who[i].who == NFS4_ACE_USER)
-			apply(&t->who[i].r, false, mask);
+			nfs4_acl_rights_apply(&t->who[i].r, false, mask);
 	}
 }
 
@@ -74,7 +74,7 @@ static bool before(const struct named *a, const struct nfs4_ace *b)
 }
 
 /* Finds or adds the rights of the ACE's subject, in the order that the kernel requires. */
-static struct rights *find(struct taking *t, const struct nfs4_ace *ace)
+static struct rights *nfs4_acl_rights_find(struct taking *t, const struct nfs4_ace *ace)
 {
 	uint32_t i = 0;
 
@@ -99,13 +99,13 @@ static void take_everyone(struct taking *t, bool is_allow, uint32_t mask)
 
 	for (unsigned i = 0; i < rn_array_size(all); i++) {
 		all[i]->named = true;
-		apply(all[i], is_allow, mask);
+		nfs4_acl_rights_apply(all[i], is_allow, mask);
 	}
 	for (uint32_t i = 0; i < t->count; i++)
-		apply(&t->who[i].r, is_allow, mask);
+		nfs4_acl_rights_apply(&t->who[i].r, is_allow, mask);
 }
 
-static void take(struct taking *t, const struct nfs4_ace *ace)
+static void nfs4_acl_take_ace(struct taking *t, const struct nfs4_ace *ace)
 {
 	const bool is_allow = ace->type == ACE4_ACCESS_ALLOWED_ACE_TYPE;
 	struct rights *r;
@@ -122,17 +122,17 @@ static void take(struct taking *t, const struct nfs4_ace *ace)
 		r = &t->group;
 		break;
 	default:
-		r = find(t, ace);
+		r = nfs4_acl_rights_find(t, ace);
 	}
 	r->named = true;
-	apply(r, is_allow, ace->mask);
+	nfs4_acl_rights_apply(r, is_allow, ace->mask);
 	if (is_allow || ace->who == NFS4_ACE_OWNER)
 		return;
 	if (ace->who == NFS4_ACE_USER) {
-		apply(&t->owner, false, ace->mask & DATA);
+		nfs4_acl_rights_apply(&t->owner, false, ace->mask & DATA);
 		return;
 	}
-	apply(&t->anybody, false, ace->mask & DATA);
+	nfs4_acl_rights_apply(&t->anybody, false, ace->mask & DATA);
 	deny_groups(t, ace->mask & DATA);
 	deny_users(t, ace->mask & DATA);
 }
@@ -150,8 +150,8 @@ static int check_ace(const struct nfs4_ace *ace, bool is_dir)
 }
 
 /* POSIX has one flag for files and directories alike: either inheritance flag means both. */
-static int take_all(struct nfs4_compound *c, struct xdr_in *x, bool is_dir, struct taking *access,
-		    struct taking *inherited)
+static int nfs4_acl_take_all(struct nfs4_compound *c, struct xdr_in *x, bool is_dir,
+			     struct taking *access, struct taking *inherited)
 {
 	const time_t end = (time_t)rn_now_seconds() + NFS4_ACL_NAMES_SECONDS;
 	uint32_t count = xdr_get_u32(x);
@@ -169,9 +169,9 @@ static int take_all(struct nfs4_compound *c, struct xdr_in *x, bool is_dir, stru
 		if (status != NFS4_OK)
 			return status;
 		if (ace.flag & INHERIT)
-			take(inherited, &ace);
+			nfs4_acl_take_ace(inherited, &ace);
 		if (!(ace.flag & ACE4_INHERIT_ONLY_ACE))
-			take(access, &ace);
+			nfs4_acl_take_ace(access, &ace);
 	}
 	return access->too_many || inherited->too_many ? NFS4ERR_ATTRNOTSUPP : NFS4_OK;
 }
@@ -209,7 +209,7 @@ struct filling {
 	bool is_dir;
 };
 
-static void add(struct filling *f, enum vfs_acl_tag tag, uint16_t perm, uint32_t id)
+static void nfs4_acl_fill_add(struct filling *f, enum vfs_acl_tag tag, uint16_t perm, uint32_t id)
 {
 	f->entry[f->count++] = (struct vfs_acl_entry){ (uint16_t)tag, perm, id };
 	if (tag == VFS_ACL_USER || tag == VFS_ACL_GROUP_OBJ || tag == VFS_ACL_GROUP)
@@ -221,25 +221,26 @@ static void add_named(struct filling *f, const struct taking *t, enum nfs4_ace_w
 {
 	for (uint32_t i = 0; i < t->count; i++) {
 		if (t->who[i].who == who)
-			add(f, tag, perm_of(&t->who[i].r, f->is_dir), t->who[i].id);
+			nfs4_acl_fill_add(f, tag, perm_of(&t->who[i].r, f->is_dir), t->who[i].id);
 	}
 }
 
 /* Fills out with the entries found. False: no memory. */
-static bool fill(struct rn_arena *arena, const struct taking *t, bool is_dir, struct vfs_acl *out)
+static bool nfs4_acl_fill_entries(struct rn_arena *arena, const struct taking *t, bool is_dir,
+				  struct vfs_acl *out)
 {
 	struct filling f = { .is_dir = is_dir };
 
 	f.entry = rn_arena_array(arena, t->count + 4u, sizeof(*f.entry));
 	if (!f.entry)
 		return false;
-	add(&f, VFS_ACL_USER_OBJ, perm_of(&t->owner, is_dir), VFS_ACL_NO_ID);
+	nfs4_acl_fill_add(&f, VFS_ACL_USER_OBJ, perm_of(&t->owner, is_dir), VFS_ACL_NO_ID);
 	add_named(&f, t, NFS4_ACE_USER, VFS_ACL_USER);
-	add(&f, VFS_ACL_GROUP_OBJ, perm_of(&t->group, is_dir), VFS_ACL_NO_ID);
+	nfs4_acl_fill_add(&f, VFS_ACL_GROUP_OBJ, perm_of(&t->group, is_dir), VFS_ACL_NO_ID);
 	add_named(&f, t, NFS4_ACE_NAMED_GROUP, VFS_ACL_GROUP);
 	if (t->count > 0)
-		add(&f, VFS_ACL_MASK, f.mask, VFS_ACL_NO_ID);
-	add(&f, VFS_ACL_OTHER, perm_of(&t->other, is_dir), VFS_ACL_NO_ID);
+		nfs4_acl_fill_add(&f, VFS_ACL_MASK, f.mask, VFS_ACL_NO_ID);
+	nfs4_acl_fill_add(&f, VFS_ACL_OTHER, perm_of(&t->other, is_dir), VFS_ACL_NO_ID);
 	*out = (struct vfs_acl){ .count = f.count, .entry = f.entry };
 	return true;
 }
@@ -249,7 +250,7 @@ static bool fill(struct rn_arena *arena, const struct taking *t, bool is_dir, st
  * those of the directory itself are inherited, as by setfacl(1) and the kernel's server. A new
  * file's mode bounds them; an ACL without them would shut out the file's creator.
  */
-static void complete(struct rights *r, const struct rights *access)
+static void nfs4_acl_rights_complete(struct rights *r, const struct rights *access)
 {
 	if (!r->named)
 		r->allowed |= access->allowed & ~r->denied;
@@ -262,18 +263,18 @@ int nfs4_take_acl(struct nfs4_compound *c, struct xdr_in *x, bool is_dir,
 	struct rn_arena *arena = &c->req->arena;
 	struct taking access = { .count = 0 }, inherited = { .count = 0 };
 	struct vfs_acls *acls;
-	int status = take_all(c, x, is_dir, &access, &inherited);
+	int status = nfs4_acl_take_all(c, x, is_dir, &access, &inherited);
 
 	if (status == NFS4_OK && (pretends(&access) || pretends(&inherited)))
 		status = NFS4ERR_ATTRNOTSUPP;
 	if (status != NFS4_OK)
 		return status;
-	complete(&inherited.owner, &access.owner);
-	complete(&inherited.group, &access.group);
-	complete(&inherited.other, &access.other);
+	nfs4_acl_rights_complete(&inherited.owner, &access.owner);
+	nfs4_acl_rights_complete(&inherited.group, &access.group);
+	nfs4_acl_rights_complete(&inherited.other, &access.other);
 	acls = rn_arena_alloc(arena, sizeof(*acls));
-	if (!acls || !fill(arena, &access, is_dir, &acls->access) ||
-	    (inherited.any && !fill(arena, &inherited, true, &acls->inherited)))
+	if (!acls || !nfs4_acl_fill_entries(arena, &access, is_dir, &acls->access) ||
+	    (inherited.any && !nfs4_acl_fill_entries(arena, &inherited, true, &acls->inherited)))
 		return c->minor == 0 ? NFS4ERR_RESOURCE : NFS4ERR_REQ_TOO_BIG;
 	*out = acls;
 	return NFS4_OK;

@@ -17,8 +17,8 @@ static const char *const special[] = {
 static const char *const unknown[] = { "INTERACTIVE@", "NETWORK@",	 "DIALUP@", "BATCH@",
 				       "ANONYMOUS@",   "AUTHENTICATED@", "SERVICE@" };
 
-static void name_of(struct nfs4_compound *c, const struct nfs4_ace *ace,
-		    struct nfs4_owner_name *out)
+static void nfs4_ace_name_of(struct nfs4_compound *c, const struct nfs4_ace *ace,
+			     struct nfs4_owner_name *out)
 {
 	switch (ace->who) {
 	case NFS4_ACE_USER:
@@ -40,12 +40,12 @@ struct putting {
 	uint32_t size;
 };
 
-static void put_ace(void *arg, const struct nfs4_ace *ace)
+static void nfs4_acl_put_ace(void *arg, const struct nfs4_ace *ace)
 {
 	struct putting *p = arg;
 	struct nfs4_owner_name who;
 
-	name_of(p->c, ace, &who);
+	nfs4_ace_name_of(p->c, ace, &who);
 	p->count++;
 	p->size += ACE_FIXED + who.len + (uint32_t)rn_xdr_pad(who.len);
 	if (!p->x)
@@ -63,7 +63,7 @@ void nfs4_put_acl(struct nfs4_compound *c, struct xdr_out *x, const struct vfs_a
 	size_t at = xdr_out_pos(x);
 
 	xdr_put_u32(x, 0);
-	nfs4_acl_each(acls, is_dir, put_ace, &p);
+	nfs4_acl_each(acls, is_dir, nfs4_acl_put_ace, &p);
 	if (!x->overflow)
 		xdr_patch_u32(x, at, p.count);
 }
@@ -72,7 +72,7 @@ uint32_t nfs4_acl_size(struct nfs4_compound *c, const struct vfs_acls *acls, boo
 {
 	struct putting p = { .c = c, .size = 4 };
 
-	nfs4_acl_each(acls, is_dir, put_ace, &p);
+	nfs4_acl_each(acls, is_dir, nfs4_acl_put_ace, &p);
 	return p.size;
 }
 
@@ -88,7 +88,7 @@ void nfs4_pass_acl(struct xdr_in *x)
 	}
 }
 
-static bool is(const char *name, uint32_t len, const char *what)
+static bool nfs4_ace_name_is(const char *name, uint32_t len, const char *what)
 {
 	return strlen(what) == len && memcmp(name, what, len) == 0;
 }
@@ -96,14 +96,14 @@ static bool is(const char *name, uint32_t len, const char *what)
 static int find_who(struct nfs4_compound *c, const char *name, uint32_t len, struct nfs4_ace *ace)
 {
 	for (unsigned i = 0; i < rn_array_size(special); i++) {
-		if (is(name, len, special[i])) {
+		if (nfs4_ace_name_is(name, len, special[i])) {
 			ace->who = (enum nfs4_ace_who)i;
 			ace->flag &= ~ACE4_IDENTIFIER_GROUP;
 			return NFS4_OK;
 		}
 	}
 	for (unsigned i = 0; i < rn_array_size(unknown); i++) {
-		if (is(name, len, unknown[i]))
+		if (nfs4_ace_name_is(name, len, unknown[i]))
 			return NFS4ERR_ATTRNOTSUPP;
 	}
 	if (len > NFS4_OWNER_MAX)

@@ -31,7 +31,7 @@ static void patch_count(const struct sink *to, size_t at, uint32_t count)
 		xdr_patch_u32(to->x, at, count);
 }
 
-static void put_text(struct sink *to, const char *text, size_t len)
+static void nfs4_locations_put_text(struct sink *to, const char *text, size_t len)
 {
 	to->size += 4 + (uint32_t)len + rn_xdr_pad((uint32_t)len);
 	if (to->x)
@@ -54,9 +54,9 @@ static void put_parts(struct sink *to, const char *text, size_t len, char separa
 		n = (size_t)(stop - part);
 		if (n > 2 && separator == '+' &&
 		    *part == '[') /* clients want it without brackets */
-			put_text(to, part + 1, n - 2);
+			nfs4_locations_put_text(to, part + 1, n - 2);
 		else if (n > 0)
-			put_text(to, part, n);
+			nfs4_locations_put_text(to, part, n);
 		count += n > 0;
 	}
 	patch_count(to, at, count);

@@ -5,7 +5,7 @@
 #include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/attr/get.h"
 
-static uint32_t type_of(uint32_t mode)
+static uint32_t nfs4_type_of(uint32_t mode)
 {
 	switch (mode & S_IFMT) {
 	case S_IFDIR:
@@ -25,7 +25,7 @@ static uint32_t type_of(uint32_t mode)
 	}
 }
 
-static void put_time(struct xdr_out *x, const struct timespec *t)
+static void nfs4_attr_put_time(struct xdr_out *x, const struct timespec *t)
 {
 	xdr_put_u64(x, (uint64_t)t->tv_sec);
 	xdr_put_u32(x, (uint32_t)t->tv_nsec);
@@ -33,7 +33,7 @@ static void put_time(struct xdr_out *x, const struct timespec *t)
 
 NFS4_ATTR_GETTER(type)
 {
-	xdr_put_u32(x, type_of(src->attr.mode));
+	xdr_put_u32(x, nfs4_type_of(src->attr.mode));
 }
 
 NFS4_ATTR_GETTER(acl)
@@ -143,22 +143,22 @@ NFS4_ATTR_GETTER(sec_label)
 
 NFS4_ATTR_GETTER(time_access)
 {
-	put_time(x, &src->attr.atime);
+	nfs4_attr_put_time(x, &src->attr.atime);
 }
 
 NFS4_ATTR_GETTER(time_create)
 {
-	put_time(x, &src->attr.btime);
+	nfs4_attr_put_time(x, &src->attr.btime);
 }
 
 NFS4_ATTR_GETTER(time_metadata)
 {
-	put_time(x, &src->attr.ctime);
+	nfs4_attr_put_time(x, &src->attr.ctime);
 }
 
 NFS4_ATTR_GETTER(time_modify)
 {
-	put_time(x, &src->attr.mtime);
+	nfs4_attr_put_time(x, &src->attr.mtime);
 }
 
 NFS4_ATTR_GETTER(mounted_on_fileid)

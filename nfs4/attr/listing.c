@@ -44,8 +44,9 @@ void nfs4_listing_init(struct nfs4_listing *l, struct nfs4_compound *c,
 }
 
 /* Puts an entry. False: no room; nothing is put. */
-static bool put(struct nfs4_listing *l, const struct entry *e, const struct nfs4_bitmap *have,
-		const struct nfs4_attr_source *src)
+static bool nfs4_listing_put_entry(struct nfs4_listing *l, const struct entry *e,
+				   const struct nfs4_bitmap *have,
+				   const struct nfs4_attr_source *src)
 {
 	struct xdr_out *x = l->c->out;
 	size_t start = xdr_out_pos(x);
@@ -82,7 +83,7 @@ static bool put_failed(struct nfs4_listing *l, const struct entry *e, int status
 	nfs4_bitmap_add(&have, FATTR4_RDATTR_ERROR);
 	if (nfs4_bitmap_has(&l->want, FATTR4_MOUNTED_ON_FILEID))
 		nfs4_bitmap_add(&have, FATTR4_MOUNTED_ON_FILEID);
-	return put(l, e, &have, &src);
+	return nfs4_listing_put_entry(l, e, &have, &src);
 }
 
 /* Puts an entry that has a filehandle of its own; p is borrowed. */
@@ -97,12 +98,13 @@ static bool put_place(struct nfs4_listing *l, const struct entry *e, struct nfs4
 	if (status != NFS4_OK)
 		return put_failed(l, e, status);
 	src.mounted_on = e->mounted_on;
-	return put(l, e, &want, &src);
+	return nfs4_listing_put_entry(l, e, &want, &src);
 }
 
 /* Reads the file system attributes of an entry. Its file system is nearly always the directory's,
  * which is read once. */
-static int get_fs(struct nfs4_listing *l, const struct entry *e, struct nfs4_attr_source *src)
+static int nfs4_listing_get_fs(struct nfs4_listing *l, const struct entry *e,
+			       struct nfs4_attr_source *src)
 {
 	struct nfs4_place *dir = &l->c->current;
 	struct vfs_node *n;
@@ -123,13 +125,14 @@ static int get_fs(struct nfs4_listing *l, const struct entry *e, struct nfs4_att
 	return 0;
 }
 
-static int get_file(struct nfs4_listing *l, const struct entry *e, struct nfs4_attr_source *src)
+static int nfs4_listing_get_file(struct nfs4_listing *l, const struct entry *e,
+				 struct nfs4_attr_source *src)
 {
 	struct nfs4_place *dir = &l->c->current;
 	int rc = vfs_peek_entry(&dir->ctx, dir->node, e->de, &src->fh, &src->attr);
 
 	if (rc == 0 && l->wants_fs)
-		rc = get_fs(l, e, src);
+		rc = nfs4_listing_get_fs(l, e, src);
 	return rc;
 }
 
@@ -151,7 +154,7 @@ static int get_node(struct nfs4_listing *l, const struct entry *e, struct nfs4_b
 	return status;
 }
 
-static bool put_file(struct nfs4_listing *l, const struct entry *e)
+static bool nfs4_listing_put_file(struct nfs4_listing *l, const struct entry *e)
 {
 	struct nfs4_compound *c = l->c;
 	struct nfs4_bitmap want = l->want;
@@ -162,7 +165,7 @@ static bool put_file(struct nfs4_listing *l, const struct entry *e)
 	bool ok;
 
 	nfs4_attr_source_init(c, &src);
-	rc = get_file(l, e, &src);
+	rc = nfs4_listing_get_file(l, e, &src);
 	if (rc == -ENOENT)
 		return true;
 	if (rc != 0)
@@ -180,7 +183,7 @@ static bool put_file(struct nfs4_listing *l, const struct entry *e)
 		return put_failed(l, e, status);
 	src.mounted_on = e->mounted_on;
 	nfs4_attr_source_names(c, &want, &src);
-	return put(l, e, &want, &src);
+	return nfs4_listing_put_entry(l, e, &want, &src);
 }
 
 unsigned nfs4_list_expect(const struct nfs4_listing *l)
@@ -210,10 +213,10 @@ bool nfs4_list_dirent(struct nfs4_listing *l, const struct vfs_dirent *de, uint6
 	struct nfs4_attr_source src;
 
 	if (l->wants_file)
-		return put_file(l, &e);
+		return nfs4_listing_put_file(l, &e);
 	nfs4_attr_source_init(l->c, &src);
 	src.mounted_on = e.mounted_on;
-	return put(l, &e, &l->want, &src);
+	return nfs4_listing_put_entry(l, &e, &l->want, &src);
 }
 
 bool nfs4_list_pseudo(struct nfs4_listing *l, const struct nfs4_pseudo_entry *pe)

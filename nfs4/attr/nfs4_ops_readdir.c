@@ -43,7 +43,7 @@ struct readdir_args {
 	struct nfs4_bitmap want;
 };
 
-static void decode_readdir(struct nfs4_compound *c, void *args)
+static void nfs4_decode_readdir(struct nfs4_compound *c, void *args)
 {
 	struct readdir_args *a = args;
 
@@ -68,7 +68,7 @@ static bool each_dirent(void *arg, const struct vfs_dirent *de)
 	return nfs4_list_dirent(l, de, cookie_out(de->cookie));
 }
 
-static unsigned expect(void *arg)
+static unsigned nfs4_readdir_expect(void *arg)
 {
 	return nfs4_list_expect(arg);
 }
@@ -79,12 +79,12 @@ static bool each_pseudo(void *arg, const struct nfs4_pseudo_entry *e)
 }
 
 /* Lists the entries behind the cookie that fit. */
-static int list(struct nfs4_listing *l, uint64_t cookie, bool *eof)
+static int nfs4_readdir_list(struct nfs4_listing *l, uint64_t cookie, bool *eof)
 {
 	struct nfs4_compound *c = l->c;
 	struct nfs4_place *dir = &c->current;
 	const struct vfs_listing to = {
-		.each = each_dirent, .expect = expect, .arg = l, .looks = l->wants_file
+		.each = each_dirent, .expect = nfs4_readdir_expect, .arg = l, .looks = l->wants_file
 	};
 	int rc;
 
@@ -96,7 +96,7 @@ static int list(struct nfs4_listing *l, uint64_t cookie, bool *eof)
 
 /* Reserves room for the result: the size that is requested, allowed and sensible, or less if memory
  * is short. NFS4_OK and the bytes in *size, or the status to answer. */
-static int make_room(struct nfs4_compound *c, uint32_t maxcount, size_t *size)
+static int nfs4_readdir_reserve(struct nfs4_compound *c, uint32_t maxcount, size_t *size)
 {
 	size_t room = nfs4_reply_room(c);
 
@@ -121,12 +121,12 @@ static int too_small(const struct nfs4_compound *c, uint32_t maxcount, size_t si
 	return NFS4ERR_DELAY; /* no memory */
 }
 
-static int run(struct nfs4_compound *c, const struct readdir_args *a)
+static int nfs4_readdir_reply(struct nfs4_compound *c, const struct readdir_args *a)
 {
 	struct nfs4_listing l;
 	size_t size, start = xdr_out_pos(c->out);
 	bool eof = false;
-	int status = make_room(c, a->maxcount, &size);
+	int status = nfs4_readdir_reserve(c, a->maxcount, &size);
 
 	if (status != NFS4_OK)
 		return status;
@@ -135,7 +135,7 @@ static int run(struct nfs4_compound *c, const struct readdir_args *a)
 	l.dir_left = l.dircount = a->dircount ? a->dircount : UINT32_MAX;
 	xdr_put_u64(c->out, 0); /* cookieverf */
 	l.start = xdr_out_pos(c->out);
-	status = list(&l, a->cookie, &eof);
+	status = nfs4_readdir_list(&l, a->cookie, &eof);
 	if (status == NFS4_OK)
 		status = l.status;
 	/* Entries before a failure are returned; the next call meets the failure again. */
@@ -150,7 +150,7 @@ static int run(struct nfs4_compound *c, const struct readdir_args *a)
 	return NFS4_OK;
 }
 
-static int run_readdir(struct nfs4_compound *c, void *args)
+static int nfs4_run_readdir(struct nfs4_compound *c, void *args)
 {
 	struct readdir_args *a = args;
 	int status = nfs4_need(c, &c->current, NFS4_NEED_DIR);
@@ -162,7 +162,7 @@ static int run_readdir(struct nfs4_compound *c, void *args)
 	if (a->cookie != 0 && a->verifier != 0)
 		return NFS4ERR_NOT_SAME;
 	status = nfs4_attr_readable(&a->want, nfs4_attr_level(c->server, c->minor));
-	return status == NFS4_OK ? run(c, a) : status;
+	return status == NFS4_OK ? nfs4_readdir_reply(c, a) : status;
 }
 
 const struct nfs4_op nfs4_op_readdir = {
@@ -173,6 +173,6 @@ const struct nfs4_op nfs4_op_readdir = {
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NOTDIR | NFS4_E_INVAL),
 	.shape = NFS4_SHAPE(8 + NFS4_VERIFIER_SIZE + 8, 1, 0),
 	.args_size = sizeof(struct readdir_args),
-	.decode = decode_readdir,
-	.run = run_readdir,
+	.decode = nfs4_decode_readdir,
+	.run = nfs4_run_readdir,
 };

@@ -38,7 +38,7 @@ struct answer {
 };
 
 /* Sets *may to the permissions in want that the caller has. */
-static int ask(struct nfs4_compound *c, unsigned want, unsigned *may)
+static int nfs4_access_granted(struct nfs4_compound *c, unsigned want, unsigned *may)
 {
 	struct nfs4_place *p = &c->current;
 	int rc;
@@ -69,8 +69,8 @@ static bool keeps_xattrs(const struct nfs4_compound *c)
 	       p->ctx.cred.uid != 0 && p->ctx.cred.uid != c->seen.uid;
 }
 
-static int check(struct nfs4_compound *c, uint32_t want, const struct access_bit *bits, unsigned n,
-		 struct answer *a)
+static int nfs4_access_fill_answer(struct nfs4_compound *c, uint32_t want,
+				   const struct access_bit *bits, unsigned n, struct answer *a)
 {
 	unsigned may = 0, got;
 	int status;
@@ -79,7 +79,7 @@ static int check(struct nfs4_compound *c, uint32_t want, const struct access_bit
 		if (want & bits[i].bit)
 			may |= bits[i].may;
 	}
-	status = ask(c, may, &got);
+	status = nfs4_access_granted(c, may, &got);
 	if (status != NFS4_OK)
 		return status;
 	for (unsigned i = 0; i < n; i++) {
@@ -96,7 +96,7 @@ struct access_args {
 	uint32_t want; /* ACCESS4_* */
 };
 
-static void decode_access(struct nfs4_compound *c, void *args)
+static void nfs4_decode_access(struct nfs4_compound *c, void *args)
 {
 	struct access_args *a = args;
 
@@ -117,9 +117,11 @@ static int run_access(struct nfs4_compound *c, void *args)
 	if (!has_xattrs(&c->current))
 		want &= ~ACCESS4_XATTRS;
 	if (c->current.kind == NFS4_PSEUDO || S_ISDIR(c->current.type))
-		status = check(c, want, dir_bits, rn_array_size(dir_bits), &answer);
+		status = nfs4_access_fill_answer(c, want, dir_bits, rn_array_size(dir_bits),
+						 &answer);
 	else
-		status = check(c, want, file_bits, rn_array_size(file_bits), &answer);
+		status = nfs4_access_fill_answer(c, want, file_bits, rn_array_size(file_bits),
+						 &answer);
 	if (status != NFS4_OK)
 		return status;
 	xdr_put_u32(c->out, answer.supported);
@@ -136,6 +138,6 @@ const struct nfs4_op nfs4_op_access = {
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_INVAL),
 	.shape = NFS4_SHAPE(4, 0, 0),
 	.args_size = sizeof(struct access_args),
-	.decode = decode_access,
+	.decode = nfs4_decode_access,
 	.run = run_access,
 };

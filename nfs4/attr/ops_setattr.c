@@ -12,7 +12,7 @@ struct setattr_args {
 	struct nfs4_sattr attrs;
 };
 
-static void decode_setattr(struct nfs4_compound *c, void *args)
+static void nfs4_decode_setattr(struct nfs4_compound *c, void *args)
 {
 	struct setattr_args *a = args;
 
@@ -48,7 +48,7 @@ static int mask_mode(struct nfs4_place *p, struct nfs4_sattr *sa)
 }
 
 /* Only regular files have a size that can be set. RFC 8881 has one status for all other types. */
-static int check_type(const struct nfs4_compound *c)
+static int nfs4_setattr_check_type(const struct nfs4_compound *c)
 {
 	int status = nfs4_need(c, &c->current, NFS4_NEED_REG);
 
@@ -57,16 +57,16 @@ static int check_type(const struct nfs4_compound *c)
 	return status;
 }
 
-static int check(struct nfs4_compound *c, struct setattr_args *a)
+static int nfs4_setattr_check(struct nfs4_compound *c, struct setattr_args *a)
 {
 	int status = nfs4_need(c, &c->current, NFS4_NEED_FILE | NFS4_NEED_WRITABLE);
 
 	if (status == NFS4_OK && a->attrs.set.set_size)
-		status = check_type(c);
+		status = nfs4_setattr_check_type(c);
 	return status == NFS4_OK ? nfs4_sattr_check(c, &a->attrs, NFS4_SATTR_SETATTR) : status;
 }
 
-static int set(struct nfs4_compound *c, struct setattr_args *a)
+static int nfs4_setattr_apply(struct nfs4_compound *c, struct setattr_args *a)
 {
 	struct nfs4_place *p = &c->current;
 	int rc = mask_mode(p, &a->attrs);
@@ -74,11 +74,11 @@ static int set(struct nfs4_compound *c, struct setattr_args *a)
 	return rc == 0 ? vfs_setattr(&p->ctx, p->node, &a->attrs.set, NULL) : rc;
 }
 
-static int run_setattr(struct nfs4_compound *c, void *args)
+static int nfs4_run_setattr(struct nfs4_compound *c, void *args)
 {
 	struct setattr_args *a = args;
 	struct nfs4_io_right right = { 0 };
-	int status = check(c, a);
+	int status = nfs4_setattr_check(c, a);
 	int rc;
 
 	if (status == NFS4_OK && a->attrs.set.set_size)
@@ -87,7 +87,7 @@ static int run_setattr(struct nfs4_compound *c, void *args)
 		return status;
 	a->attrs.set.opened = right.opened;
 	do
-		rc = set(c, a);
+		rc = nfs4_setattr_apply(c, a);
 	while (nfs4_await(c, rc));
 	nfs4_io_end(&right);
 	if (rc == 0 && nfs4_bitmap_empty(&a->attrs.given))
@@ -109,6 +109,6 @@ const struct nfs4_op nfs4_op_setattr = {
 					       NFS4_E_ROFS,
 				       NFS4_E_ISDIR, 0),
 	.args_size = sizeof(struct setattr_args),
-	.decode = decode_setattr,
-	.run = run_setattr,
+	.decode = nfs4_decode_setattr,
+	.run = nfs4_run_setattr,
 };

@@ -38,7 +38,7 @@ static bool is_not_compared(unsigned number)
 	       number == FATTR4_POSIX_DEFAULT_ACL || number == FATTR4_POSIX_ACCESS_ACL;
 }
 
-static int check_given(const struct verify_args *a, uint32_t level)
+static int nfs4_verify_check_given(const struct verify_args *a, uint32_t level)
 {
 	int status = NFS4_OK;
 
@@ -160,8 +160,8 @@ static void compare_value(struct comparing *cmp, unsigned number, const uint8_t 
 		cmp->same = false;
 }
 
-static int compare(struct nfs4_compound *c, const struct verify_args *a,
-		   const struct nfs4_attr_source *src)
+static int nfs4_verify_compare(struct nfs4_compound *c, const struct verify_args *a,
+			       const struct nfs4_attr_source *src)
 {
 	/* The cast is safe: the cursor only reads. */
 	struct rpc_seg seg = { .base = (uint8_t *)(uintptr_t)a->values, .len = a->len };
@@ -180,31 +180,31 @@ static int compare(struct nfs4_compound *c, const struct verify_args *a,
 }
 
 /* NFS4ERR_SAME, NFS4ERR_NOT_SAME, or an error. */
-static int verify(struct nfs4_compound *c, const struct verify_args *a)
+static int nfs4_verify_attrs(struct nfs4_compound *c, const struct verify_args *a)
 {
 	struct nfs4_bitmap want = a->given;
 	struct nfs4_attr_source src;
 	int status = nfs4_need(c, &c->current, 0);
 
 	if (status == NFS4_OK)
-		status = check_given(a, nfs4_attr_level(c->server, c->minor));
+		status = nfs4_verify_check_given(a, nfs4_attr_level(c->server, c->minor));
 	if (status == NFS4_OK)
 		status = nfs4_attr_source_of(c, &c->current, &want, &src);
 	if (status == NFS4_OK && memcmp(&want, &a->given, sizeof(want)) != 0)
 		status = NFS4ERR_ATTRNOTSUPP; /* not supported by this file system */
-	return status == NFS4_OK ? compare(c, a, &src) : status;
+	return status == NFS4_OK ? nfs4_verify_compare(c, a, &src) : status;
 }
 
 static int run_verify(struct nfs4_compound *c, void *args)
 {
-	int status = verify(c, args);
+	int status = nfs4_verify_attrs(c, args);
 
 	return status == NFS4ERR_SAME ? NFS4_OK : status;
 }
 
 static int run_nverify(struct nfs4_compound *c, void *args)
 {
-	int status = verify(c, args);
+	int status = nfs4_verify_attrs(c, args);
 
 	return status == NFS4ERR_NOT_SAME ? NFS4_OK : status;
 }

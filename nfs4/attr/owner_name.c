@@ -46,10 +46,10 @@ static const struct sockaddr *peer_of(const struct nfs4_compound *c)
 	return conn ? (const struct sockaddr *)&conn->peer : NULL;
 }
 
-static void id_to_name(struct nfs4_compound *c, uint32_t id,
-		       int (*map)(void *ctx, const struct sockaddr *peer, uint32_t id, char *name,
-				  size_t size),
-		       struct nfs4_owner_name *out)
+static void nfs4_owner_from_id(struct nfs4_compound *c, uint32_t id,
+			       int (*map)(void *ctx, const struct sockaddr *peer, uint32_t id,
+					  char *name, size_t size),
+			       struct nfs4_owner_name *out)
 {
 	const struct nfs4_idmap *idmap = &c->server->cfg.idmap;
 	int rc = -ENOENT;
@@ -68,18 +68,18 @@ static void id_to_name(struct nfs4_compound *c, uint32_t id,
 
 void nfs4_user_name(struct nfs4_compound *c, uint32_t uid, struct nfs4_owner_name *out)
 {
-	id_to_name(c, uid, c->server->cfg.idmap.uid_to_name, out);
+	nfs4_owner_from_id(c, uid, c->server->cfg.idmap.uid_to_name, out);
 }
 
 void nfs4_group_name(struct nfs4_compound *c, uint32_t gid, struct nfs4_owner_name *out)
 {
-	id_to_name(c, gid, c->server->cfg.idmap.gid_to_name, out);
+	nfs4_owner_from_id(c, gid, c->server->cfg.idmap.gid_to_name, out);
 }
 
-static int name_to_id(struct nfs4_compound *c, const char *name, uint32_t len,
-		      int (*map)(void *ctx, const struct sockaddr *peer, const char *name,
-				 uint32_t len, uint32_t *id),
-		      uint32_t *id)
+static int nfs4_owner_to_id(struct nfs4_compound *c, const char *name, uint32_t len,
+			    int (*map)(void *ctx, const struct sockaddr *peer, const char *name,
+				       uint32_t len, uint32_t *id),
+			    uint32_t *id)
 {
 	int rc;
 
@@ -97,10 +97,10 @@ static int name_to_id(struct nfs4_compound *c, const char *name, uint32_t len,
 
 int nfs4_user_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *uid)
 {
-	return name_to_id(c, name, len, c->server->cfg.idmap.name_to_uid, uid);
+	return nfs4_owner_to_id(c, name, len, c->server->cfg.idmap.name_to_uid, uid);
 }
 
 int nfs4_group_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *gid)
 {
-	return name_to_id(c, name, len, c->server->cfg.idmap.name_to_gid, gid);
+	return nfs4_owner_to_id(c, name, len, c->server->cfg.idmap.name_to_gid, gid);
 }

@@ -23,7 +23,7 @@ static const uint16_t tags[] = {
 	[POSIXACE4_TAG_MASK] = VFS_ACL_MASK,	       [POSIXACE4_TAG_OTHER] = VFS_ACL_OTHER,
 };
 
-static bool is_named(uint16_t tag)
+static bool nfs4_posix_ace_is_named(uint16_t tag)
 {
 	return tag == VFS_ACL_USER || tag == VFS_ACL_GROUP;
 }
@@ -37,8 +37,8 @@ static uint32_t tag_of(const struct vfs_acl_entry *e)
 	return tag;
 }
 
-static void name_of(struct nfs4_compound *c, const struct vfs_acl_entry *e,
-		    struct nfs4_owner_name *out)
+static void nfs4_posix_ace_name(struct nfs4_compound *c, const struct vfs_acl_entry *e,
+				struct nfs4_owner_name *out)
 {
 	out->len = 0;
 	if (e->tag == VFS_ACL_USER)
@@ -53,7 +53,7 @@ void nfs4_put_posix_acl(struct nfs4_compound *c, struct xdr_out *x, const struct
 
 	xdr_put_u32(x, acl->count);
 	for (uint32_t i = 0; i < acl->count; i++) {
-		name_of(c, &acl->entry[i], &who);
+		nfs4_posix_ace_name(c, &acl->entry[i], &who);
 		xdr_put_u32(x, tag_of(&acl->entry[i]));
 		xdr_put_u32(x, acl->entry[i].perm);
 		xdr_put_opaque(x, who.s, who.len);
@@ -66,7 +66,7 @@ uint32_t nfs4_posix_acl_size(struct nfs4_compound *c, const struct vfs_acl *acl)
 	uint32_t size = 4;
 
 	for (uint32_t i = 0; i < acl->count; i++) {
-		name_of(c, &acl->entry[i], &who);
+		nfs4_posix_ace_name(c, &acl->entry[i], &who);
 		size += ENTRY_FIXED + who.len + (uint32_t)rn_xdr_pad(who.len);
 	}
 	return size;
@@ -94,14 +94,14 @@ void nfs4_pass_posix_acl(struct xdr_in *x)
 		const struct vfs_acl_entry e = get_fixed(x);
 
 		len = xdr_get_u32(x);
-		if (is_named(e.tag) && len == 0)
+		if (nfs4_posix_ace_is_named(e.tag) && len == 0)
 			nfs4_bad_xdr(x);
 		xdr_skip(x, (size_t)len + rn_xdr_pad(len));
 	}
 }
 
 /* The name of an entry without one is passed over, as by the kernel's server. */
-static int get_entry(struct nfs4_compound *c, struct xdr_in *x, struct vfs_acl_entry *out)
+static int get_posix_ace(struct nfs4_compound *c, struct xdr_in *x, struct vfs_acl_entry *out)
 {
 	const char *name;
 	uint32_t len;
@@ -110,7 +110,7 @@ static int get_entry(struct nfs4_compound *c, struct xdr_in *x, struct vfs_acl_e
 	name = (const char *)xdr_get_opaque(x, UINT32_MAX, &len);
 	if (!name) /* in pieces that the arena has no room for: nfs4_pass_posix_acl has found no fault */
 		return NFS4ERR_REQ_TOO_BIG;
-	if (!is_named(out->tag))
+	if (!nfs4_posix_ace_is_named(out->tag))
 		return NFS4_OK;
 	if (len > NFS4_OWNER_MAX)
 		return NFS4ERR_BADOWNER;
@@ -127,7 +127,7 @@ static bool is_acl(const struct vfs_acl *acl)
 	for (uint32_t i = 0; i < acl->count; i++) {
 		const struct vfs_acl_entry *e = &acl->entry[i];
 
-		if ((found & e->tag) && (!is_named(e->tag) || e[-1].id == e->id))
+		if ((found & e->tag) && (!nfs4_posix_ace_is_named(e->tag) || e[-1].id == e->id))
 			return false;
 		found |= e->tag;
 	}
@@ -152,7 +152,7 @@ int nfs4_take_posix_acl(struct nfs4_compound *c, struct xdr_in *x, struct vfs_ac
 	if (!entry)
 		return NFS4ERR_REQ_TOO_BIG;
 	for (uint32_t i = 0; i < count; i++) {
-		int status = get_entry(c, x, &entry[i]);
+		int status = get_posix_ace(c, x, &entry[i]);
 
 		if (status == NFS4_OK && i + 1 < count && (time_t)rn_now_seconds() > end)
 			status = NFS4ERR_DELAY;

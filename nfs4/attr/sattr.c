@@ -18,7 +18,7 @@
 
 enum time_how4 { SET_TO_SERVER_TIME4 = 0, SET_TO_CLIENT_TIME4 = 1 };
 
-static void refuse(struct nfs4_sattr *sa, int status)
+static void nfs4_sattr_refuse(struct nfs4_sattr *sa, int status)
 {
 	if (sa->status == NFS4_OK)
 		sa->status = status;
@@ -35,7 +35,7 @@ static uint32_t get_mode(struct xdr_in *x, struct nfs4_sattr *sa)
 	uint32_t mode = xdr_get_u32(x);
 
 	if (mode & ~NFS4_MODE_BITS)
-		refuse(sa, NFS4ERR_INVAL);
+		nfs4_sattr_refuse(sa, NFS4ERR_INVAL);
 	return mode & NFS4_MODE_BITS;
 }
 
@@ -48,7 +48,7 @@ void nfs4_sattr_mode(struct xdr_in *x, struct nfs4_sattr *sa)
 void nfs4_sattr_mode_masked(struct xdr_in *x, struct nfs4_sattr *sa)
 {
 	if (sa->set.set_mode) /* "mode" is given, too */
-		refuse(sa, NFS4ERR_INVAL);
+		nfs4_sattr_refuse(sa, NFS4ERR_INVAL);
 	sa->set.mode = get_mode(x, sa);
 	sa->mode_mask = get_mode(x, sa);
 }
@@ -56,34 +56,34 @@ void nfs4_sattr_mode_masked(struct xdr_in *x, struct nfs4_sattr *sa)
 void nfs4_sattr_mode_umask(struct xdr_in *x, struct nfs4_sattr *sa)
 {
 	if (sa->set.set_mode)
-		refuse(sa, NFS4ERR_INVAL);
+		nfs4_sattr_refuse(sa, NFS4ERR_INVAL);
 	nfs4_sattr_mode(x, sa);
 	sa->set.umask = xdr_get_u32(x);
 	if (sa->set.umask & ~UMASK_BITS)
-		refuse(sa, NFS4ERR_INVAL);
+		nfs4_sattr_refuse(sa, NFS4ERR_INVAL);
 }
 
-static const char *get_name(struct xdr_in *x, struct nfs4_sattr *sa, uint32_t *len)
+static const char *nfs4_sattr_get_name(struct xdr_in *x, struct nfs4_sattr *sa, uint32_t *len)
 {
 	const char *name = (const char *)xdr_get_opaque(x, UINT32_MAX, len);
 
 	if (!name)
 		return NULL;
 	if (*len == 0 || !nfs4_utf8_valid(name, *len))
-		refuse(sa, NFS4ERR_INVAL);
+		nfs4_sattr_refuse(sa, NFS4ERR_INVAL);
 	else if (*len > NFS4_OWNER_MAX)
-		refuse(sa, NFS4ERR_BADOWNER);
+		nfs4_sattr_refuse(sa, NFS4ERR_BADOWNER);
 	return name;
 }
 
 void nfs4_sattr_owner(struct xdr_in *x, struct nfs4_sattr *sa)
 {
-	sa->owner = get_name(x, sa, &sa->owner_len);
+	sa->owner = nfs4_sattr_get_name(x, sa, &sa->owner_len);
 }
 
 void nfs4_sattr_group(struct xdr_in *x, struct nfs4_sattr *sa)
 {
-	sa->group = get_name(x, sa, &sa->group_len);
+	sa->group = nfs4_sattr_get_name(x, sa, &sa->group_len);
 }
 
 void nfs4_sattr_acl(struct xdr_in *x, struct nfs4_sattr *sa)
@@ -106,7 +106,8 @@ void nfs4_sattr_posix_access(struct xdr_in *x, struct nfs4_sattr *sa)
 }
 
 /* settime4 */
-static enum vfs_set_time get_time(struct xdr_in *x, struct nfs4_sattr *sa, struct timespec *out)
+static enum vfs_set_time nfs4_sattr_get_time(struct xdr_in *x, struct nfs4_sattr *sa,
+					     struct timespec *out)
 {
 	uint32_t how = xdr_get_u32(x), ns;
 
@@ -117,7 +118,7 @@ static enum vfs_set_time get_time(struct xdr_in *x, struct nfs4_sattr *sa, struc
 	out->tv_sec = (time_t)xdr_get_u64(x);
 	ns = xdr_get_u32(x);
 	if (ns >= NS_PER_SECOND)
-		refuse(sa, NFS4ERR_INVAL);
+		nfs4_sattr_refuse(sa, NFS4ERR_INVAL);
 	else
 		out->tv_nsec = (long)ns;
 	return VFS_TIME_CLIENT;
@@ -125,12 +126,12 @@ static enum vfs_set_time get_time(struct xdr_in *x, struct nfs4_sattr *sa, struc
 
 void nfs4_sattr_atime(struct xdr_in *x, struct nfs4_sattr *sa)
 {
-	sa->set.set_atime = get_time(x, sa, &sa->set.atime);
+	sa->set.set_atime = nfs4_sattr_get_time(x, sa, &sa->set.atime);
 }
 
 void nfs4_sattr_mtime(struct xdr_in *x, struct nfs4_sattr *sa)
 {
-	sa->set.set_mtime = get_time(x, sa, &sa->set.mtime);
+	sa->set.set_mtime = nfs4_sattr_get_time(x, sa, &sa->set.mtime);
 }
 
 void nfs4_sattr_sec_label(struct xdr_in *x, struct nfs4_sattr *sa)
@@ -140,9 +141,9 @@ void nfs4_sattr_sec_label(struct xdr_in *x, struct nfs4_sattr *sa)
 
 	label->bytes = xdr_get_opaque(x, UINT32_MAX, &label->len);
 	if (format != NFS4_LABEL_FORMAT || policy != NFS4_LABEL_POLICY)
-		refuse(sa, NFS4ERR_WRONG_LFS);
+		nfs4_sattr_refuse(sa, NFS4ERR_WRONG_LFS);
 	else if (label->len == 0 || label->len > VFS_LABEL_MAX)
-		refuse(sa, NFS4ERR_BADLABEL);
+		nfs4_sattr_refuse(sa, NFS4ERR_BADLABEL);
 }
 
 /*
@@ -154,12 +155,12 @@ void nfs4_sattr_time_create(struct xdr_in *x, struct nfs4_sattr *sa)
 {
 	xdr_get_u64(x);
 	if (xdr_get_u32(x) >= NS_PER_SECOND)
-		refuse(sa, NFS4ERR_INVAL);
+		nfs4_sattr_refuse(sa, NFS4ERR_INVAL);
 	nfs4_bitmap_remove(&sa->given, FATTR4_TIME_CREATE);
 }
 
 /* 0, or the error if these attributes cannot be set, or not by this operation. */
-static int check_given(const struct nfs4_bitmap *given, uint32_t level)
+static int nfs4_sattr_check_given(const struct nfs4_bitmap *given, uint32_t level)
 {
 	int status = NFS4_OK;
 
@@ -203,7 +204,8 @@ void nfs4_get_sattr(struct nfs4_compound *c, struct nfs4_sattr *out)
 		nfs4_bad_xdr(x);
 		return;
 	}
-	refuse(out, check_given(&out->given, nfs4_attr_level(c->server, c->minor)));
+	nfs4_sattr_refuse(
+		out, nfs4_sattr_check_given(&out->given, nfs4_attr_level(c->server, c->minor)));
 	if (out->status == NFS4_OK)
 		get_values(x, out, len);
 	else

@@ -58,7 +58,8 @@ static const struct vfs_statfs no_fs = {
 	.name_max = VFS_NAME_MAX, .link_max = 1, .block = 1, .time_ns = 1, .links = true
 };
 
-static int get_attr(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_attr_source *src)
+static int attr_source_get_attr(struct nfs4_compound *c, struct nfs4_place *p,
+				struct nfs4_attr_source *src)
 {
 	if (p->kind == NFS4_PSEUDO)
 		return nfs4_pseudo_attr(c, p, &src->attr);
@@ -77,8 +78,8 @@ static bool wants_held(const struct nfs4_bitmap *want)
 	       nfs4_bitmap_has(want, FATTR4_TIME_METADATA);
 }
 
-static int get_fs(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_bitmap *want,
-		  struct vfs_statfs *out)
+static int attr_source_get_fs(struct nfs4_compound *c, struct nfs4_place *p,
+			      const struct nfs4_bitmap *want, struct vfs_statfs *out)
 {
 	int rc;
 
@@ -124,7 +125,8 @@ void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitm
 
 /* A symbolic link has no ACL, even if the file system supports them. Its access ACL as POSIX has it is that of its mode,
  * as of any object without one. */
-static int get_acls(struct vfs_node *n, struct nfs4_bitmap *want, struct nfs4_attr_source *src)
+static int attr_source_get_acls(struct vfs_node *n, struct nfs4_bitmap *want,
+				struct nfs4_attr_source *src)
 {
 	int rc = vfs_acl_get(n, src->attr.mode, &src->acl_room, &src->acls);
 
@@ -167,7 +169,7 @@ int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_b
 	if (needs & NFS4_ATTR_XATTRS)
 		src->has_xattrs = vfs_xattr_supported(ctx, n);
 	if ((needs & NFS4_ATTR_ACLS) && src->has_acl)
-		rc = get_acls(n, want, src);
+		rc = attr_source_get_acls(n, want, src);
 	if (rc == 0 && (needs & NFS4_ATTR_QUOTA) && src->has_quota)
 		rc = vfs_quota_get(ctx, n, src->attr.uid, &src->quota);
 	if (rc == 0 && (needs & NFS4_ATTR_LABEL) && src->has_label)
@@ -221,11 +223,11 @@ int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nf
 		status = limit_to_absent(want, src);
 	needs = nfs4_attr_needs(want);
 	if (status == NFS4_OK)
-		status = get_attr(c, p, src);
+		status = attr_source_get_attr(c, p, src);
 	if (status == NFS4_OK && p->kind == NFS4_FILE && wants_held(want))
 		status = nfs4_held_attrs(c, p, &src->attr);
 	if (status == NFS4_OK && (needs & NFS4_ATTR_FS))
-		status = get_fs(c, p, want, &src->fs);
+		status = attr_source_get_fs(c, p, want, &src->fs);
 	if (status == NFS4_OK && (needs & NFS4_ATTR_OF_NODE) && p->kind == NFS4_FILE)
 		status = nfs4_attr_source_node(&p->ctx, p->node, want, src);
 	if (status != NFS4_OK)

@@ -61,7 +61,7 @@ static void put_sequence(const struct nfs4_cb *cb, struct xdr_out *x)
 }
 
 /* Under RPCSEC_GSS the credential is put by the call's security. */
-static void put_header(struct nfs4_cb *cb, struct xdr_out *x)
+static void cb_put_header(struct nfs4_cb *cb, struct xdr_out *x)
 {
 	struct nfs4_session *s = cb->session;
 	const struct nfs4_cb_path *p = s->cb_path;
@@ -82,13 +82,13 @@ static void put_header(struct nfs4_cb *cb, struct xdr_out *x)
 }
 
 /* Encodes the call. Bytes, or 0: it is longer than the client accepts. */
-static uint32_t encode(struct nfs4_cb *cb, uint8_t msg[RPC_CALLBACK_SIZE])
+static uint32_t cb_encode(struct nfs4_cb *cb, uint8_t msg[RPC_CALLBACK_SIZE])
 {
 	struct xdr_out x;
 	size_t len;
 
 	xdr_out_init(&x, msg, RPC_CALLBACK_SIZE);
-	put_header(cb, &x);
+	cb_put_header(cb, &x);
 	xdr_put_u32(&x, cb->op->opnum ? 2 : 1);
 	put_sequence(cb, &x);
 	if (cb->op->opnum) {
@@ -103,11 +103,11 @@ static uint32_t encode(struct nfs4_cb *cb, uint8_t msg[RPC_CALLBACK_SIZE])
  * Sends cb, which has a slot and a connection. 0: it ends later. Otherwise its slot is given back,
  * and the caller ends it.
  */
-static int transmit(struct nfs4_cb *cb)
+static int cb_transmit(struct nfs4_cb *cb)
 {
 	enum nfs4_cb_fate fate = cb->sent ? NFS4_CB_LOST : NFS4_CB_UNTOUCHED;
 	uint8_t msg[RPC_CALLBACK_SIZE];
-	const uint32_t len = encode(cb, msg);
+	const uint32_t len = cb_encode(cb, msg);
 	struct rpc_backchannel *conn;
 	int rc = -EMSGSIZE;
 
@@ -128,7 +128,7 @@ static int transmit(struct nfs4_cb *cb)
 }
 
 /* Ends cb, which has no slot. */
-static void finish(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
+static void cb_finish(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
 {
 	struct nfs4_session *s = cb->session;
 
@@ -154,15 +154,15 @@ static void drive(struct nfs4_session *s)
 		if (rc == 0) {
 			/* The wait for a slot was no delay of the client. */
 			cb->rpc.due_ns = nfs4_cb_due(s->client->srv);
-			rc = transmit(cb);
+			rc = cb_transmit(cb);
 		}
 		if (rc != 0)
-			finish(cb, rc, 0, NULL);
+			cb_finish(cb, rc, 0, NULL);
 	}
 }
 
 /* The answer to a CB_COMPOUND: also renews the lease (RFC 8881 section 20.9.3). */
-static void answered(struct nfs4_cb *cb, struct xdr_in *results)
+static void cb_take_answer(struct nfs4_cb *cb, struct xdr_in *results)
 {
 	struct nfs4_cb_answer a;
 
@@ -172,35 +172,35 @@ static void answered(struct nfs4_cb *cb, struct xdr_in *results)
 	if (a.has_highest)
 		nfs4_cb_limit_slots(cb->session, a.highest);
 	nfs4_cb_give_slot(cb, a.fate, a.news);
-	finish(cb, a.rc, a.status, a.rc == 0 && a.status == NFS4_OK ? results : NULL);
+	cb_finish(cb, a.rc, a.status, a.rc == 0 && a.status == NFS4_OK ? results : NULL);
 }
 
 /* The call has ended without results. */
-static void failed(struct nfs4_cb *cb, int rc)
+static void cb_take_failure(struct nfs4_cb *cb, int rc)
 {
 	const bool refused = rc == -EACCES || rc == -EOPNOTSUPP;
 
 	if (rc == -ENOTCONN && nfs4_cb_next_conn(cb)) {
-		rc = transmit(cb);
+		rc = cb_transmit(cb);
 		if (rc != 0)
-			finish(cb, rc, 0, NULL);
+			cb_finish(cb, rc, 0, NULL);
 		return;
 	}
 	nfs4_cb_give_slot(cb, refused ? NFS4_CB_UNTOUCHED : NFS4_CB_LOST,
 			  rc == -ENOTCONN ? NFS4_CB_NO_NEWS : NFS4_CB_FAILED);
-	finish(cb, rc, 0, NULL);
+	cb_finish(cb, rc, 0, NULL);
 }
 
-static void on_done(struct rpc_callback *rpc, int rc, struct xdr_in *results)
+static void cb_on_done(struct rpc_callback *rpc, int rc, struct xdr_in *results)
 {
 	struct nfs4_cb *cb = rn_container_of(rpc, struct nfs4_cb, rpc);
 	struct nfs4_session *s = cb->session;
 
 	nfs4_session_ref(s);
 	if (rc == 0)
-		answered(cb, results);
+		cb_take_answer(cb, results);
 	else
-		failed(cb, rc);
+		cb_take_failure(cb, rc);
 	drive(s);
 	nfs4_session_put(s);
 }
@@ -219,12 +219,12 @@ void nfs4_cb_start(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_
 	cb->client = NULL;
 	cb->conn = NULL;
 	cb->rpc.auth = NULL;
-	cb->rpc.done = on_done;
+	cb->rpc.done = cb_on_done;
 	nfs4_session_ref(s);
 	if (nfs4_cb_queue(cb))
 		drive(s);
 	else
-		finish(cb, -RN_ELATER, 0, NULL);
+		cb_finish(cb, -RN_ELATER, 0, NULL);
 	nfs4_session_put(s);
 }
 

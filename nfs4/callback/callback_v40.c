@@ -20,7 +20,7 @@
 
 /* The credential is of the flavour that the client registered with, and names root, as nfsd has it. That of RPCSEC_GSS is for the call's security to
  * put. */
-static void put_header(const struct nfs4_cb *cb, uint32_t program, struct xdr_out *x)
+static void cb_v40_put_header(const struct nfs4_cb *cb, uint32_t program, struct xdr_out *x)
 {
 	const bool compound = cb->op->opnum != 0;
 	const struct rpc_callee to = { program, NFS4_CB_VERSION,
@@ -31,13 +31,13 @@ static void put_header(const struct nfs4_cb *cb, uint32_t program, struct xdr_ou
 	rpc_put_call(x, &to, sys ? RPC_AUTH_SYS : RPC_AUTH_NONE, root, sys ? sizeof(root) : 0);
 }
 
-static uint32_t encode(const struct nfs4_cb *cb, const struct nfs4_cb_target *to,
-		       uint8_t msg[RPC_CALLBACK_SIZE])
+static uint32_t cb_v40_encode(const struct nfs4_cb *cb, const struct nfs4_cb_target *to,
+			      uint8_t msg[RPC_CALLBACK_SIZE])
 {
 	struct xdr_out x;
 
 	xdr_out_init(&x, msg, RPC_CALLBACK_SIZE);
-	put_header(cb, to->program, &x);
+	cb_v40_put_header(cb, to->program, &x);
 	if (cb->op->opnum) {
 		xdr_put_opaque(&x, NULL, 0); /* tag */
 		xdr_put_u32(&x, 0);	     /* minor version */
@@ -50,7 +50,7 @@ static uint32_t encode(const struct nfs4_cb *cb, const struct nfs4_cb_target *to
 }
 
 /* Ends cb, which has told the path its news. */
-static void finish(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
+static void cb_v40_finish(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
 {
 	struct nfs4_client *cl = cb->client;
 
@@ -67,7 +67,7 @@ static void finish(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *r
 }
 
 /* Sends cb, or sends it again. 0: it ends later. Otherwise the caller ends it. */
-static int transmit(struct nfs4_cb *cb, bool again)
+static int cb_v40_transmit(struct nfs4_cb *cb, bool again)
 {
 	struct nfs4_client *cl = cb->client;
 	uint8_t msg[RPC_CALLBACK_SIZE];
@@ -88,7 +88,7 @@ static int transmit(struct nfs4_cb *cb, bool again)
 		cb->rpc.auth = to.auth;
 		cb->last = again || to.fresh;
 		rpc_backchannel_ref(to.conn); /* cb may have ended when the call returns */
-		len = encode(cb, &to, msg);
+		len = cb_v40_encode(cb, &to, msg);
 		rc = len > 0 ? rpc_backchannel_call(to.conn, &cb->rpc, msg, len) : -EMSGSIZE;
 		if (rc != 0)
 			nfs4_cb_conn_is(cl, to.conn,
@@ -101,7 +101,7 @@ static int transmit(struct nfs4_cb *cb, bool again)
 }
 
 /* The client has answered. */
-static void answered(struct nfs4_cb *cb, struct xdr_in *results)
+static void cb_v40_take_answer(struct nfs4_cb *cb, struct xdr_in *results)
 {
 	struct nfs4_cb_answer a = { .rc = 0, .status = NFS4_OK };
 
@@ -110,25 +110,25 @@ static void answered(struct nfs4_cb *cb, struct xdr_in *results)
 	if (cb->trial)
 		nfs4_cb_conn_auth(cb->client, cb->conn, cb->trial);
 	nfs4_cb_conn_is(cb->client, cb->conn, a.rc == 0 ? NFS4_CB_UP : NFS4_CB_DOWN);
-	finish(cb, a.rc, a.status, a.rc == 0 && a.status == NFS4_OK ? results : NULL);
+	cb_v40_finish(cb, a.rc, a.status, a.rc == 0 && a.status == NFS4_OK ? results : NULL);
 }
 
-static void on_done(struct rpc_callback *rpc, int rc, struct xdr_in *results)
+static void cb_v40_on_done(struct rpc_callback *rpc, int rc, struct xdr_in *results)
 {
 	struct nfs4_cb *cb = rn_container_of(rpc, struct nfs4_cb, rpc);
 
 	if (rc == 0) {
-		answered(cb, results);
+		cb_v40_take_answer(cb, results);
 		return;
 	}
 	if (rc == -ENOTCONN && !cb->last) {
-		rc = transmit(cb, true);
+		rc = cb_v40_transmit(cb, true);
 		if (rc == 0)
 			return;
 	} else {
 		nfs4_cb_conn_is(cb->client, cb->conn, NFS4_CB_DOWN);
 	}
-	finish(cb, rc, 0, NULL);
+	cb_v40_finish(cb, rc, 0, NULL);
 }
 
 void nfs4_cb_start_v40(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_client *cl)
@@ -147,10 +147,10 @@ void nfs4_cb_try(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_cl
 	cb->conn = NULL;
 	cb->rpc.auth = NULL;
 	cb->trial = trial;
-	cb->rpc.done = on_done;
+	cb->rpc.done = cb_v40_on_done;
 	cb->rpc.due_ns = nfs4_cb_due(cl->srv);
 	nfs4_client_ref(cl);
-	rc = transmit(cb, false);
+	rc = cb_v40_transmit(cb, false);
 	if (rc != 0)
-		finish(cb, rc, 0, NULL);
+		cb_v40_finish(cb, rc, 0, NULL);
 }

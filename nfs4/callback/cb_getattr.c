@@ -10,7 +10,7 @@
 #define ASKED (1u << FATTR4_CHANGE | 1u << FATTR4_SIZE)
 #define VALUES (8u + 8u) /* bytes of both */
 
-static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
+static void cb_getattr_encode(const struct nfs4_cb *cb, struct xdr_out *x)
 {
 	const struct nfs4_cb_getattr *g = rn_container_of(cb, const struct nfs4_cb_getattr, cb);
 
@@ -21,7 +21,7 @@ static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
 
 /* The fattr4 must have both attributes and no other. More words of the bitmap may follow, all zero:
  * Linux's client puts three at times. */
-static bool get(struct xdr_in *x, struct nfs4_held_attrs *attrs)
+static bool cb_getattr_get_attrs(struct xdr_in *x, struct nfs4_held_attrs *attrs)
 {
 	const uint32_t words = xdr_get_u32(x);
 	bool good = words > 0 && words <= NFS4_ATTR_WORDS && xdr_get_u32(x) == ASKED;
@@ -34,11 +34,11 @@ static bool get(struct xdr_in *x, struct nfs4_held_attrs *attrs)
 	return good && !x->err && x->left == 0 && attrs->size <= INT64_MAX;
 }
 
-static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
+static void cb_getattr_done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
 {
 	struct nfs4_cb_getattr *g = rn_container_of(cb, struct nfs4_cb_getattr, cb);
 	struct nfs4_held_attrs attrs;
-	const bool good = rc == 0 && status == NFS4_OK && get(results, &attrs);
+	const bool good = rc == 0 && status == NFS4_OK && cb_getattr_get_attrs(results, &attrs);
 
 	g->ended(g, good ? &attrs : NULL);
 }
@@ -46,8 +46,8 @@ static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *res
 static const struct nfs4_cb_op getattr_op = {
 	.name = "CB_GETATTR",
 	.opnum = OP_CB_GETATTR,
-	.encode = encode,
-	.done = done,
+	.encode = cb_getattr_encode,
+	.done = cb_getattr_done,
 };
 
 void nfs4_cb_getattr(struct nfs4_client *cl, struct nfs4_cb_getattr *g)

@@ -14,7 +14,7 @@
 
 #define NO_COOKIE 0u
 
-static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
+static void cb_notify_encode(const struct nfs4_cb *cb, struct xdr_out *x)
 {
 	const struct nfs4_notify *n = rn_container_of(cb, const struct nfs4_notify, cb);
 
@@ -24,7 +24,7 @@ static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
 	xdr_put_fixed(x, n->changes, n->len);
 }
 
-static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
+static void cb_notify_done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
 {
 	struct nfs4_notify *n = rn_container_of(cb, struct nfs4_notify, cb);
 
@@ -35,8 +35,8 @@ static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *res
 static const struct nfs4_cb_op notify_op = {
 	.name = "CB_NOTIFY",
 	.opnum = OP_CB_NOTIFY,
-	.encode = encode,
-	.done = done,
+	.encode = cb_notify_encode,
+	.done = cb_notify_done,
 };
 
 void nfs4_notify_tell(struct nfs4_client *cl, struct nfs4_notify *n)

@@ -6,7 +6,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_proto.h"
 
-static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
+static void cb_notify_lock_encode(const struct nfs4_cb *cb, struct xdr_out *x)
 {
 	const struct nfs4_notify_lock *n = rn_container_of(cb, const struct nfs4_notify_lock, cb);
 
@@ -16,7 +16,7 @@ static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
 }
 
 /* Nothing depends on the answer: the client may ignore the callback, and asks again by itself. */
-static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
+static void cb_notify_lock_done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
 {
 	struct nfs4_notify_lock *n = rn_container_of(cb, struct nfs4_notify_lock, cb);
 
@@ -29,8 +29,8 @@ static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *res
 static const struct nfs4_cb_op notify_lock_op = {
 	.name = "CB_NOTIFY_LOCK",
 	.opnum = OP_CB_NOTIFY_LOCK,
-	.encode = encode,
-	.done = done,
+	.encode = cb_notify_lock_encode,
+	.done = cb_notify_lock_done,
 };
 
 void nfs4_notify_lock(struct nfs4_client *cl, struct nfs4_notify_lock *n)

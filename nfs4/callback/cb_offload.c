@@ -3,7 +3,7 @@
 
 #include "lib/util.h"
 
-static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
+static void cb_offload_encode(const struct nfs4_cb *cb, struct xdr_out *x)
 {
 	const struct nfs4_offload *o = rn_container_of(cb, const struct nfs4_offload, cb);
 
@@ -19,7 +19,7 @@ static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
 	xdr_put_u64(x, o->verifier);
 }
 
-static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
+static void cb_offload_done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
 {
 	struct nfs4_offload *o = rn_container_of(cb, struct nfs4_offload, cb);
 
@@ -30,8 +30,8 @@ static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *res
 static const struct nfs4_cb_op offload_op = {
 	.name = "CB_OFFLOAD",
 	.opnum = OP_CB_OFFLOAD,
-	.encode = encode,
-	.done = done,
+	.encode = cb_offload_encode,
+	.done = cb_offload_done,
 };
 
 void nfs4_offload_tell(struct nfs4_client *cl, struct nfs4_offload *o)

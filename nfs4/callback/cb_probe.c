@@ -17,7 +17,7 @@
 #define PATIENCE 30u /* seconds that a probe waits for a thread that asks the KDC */
 
 /* The path's state was set by the answer. */
-static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
+static void cb_probe_done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
 {
 	(void)rc;
 	(void)status;
@@ -25,10 +25,10 @@ static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *res
 	free(cb);
 }
 
-static const struct nfs4_cb_op probe_op = { .name = "the probe", .done = done };
+static const struct nfs4_cb_op probe_op = { .name = "the probe", .done = cb_probe_done };
 
 /* Without memory the next binding, or RENEW, gives another chance. */
-static void probe(struct nfs4_session *s)
+static void cb_probe_session(struct nfs4_session *s)
 {
 	struct nfs4_cb *cb = calloc(1, sizeof(*cb));
 
@@ -44,7 +44,7 @@ struct initiating {
 	struct nfs4_client *client; /* a reference */
 };
 
-static void made(struct rpc_cb_initiation *init, struct rpc_cb_auth *auth)
+static void cb_probe_auth_made(struct rpc_cb_initiation *init, struct rpc_cb_auth *auth)
 {
 	struct initiating *w = rn_container_of(init, struct initiating, init);
 	struct nfs4_cb *cb = auth ? calloc(1, sizeof(*cb)) : NULL;
@@ -71,7 +71,7 @@ static bool probe_by_context(struct nfs4_client *cl, const struct rpc_server *rp
 		const struct rpc_principal *from = w->init.from, *to = w->init.to;
 
 		w->init.due_ns = rn_now_ns() + PATIENCE * RN_NS_PER_SECOND;
-		w->init.made = made;
+		w->init.made = cb_probe_auth_made;
 		w->client = cl;
 		nfs4_client_ref(cl);
 		begun = rpc->security->initiate(rpc->security_ctx, &w->init);
@@ -101,7 +101,7 @@ static void probe_client(struct nfs4_client *cl, const struct rpc_server *rpc)
 }
 
 const struct nfs4_cb_hooks nfs4_cb_hooks = {
-	.probe = probe,
+	.probe = cb_probe_session,
 	.probe_client = probe_client,
 	.recall_slots = nfs4_recall_slots,
 };

@@ -4,7 +4,7 @@
 #include "lib/util.h"
 #include "nfs4/nfs4_proto.h"
 
-static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
+static void cb_recall_any_encode(const struct nfs4_cb *cb, struct xdr_out *x)
 {
 	const struct nfs4_recall_any *r = rn_container_of(cb, const struct nfs4_recall_any, cb);
 
@@ -13,7 +13,7 @@ static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
 	xdr_put_u32(x, r->types);
 }
 
-static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
+static void cb_recall_any_done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
 {
 	struct nfs4_recall_any *r = rn_container_of(cb, struct nfs4_recall_any, cb);
 
@@ -24,8 +24,8 @@ static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *res
 static const struct nfs4_cb_op recall_any_op = {
 	.name = "CB_RECALL_ANY",
 	.opnum = OP_CB_RECALL_ANY,
-	.encode = encode,
-	.done = done,
+	.encode = cb_recall_any_encode,
+	.done = cb_recall_any_done,
 };
 
 void nfs4_recall_any(struct nfs4_client *cl, struct nfs4_recall_any *r)

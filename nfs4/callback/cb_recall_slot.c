@@ -13,13 +13,13 @@ struct slot_recall {
 	uint32_t highest;
 };
 
-static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
+static void cb_recall_slot_encode(const struct nfs4_cb *cb, struct xdr_out *x)
 {
 	xdr_put_u32(x, rn_container_of(cb, const struct slot_recall, cb)->highest);
 }
 
 /* Nothing depends on the answer: the slots are free when the client's next requests show that it knows. */
-static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
+static void cb_recall_slot_done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
 {
 	(void)rc;
 	(void)status;
@@ -30,8 +30,8 @@ static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *res
 static const struct nfs4_cb_op recall_slot_op = {
 	.name = "CB_RECALL_SLOT",
 	.opnum = OP_CB_RECALL_SLOT,
-	.encode = encode,
-	.done = done,
+	.encode = cb_recall_slot_encode,
+	.done = cb_recall_slot_done,
 };
 
 void nfs4_recall_slots(struct nfs4_session *s, uint32_t highest)

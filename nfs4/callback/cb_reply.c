@@ -70,7 +70,7 @@ static uint32_t get_header(struct xdr_in *x)
 }
 
 /* Reads the status of the operation. False: the result is not the operation's. */
-static bool get_status(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_answer *a)
+static bool cb_get_op_status(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_answer *a)
 {
 	const uint32_t op = xdr_get_u32(x);
 
@@ -83,7 +83,7 @@ void nfs4_cb_read_answer_v40(const struct nfs4_cb *cb, struct xdr_in *x, struct 
 	const uint32_t n = get_header(x);
 
 	*a = (struct nfs4_cb_answer){ .rc = -EPROTO };
-	if (n == 1 && get_status(cb, x, a))
+	if (n == 1 && cb_get_op_status(cb, x, a))
 		a->rc = 0;
 }
 
@@ -105,7 +105,7 @@ void nfs4_cb_read_answer(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4
 		return;
 	a->has_highest = true;
 	a->fate = NFS4_CB_ACCEPTED;
-	if (cb->op->opnum && (!get_status(cb, x, a) || n < 2))
+	if (cb->op->opnum && (!cb_get_op_status(cb, x, a) || n < 2))
 		return;
 	a->rc = 0;
 	a->news = NFS4_CB_ANSWERED;

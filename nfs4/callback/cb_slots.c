@@ -31,7 +31,7 @@ bool nfs4_cb_queue(struct nfs4_cb *cb)
 /* The functions below, down to the next comment, need the session's lock. */
 
 /* The first free slot; NULL: there is none now. */
-static struct nfs4_cb_slot *free_slot(struct nfs4_cb_path *p)
+static struct nfs4_cb_slot *cb_slot_first_free(struct nfs4_cb_path *p)
 {
 	for (uint32_t i = 0; i < p->nslots; i++) {
 		if (!p->slot[i].busy && !p->slot[i].lost)
@@ -49,7 +49,7 @@ static bool all_lost(const struct nfs4_cb_path *p)
 	return true;
 }
 
-static void take_slot(struct nfs4_cb_path *p, struct nfs4_cb_slot *slot, struct nfs4_cb *cb)
+static void cb_slot_take(struct nfs4_cb_path *p, struct nfs4_cb_slot *slot, struct nfs4_cb *cb)
 {
 	slot->busy = true;
 	cb->slot = (uint32_t)(slot - p->slot);
@@ -78,7 +78,7 @@ struct nfs4_cb *nfs4_cb_next(struct nfs4_session *s, int *rc)
 
 	pthread_mutex_lock(&s->lock);
 	cb = TAILQ_FIRST(&p->waiting);
-	slot = free_slot(p);
+	slot = cb_slot_first_free(p);
 	*rc = may_call(s) ? 0 : -ENOTCONN;
 	if (cb && *rc == 0 && !slot)
 		cb = NULL;
@@ -86,7 +86,7 @@ struct nfs4_cb *nfs4_cb_next(struct nfs4_session *s, int *rc)
 		TAILQ_REMOVE(&p->waiting, cb, link);
 		p->nwaiting--;
 		if (*rc == 0)
-			take_slot(p, slot, cb);
+			cb_slot_take(p, slot, cb);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return cb;

@@ -75,7 +75,7 @@ struct nfs4_callback *nfs4_callback_new(const struct nfs4_compound *c,
 	return cb;
 }
 
-static void give_up(struct rpc_backchannel *conn)
+static void cb_conn_hang_up(struct rpc_backchannel *conn)
 {
 	if (!conn)
 		return;
@@ -87,7 +87,7 @@ void nfs4_callback_free(struct nfs4_callback *cb)
 {
 	if (!cb)
 		return;
-	give_up(cb->conn);
+	cb_conn_hang_up(cb->conn);
 	rpc_cb_auth_put(cb->auth);
 	rpc_principal_put(cb->me);
 	free(cb);
@@ -124,7 +124,7 @@ static struct nfs4_callback *callable(const struct nfs4_client *cl)
 	return cb;
 }
 
-static bool is_connected(const struct nfs4_callback *cb)
+static bool cb_conn_is_open(const struct nfs4_callback *cb)
 {
 	return cb->conn && rpc_backchannel_is_open(cb->conn);
 }
@@ -133,7 +133,7 @@ static bool is_connected(const struct nfs4_callback *cb)
 static bool target(const struct nfs4_callback *cb, struct rpc_cb_auth *auth,
 		   struct nfs4_cb_target *out)
 {
-	if (!is_connected(cb))
+	if (!cb_conn_is_open(cb))
 		return false;
 	out->auth = rpc_cb_auth_ref(auth ? auth : cb->auth);
 	out->conn = cb->conn;
@@ -145,8 +145,9 @@ static bool target(const struct nfs4_callback *cb, struct rpc_cb_auth *auth,
 
 /* Installs a connection that was made for that route, unless another thread has been faster. Takes
  * its reference. */
-static int install(struct nfs4_client *cl, const struct rpc_route *route, struct rpc_cb_auth *auth,
-		   struct rpc_backchannel *made, struct nfs4_cb_target *out)
+static int cb_conn_install(struct nfs4_client *cl, const struct rpc_route *route,
+			   struct rpc_cb_auth *auth, struct rpc_backchannel *made,
+			   struct nfs4_cb_target *out)
 {
 	struct nfs4_callback *cb;
 	int rc = -ENOTCONN;
@@ -154,7 +155,7 @@ static int install(struct nfs4_client *cl, const struct rpc_route *route, struct
 	pthread_mutex_lock(&cl->lock);
 	cb = callable(cl);
 	if (cb && rpc_route_equal(&cb->route, route)) {
-		if (!is_connected(cb)) {
+		if (!cb_conn_is_open(cb)) {
 			rpc_backchannel_put(cb->conn);
 			cb->conn = made;
 			made = NULL;
@@ -163,7 +164,7 @@ static int install(struct nfs4_client *cl, const struct rpc_route *route, struct
 	}
 	pthread_mutex_unlock(&cl->lock);
 	out->fresh = true;
-	give_up(made);
+	cb_conn_hang_up(made);
 	return rc;
 }
 
@@ -191,7 +192,7 @@ int nfs4_cb_conn_get(struct nfs4_client *cl, struct rpc_cb_auth *auth, struct nf
 	if (rc != 0 || found)
 		return rc;
 	rc = dialer->dial(dialer->ctx, &route, &made);
-	return rc != 0 ? rc : install(cl, &route, auth, made, out);
+	return rc != 0 ? rc : cb_conn_install(cl, &route, auth, made, out);
 }
 
 void nfs4_cb_conn_is(struct nfs4_client *cl, const struct rpc_backchannel *conn,
@@ -203,7 +204,7 @@ void nfs4_cb_conn_is(struct nfs4_client *cl, const struct rpc_backchannel *conn,
 
 	pthread_mutex_lock(&cl->lock);
 	cb = callable(cl);
-	if (cb && (conn ? cb->conn == conn : !is_connected(cb))) {
+	if (cb && (conn ? cb->conn == conn : !cb_conn_is_open(cb))) {
 		if (state != NFS4_CB_UNTRIED || cb->state == NFS4_CB_TRYING)
 			cb->state = state;
 		if (state == NFS4_CB_DOWN) {
@@ -214,7 +215,7 @@ void nfs4_cb_conn_is(struct nfs4_client *cl, const struct rpc_backchannel *conn,
 		}
 	}
 	pthread_mutex_unlock(&cl->lock);
-	give_up(lost);
+	cb_conn_hang_up(lost);
 	rpc_cb_auth_put(auth);
 }
 
@@ -313,6 +314,6 @@ void nfs4_cb_conn_drop(struct nfs4_client *cl)
 		cl->callback->state = NFS4_CB_UNBOUND;
 	}
 	pthread_mutex_unlock(&cl->lock);
-	give_up(conn);
+	cb_conn_hang_up(conn);
 	rpc_cb_auth_put(auth);
 }

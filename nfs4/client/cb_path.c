@@ -43,7 +43,7 @@ bool nfs4_cb_path_new(struct nfs4_session *s, uint32_t minor, uint32_t program,
 	return true;
 }
 
-static void take_out(struct nfs4_session *s, uint32_t i)
+static void cb_path_remove_conn(struct nfs4_session *s, uint32_t i)
 {
 	struct nfs4_cb_path *p = s->cb_path;
 
@@ -60,7 +60,7 @@ void nfs4_cb_path_free(struct nfs4_session *s)
 	if (!s->cb_path)
 		return;
 	while (s->cb_path->nconns > 0)
-		take_out(s, 0);
+		cb_path_remove_conn(s, 0);
 	nfs4_cb_security_clear(&s->cb_path->security);
 	free(s->cb_path);
 }
@@ -71,7 +71,7 @@ bool nfs4_cb_is_connected(struct nfs4_session *s)
 
 	for (uint32_t i = p->nconns; i > 0; i--) {
 		if (!rpc_backchannel_is_open(p->conn[i - 1]))
-			take_out(s, i - 1);
+			cb_path_remove_conn(s, i - 1);
 	}
 	return p->nconns > 0;
 }
@@ -82,11 +82,11 @@ void nfs4_cb_unbind(struct nfs4_session *s, const struct rpc_backchannel *conn)
 
 	for (uint32_t i = p->nconns; i > 0; i--) {
 		if (p->conn[i - 1] == conn)
-			take_out(s, i - 1);
+			cb_path_remove_conn(s, i - 1);
 	}
 }
 
-static bool is_bound(const struct nfs4_cb_path *p, const struct rpc_conn *conn)
+static bool cb_path_has_conn(const struct nfs4_cb_path *p, const struct rpc_conn *conn)
 {
 	for (uint32_t i = 0; i < p->nconns; i++) {
 		if (rpc_backchannel_is_of(p->conn[i], conn))
@@ -96,7 +96,7 @@ static bool is_bound(const struct nfs4_cb_path *p, const struct rpc_conn *conn)
 }
 
 /* Adds a connection, and takes its reference over. False: no memory. */
-static bool add(struct nfs4_session *s, struct rpc_backchannel *b)
+static bool cb_path_add_conn(struct nfs4_session *s, struct rpc_backchannel *b)
 {
 	struct nfs4_cb_path *p = s->cb_path;
 
@@ -104,7 +104,7 @@ static bool add(struct nfs4_session *s, struct rpc_backchannel *b)
 		return false;
 	s->cost += rpc_backchannel_size();
 	if (p->nconns == NFS4_CB_CONNS)
-		take_out(s, 0);
+		cb_path_remove_conn(s, 0);
 	p->conn[p->nconns++] = b;
 	return true;
 }
@@ -119,8 +119,8 @@ bool nfs4_cb_bind(struct nfs4_session *s, struct rpc_conn *conn)
 		return false;
 	pthread_mutex_lock(&s->lock);
 	nfs4_cb_is_connected(s);
-	known = is_bound(p, conn);
-	bound = known || add(s, b);
+	known = cb_path_has_conn(p, conn);
+	bound = known || cb_path_add_conn(s, b);
 	if (bound)
 		atomic_store_explicit(&conn->session_client, s->client->clientid,
 				      memory_order_relaxed);
@@ -139,7 +139,7 @@ bool nfs4_cb_is_bound(struct nfs4_session *s, const struct rpc_conn *conn)
 	if (!s->cb_path)
 		return false;
 	pthread_mutex_lock(&s->lock);
-	bound = is_bound(s->cb_path, conn);
+	bound = cb_path_has_conn(s->cb_path, conn);
 	pthread_mutex_unlock(&s->lock);
 	return bound;
 }
@@ -224,7 +224,7 @@ bool nfs4_cb_begin_probe(struct nfs4_session *s)
 }
 
 /* How well callbacks are expected to arrive. */
-static int rank(struct nfs4_session *s)
+static int cb_path_rank(struct nfs4_session *s)
 {
 	int r = 0;
 
@@ -245,7 +245,7 @@ struct nfs4_session *nfs4_cb_session(struct nfs4_client *cl)
 
 	pthread_mutex_lock(&cl->lock);
 	LIST_FOREACH (s, &cl->session_list, of_client) {
-		const int r = rank(s);
+		const int r = cb_path_rank(s);
 
 		if (r > most) {
 			most = r;

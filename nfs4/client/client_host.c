@@ -55,7 +55,7 @@ void nfs4_hosts_free(struct nfs4_hosts *all)
 	free(all);
 }
 
-static struct host_list *bucket_of(struct nfs4_hosts *all, const struct rn_host *key)
+static struct host_list *nfs4_host_bucket(struct nfs4_hosts *all, const struct rn_host *key)
 {
 	uint64_t h;
 
@@ -74,7 +74,7 @@ static struct nfs4_host *host_new(struct nfs4_hosts *all, const struct rn_host *
 	for (unsigned i = 0; i < NFS4_MEASURES; i++)
 		atomic_init(&h->has[i], 0);
 	TAILQ_INIT(&h->clients);
-	LIST_INSERT_HEAD(bucket_of(all, key), h, link);
+	LIST_INSERT_HEAD(nfs4_host_bucket(all, key), h, link);
 	return h;
 }
 
@@ -85,7 +85,7 @@ struct nfs4_host *nfs4_host_get(struct nfs4_hosts *all, const struct sockaddr_in
 
 	rn_host_of((const struct sockaddr *)addr, &key);
 	pthread_mutex_lock(&all->lock);
-	LIST_FOREACH (h, bucket_of(all, &key), link) {
+	LIST_FOREACH (h, nfs4_host_bucket(all, &key), link) {
 		if (rn_host_equal(&h->key, &key))
 			break;
 	}
@@ -119,7 +119,7 @@ const struct rn_host *nfs4_host_key(const struct nfs4_host *h)
 	return &h->key;
 }
 
-static size_t left(const struct nfs4_host *h)
+static size_t nfs4_host_budget_left(const struct nfs4_host *h)
 {
 	const struct rn_budget *b = h->all->budget;
 	const size_t used = atomic_load_explicit(&b->used, memory_order_relaxed);
@@ -169,16 +169,17 @@ bool nfs4_host_fits(const struct nfs4_host *h, size_t bytes, enum nfs4_use use)
 	if (!h->all->budget)
 		return true;
 	max = h->all->budget->max;
-	if (mine <= max / LITTLE_PART && bytes <= left(h))
+	if (mine <= max / LITTLE_PART && bytes <= nfs4_host_budget_left(h))
 		return true;
-	if (mine <= left(h) && bytes + max / KEPT_BACK_PART <= left(h))
+	if (mine <= nfs4_host_budget_left(h) &&
+	    bytes + max / KEPT_BACK_PART <= nfs4_host_budget_left(h))
 		return true;
-	return use != NFS4_TO_HOLD && bytes + h->all->budget->max / 8 <= left(h);
+	return use != NFS4_TO_HOLD && bytes + h->all->budget->max / 8 <= nfs4_host_budget_left(h);
 }
 
 bool nfs4_host_has_its_share(const struct nfs4_host *h, size_t bytes)
 {
-	return !nfs4_host_fits(h, bytes, NFS4_TO_HOLD) && bytes <= left(h) &&
+	return !nfs4_host_fits(h, bytes, NFS4_TO_HOLD) && bytes <= nfs4_host_budget_left(h) &&
 	       nfs4_host_has(h, NFS4_BYTES) > h->all->budget->max / 8;
 }
 

@@ -24,8 +24,8 @@ uint64_t nfs4_client_lease_end(const struct nfs4_client *cl)
 	return nfs4_clients_now(cl->srv) + cl->srv->cfg.lease_seconds + 1;
 }
 
-static struct nfs4_client_queue *queue_of(struct nfs4_clients *all, enum nfs4_client_status status,
-					  uint32_t **count)
+static struct nfs4_client_queue *
+nfs4_client_status_queue(struct nfs4_clients *all, enum nfs4_client_status status, uint32_t **count)
 {
 	switch (status) {
 	case NFS4_CLIENT_UNCONFIRMED:
@@ -53,7 +53,7 @@ void nfs4_client_become(struct nfs4_clients *all, struct nfs4_client *cl,
 
 	if (was == NFS4_CLIENT_UNCONFIRMED)
 		nfs4_host_count(cl->host, NFS4_UNCONFIRMED, -1);
-	queue = queue_of(all, was, &count);
+	queue = nfs4_client_status_queue(all, was, &count);
 	if (queue) {
 		TAILQ_REMOVE(queue, cl, aging);
 		--*count;
@@ -64,7 +64,7 @@ void nfs4_client_become(struct nfs4_clients *all, struct nfs4_client *cl,
 	}
 	atomic_store(&cl->status, status); /* before lapse() in lease.c reads the time again */
 	cl->since = nfs4_clients_now(all->srv);
-	queue = queue_of(all, status, &count);
+	queue = nfs4_client_status_queue(all, status, &count);
 	if (queue) {
 		TAILQ_INSERT_TAIL(queue, cl, aging);
 		++*count;

@@ -60,20 +60,20 @@ struct nfs4_client *nfs4_client_waiting(struct nfs4_clients *all,
 	return NULL;
 }
 
-static struct id_part *part_of(struct nfs4_clients *all, uint32_t number)
+static struct id_part *nfs4_client_part_of(struct nfs4_clients *all, uint32_t number)
 {
 	return &all->part[number % ID_PARTS];
 }
 
 static struct nfs4_client_list *id_bucket(struct nfs4_clients *all, uint32_t number)
 {
-	return &part_of(all, number)->clients[number / ID_PARTS % ID_BUCKETS];
+	return &nfs4_client_part_of(all, number)->clients[number / ID_PARTS % ID_BUCKETS];
 }
 
 struct nfs4_client *nfs4_client_by_number(struct nfs4_server *srv, uint32_t number)
 {
 	struct nfs4_clients *all = srv->clients;
-	struct id_part *part = part_of(all, number);
+	struct id_part *part = nfs4_client_part_of(all, number);
 	struct nfs4_client *cl;
 
 	pthread_mutex_lock(&part->lock);
@@ -123,7 +123,7 @@ void nfs4_client_insert(struct nfs4_clients *all, struct nfs4_client *cl)
 	all->nunconfirmed++;
 	TAILQ_INSERT_TAIL(nfs4_host_clients(cl->host), cl, of_host);
 	LIST_INSERT_HEAD(nfs4_owner_bucket(all, cl->ownerid, cl->ownerid_len), cl, by_owner);
-	part = part_of(all, cl->number);
+	part = nfs4_client_part_of(all, cl->number);
 	pthread_mutex_lock(&part->lock);
 	LIST_INSERT_HEAD(id_bucket(all, cl->number), cl, by_id);
 	pthread_mutex_unlock(&part->lock);
@@ -131,7 +131,7 @@ void nfs4_client_insert(struct nfs4_clients *all, struct nfs4_client *cl)
 
 void nfs4_client_detach(struct nfs4_clients *all, struct nfs4_client *cl)
 {
-	struct id_part *part = part_of(all, cl->number);
+	struct id_part *part = nfs4_client_part_of(all, cl->number);
 
 	nfs4_client_become(all, cl, NFS4_CLIENT_GONE);
 	LIST_REMOVE(cl, by_owner);

@@ -9,7 +9,7 @@
 #include "nfs4/nfs4_view.h"
 #include "nfs4/nfs4_private.h"
 
-static bool has(const struct nfs4_view_client *v, uint64_t conn)
+static bool nfs4_view_has_conn(const struct nfs4_view_client *v, uint64_t conn)
 {
 	for (uint32_t i = 0; i < v->nconns; i++) {
 		if (v->conn[i] == conn)
@@ -25,7 +25,7 @@ static void add_conns(struct nfs4_view_client *v, struct nfs4_session *s)
 	const uint32_t n = (uint32_t)rn_min(s->nconns, NFS4_CONNS_PER_SESSION);
 
 	for (uint32_t i = 0; i < n && v->nconns < NFS4_VIEW_CLIENT_CONNS; i++) {
-		if (!has(v, s->conn[i]))
+		if (!nfs4_view_has_conn(v, s->conn[i]))
 			v->conn[v->nconns++] = s->conn[i];
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -89,8 +89,9 @@ static bool set_status(struct nfs4_view_client *v, const struct nfs4_client *cl)
 	return false;
 }
 
-static void show_one(struct nfs4_client *cl,
-		     void (*show)(void *arg, const struct nfs4_view_client *c), void *arg)
+static void nfs4_view_show_client(struct nfs4_client *cl,
+				  void (*show)(void *arg, const struct nfs4_view_client *c),
+				  void *arg)
 {
 	const uint64_t now = nfs4_clients_now(cl->srv);
 	const struct nfs4_revocation all = { .exports = NULL };
@@ -132,7 +133,7 @@ bool nfs4_view_clients(struct nfs4_server *s, uint32_t *after, unsigned most,
 		if (!cl)
 			return true;
 		*after = cl->number;
-		show_one(cl, show, arg);
+		nfs4_view_show_client(cl, show, arg);
 		nfs4_client_put(cl);
 	}
 	return false;
@@ -144,6 +145,6 @@ void nfs4_view_client(struct nfs4_server *s, uint64_t clientid,
 	struct nfs4_client *cl = nfs4_client_get(s->clients, clientid);
 
 	if (cl)
-		show_one(cl, show, arg);
+		nfs4_view_show_client(cl, show, arg);
 	nfs4_client_put(cl);
 }

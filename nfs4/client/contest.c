@@ -19,7 +19,7 @@
 /* Seconds between two log messages about refused callers. */
 #define LOG_EVERY 60u
 
-static bool has_sessions(struct nfs4_client *cl)
+static bool contest_has_sessions(struct nfs4_client *cl)
 {
 	bool has;
 
@@ -30,8 +30,8 @@ static bool has_sessions(struct nfs4_client *cl)
 }
 
 /* cl has, or asks for, the owner string of the client at holder. */
-static void log_refusal(struct nfs4_client *cl, const struct sockaddr_in6 *holder,
-			const struct nfs4_compound *c)
+static void contest_log_refusal(struct nfs4_client *cl, const struct sockaddr_in6 *holder,
+				const struct nfs4_compound *c)
 {
 	const uint64_t now = nfs4_clients_now(cl->srv);
 	struct nfs4_clients *all = cl->srv->clients;
@@ -59,7 +59,7 @@ static void log_refusal(struct nfs4_client *cl, const struct sockaddr_in6 *holde
 
 /* The caller may be the same client with a new address. If so, the lease of the old one runs out.
  * If the old one renews after this call, it is another client. */
-static int refusal(struct nfs4_client *cl)
+static int contest_refusal(struct nfs4_client *cl)
 {
 	const uint64_t now = nfs4_clients_now(cl->srv), lease = cl->srv->cfg.lease_seconds + 1;
 	const uint64_t renewed = atomic_load(&cl->lease.due) - lease;
@@ -82,13 +82,13 @@ int nfs4_client_contest(struct nfs4_client *cl, const struct nfs4_compound *c)
 		return NFS4_OK;
 	/* Only the machine credential replaces what it protects, with state or without (RFC 8881 section 18.35.3). */
 	if (!principal && cl->protect.machine) {
-		log_refusal(cl, &cl->addr, c);
+		contest_log_refusal(cl, &cl->addr, c);
 		return NFS4ERR_CLID_INUSE;
 	}
-	if (!nfs4_client_has_state(cl) && (own || !has_sessions(cl)))
+	if (!nfs4_client_has_state(cl) && (own || !contest_has_sessions(cl)))
 		return NFS4_OK;
-	log_refusal(cl, &cl->addr, c);
-	return principal ? refusal(cl) : NFS4ERR_CLID_INUSE;
+	contest_log_refusal(cl, &cl->addr, c);
+	return principal ? contest_refusal(cl) : NFS4ERR_CLID_INUSE;
 }
 
 int nfs4_client_contest_record(struct nfs4_client *fresh, const struct nfs4_compound *c)
@@ -97,6 +97,6 @@ int nfs4_client_contest_record(struct nfs4_client *fresh, const struct nfs4_comp
 
 	if (nfs4_record_may_register(fresh->srv, &fresh->record, holder.sin6_addr.s6_addr))
 		return NFS4_OK;
-	log_refusal(fresh, &holder, c);
+	contest_log_refusal(fresh, &holder, c);
 	return NFS4ERR_DELAY;
 }

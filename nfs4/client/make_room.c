@@ -14,7 +14,7 @@
 /* Clients of a host, or courtesy clients, that one search examines. */
 #define LOOK_MOST 64u
 
-static bool is_quiet(struct nfs4_client *cl)
+static bool nfs4_client_is_evictable(struct nfs4_client *cl)
 {
 	const enum nfs4_client_status status = nfs4_client_status(cl);
 	struct nfs4_session *s;
@@ -42,7 +42,7 @@ static struct nfs4_client *take_quiet(struct nfs4_clients *all, struct nfs4_host
 	pthread_mutex_lock(&all->lock);
 	for (unsigned i = 0; i < LOOK_MOST; i++) {
 		cl = TAILQ_FIRST(queue);
-		if (!cl || is_quiet(cl))
+		if (!cl || nfs4_client_is_evictable(cl))
 			break;
 		TAILQ_REMOVE(queue, cl, of_host);
 		TAILQ_INSERT_TAIL(queue, cl, of_host);

@@ -57,7 +57,7 @@ static void decode_destroy_clientid(struct nfs4_compound *c, void *args)
 	a->clientid = xdr_get_u64(c->in);
 }
 
-static bool has_sessions(struct nfs4_client *cl)
+static bool nfs4_client_has_sessions(struct nfs4_client *cl)
 {
 	bool has;
 
@@ -83,7 +83,7 @@ static int run_destroy_clientid(struct nfs4_compound *c, void *args)
 		status = NFS4ERR_STALE_CLIENTID;
 	else if (!nfs4_may_manage(c, cl))
 		status = NFS4ERR_WRONG_CRED;
-	else if (cl == c->client || has_sessions(cl) || nfs4_client_has_state(cl))
+	else if (cl == c->client || nfs4_client_has_sessions(cl) || nfs4_client_has_state(cl))
 		status = NFS4ERR_CLIENTID_BUSY;
 	else
 		nfs4_client_detach(all, cl);

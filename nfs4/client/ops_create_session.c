@@ -41,7 +41,7 @@ static void decode_create_session(struct nfs4_compound *c, void *args)
 	nfs4_get_cb_security(c->in, &a->security);
 }
 
-static int put_reply(struct nfs4_compound *c, const struct nfs4_cs_reply *r)
+static int create_session_put_reply(struct nfs4_compound *c, const struct nfs4_cs_reply *r)
 {
 	if (r->status != NFS4_OK)
 		return r->status;
@@ -56,9 +56,9 @@ static int put_reply(struct nfs4_compound *c, const struct nfs4_cs_reply *r)
 #define MAY_CREATE (-6) /* no status */
 
 /* Phases 1 and 2 of section 18.36.4. MAY_CREATE: this call may create the session, and no other
- * call of the client until finish(). */
-static int begin(struct nfs4_compound *c, const struct create_session_args *a,
-		 struct nfs4_client *cl)
+ * call of the client until create_session_finish(). */
+static int create_session_begin(struct nfs4_compound *c, const struct create_session_args *a,
+				struct nfs4_client *cl)
 {
 	enum nfs4_client_status status = nfs4_client_status(cl);
 	const bool own = nfs4_origin_is(cl, c);
@@ -77,7 +77,7 @@ static int begin(struct nfs4_compound *c, const struct create_session_args *a,
 		rc = NFS4ERR_DELAY;
 	else if (a->seqid == cl->cs_seqid && cl->cs_reply && own)
 		/* Contains the session's id: only for its client */
-		rc = put_reply(c, cl->cs_reply);
+		rc = create_session_put_reply(c, cl->cs_reply);
 	else if (a->seqid == cl->cs_seqid + 1)
 		rc = MAY_CREATE;
 	if (rc == MAY_CREATE)
@@ -87,7 +87,7 @@ static int begin(struct nfs4_compound *c, const struct create_session_args *a,
 }
 
 /* Phase 3: confirms the client id if necessary, and removes its predecessors. */
-static int confirm(struct nfs4_compound *c, struct nfs4_client *cl)
+static int create_session_confirm(struct nfs4_compound *c, struct nfs4_client *cl)
 {
 	struct nfs4_clients *all = cl->srv->clients;
 	struct nfs4_client_queue old;
@@ -179,7 +179,7 @@ static struct nfs4_session *oldest_idle(struct nfs4_client *cl)
  * whenever it doubts its lease, and forgets the old one. So beyond the limit the oldest one is
  * removed.
  */
-static int enter(struct nfs4_client *cl, struct nfs4_session *s)
+static int create_session_enter(struct nfs4_client *cl, struct nfs4_session *s)
 {
 	struct nfs4_session *old = NULL;
 	int status = NFS4_OK;
@@ -196,8 +196,8 @@ static int enter(struct nfs4_client *cl, struct nfs4_session *s)
 	return status;
 }
 
-static int create(struct nfs4_compound *c, struct nfs4_client *cl, struct create_session_args *a,
-		  struct nfs4_cs_reply *r)
+static int create_session_make(struct nfs4_compound *c, struct nfs4_client *cl,
+			       struct create_session_args *a, struct nfs4_cs_reply *r)
 {
 	struct nfs4_session *s = NULL;
 	int status = make_session(c, cl, a, &s);
@@ -212,9 +212,9 @@ static int create(struct nfs4_compound *c, struct nfs4_client *cl, struct create
 		r->flags = CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
 	r->fore = s->fore;
 	r->back = s->back;
-	status = confirm(c, cl);
+	status = create_session_confirm(c, cl);
 	if (status == NFS4_OK)
-		status = enter(cl, s);
+		status = create_session_enter(cl, s);
 	if (status != NFS4_OK)
 		nfs4_session_put(s);
 	return status;
@@ -225,7 +225,7 @@ static bool is_final(int status)
 	return status != NFS4ERR_DELAY && status != NFS4ERR_STALE_CLIENTID;
 }
 
-static void finish(struct nfs4_client *cl, uint32_t seqid, struct nfs4_cs_reply *r)
+static void create_session_finish(struct nfs4_client *cl, uint32_t seqid, struct nfs4_cs_reply *r)
 {
 	struct nfs4_cs_reply *last = r;
 
@@ -249,16 +249,16 @@ static int run_create_session(struct nfs4_compound *c, void *args)
 
 	if (!cl)
 		return NFS4ERR_STALE_CLIENTID;
-	status = begin(c, a, cl);
+	status = create_session_begin(c, a, cl);
 	if (status == MAY_CREATE) {
 		/* Else it might be evicted to make room for its own session */
 		nfs4_client_renew(cl);
 		r = calloc(1, sizeof(*r));
-		status = r ? create(c, cl, a, r) : NFS4ERR_DELAY;
+		status = r ? create_session_make(c, cl, a, r) : NFS4ERR_DELAY;
 		if (r) {
 			r->status = status;
-			status = put_reply(c, r);
-			finish(cl, a->seqid, r);
+			status = create_session_put_reply(c, r);
+			create_session_finish(cl, a->seqid, r);
 		} else {
 			pthread_mutex_lock(&cl->lock);
 			cl->creating = false;

@@ -83,7 +83,7 @@ static void decode_exchange_id(struct nfs4_compound *c, void *args)
 	skip_impl_id(c->in);
 }
 
-static int check(const struct nfs4_compound *c, const struct exchange_id_args *a)
+static int exchange_id_check(const struct nfs4_compound *c, const struct exchange_id_args *a)
 {
 	uint32_t allowed = FLAGS_ALLOWED;
 
@@ -99,8 +99,8 @@ static int check(const struct nfs4_compound *c, const struct exchange_id_args *a
 }
 
 /* Cases 6 to 9; all->lock is held. */
-static int update(struct nfs4_compound *c, const struct nfs4_client_init *who,
-		  struct nfs4_client **out)
+static int exchange_id_update(struct nfs4_compound *c, const struct nfs4_client_init *who,
+			      struct nfs4_client **out)
 {
 	struct nfs4_client *cl = nfs4_client_find(c->server->clients, who);
 
@@ -114,8 +114,8 @@ static int update(struct nfs4_compound *c, const struct nfs4_client_init *who,
 	return NFS4_OK;
 }
 
-static void take_out(struct nfs4_clients *all, struct nfs4_client *cl,
-		     struct nfs4_client_queue *old)
+static void exchange_id_detach(struct nfs4_clients *all, struct nfs4_client *cl,
+			       struct nfs4_client_queue *old)
 {
 	if (!cl)
 		return;
@@ -126,9 +126,9 @@ static void take_out(struct nfs4_clients *all, struct nfs4_client *cl,
 /*
  * Cases 1 to 5. If *fresh is needed, it is added to the table and set to NULL. all->lock is held.
  */
-static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
-		  struct nfs4_client **fresh, struct nfs4_client_queue *old,
-		  struct nfs4_client **out)
+static int exchange_id_set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
+			      struct nfs4_client **fresh, struct nfs4_client_queue *old,
+			      struct nfs4_client **out)
 {
 	struct nfs4_clients *all = c->server->clients;
 	struct nfs4_client *cl = nfs4_client_find(all, who), *pushed;
@@ -143,8 +143,8 @@ static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 	if (status != NFS4_OK)
 		return status;
 	if (cl && !nfs4_may_manage(c, cl))
-		take_out(all, cl, old);
-	take_out(all, nfs4_client_waiting(all, who, (*fresh)->host), old);
+		exchange_id_detach(all, cl, old);
+	exchange_id_detach(all, nfs4_client_waiting(all, who, (*fresh)->host), old);
 	if (same) {
 		*out = cl;
 		return NFS4_OK;
@@ -157,7 +157,7 @@ static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 	return NFS4_OK;
 }
 
-static void put_result(struct nfs4_compound *c, struct nfs4_client *cl)
+static void exchange_id_put_result(struct nfs4_compound *c, struct nfs4_client *cl)
 {
 	const char *id = c->server->clients->server_id;
 	const uint32_t id_len = (uint32_t)strlen(id);
@@ -192,7 +192,7 @@ static int run_exchange_id(struct nfs4_compound *c, void *args)
 	struct nfs4_clients *all = c->server->clients;
 	struct nfs4_client *fresh, *cl = NULL;
 	struct nfs4_client_queue old;
-	int status = check(c, a);
+	int status = exchange_id_check(c, a);
 
 	if (status == NFS4_OK && a->protect == SP4_MACH_CRED)
 		status = nfs4_reserve_reply(c, RESULT_SIZE + NFS4_PROTECT_SIZE);
@@ -208,11 +208,11 @@ static int run_exchange_id(struct nfs4_compound *c, void *args)
 	TAILQ_INIT(&old);
 	pthread_mutex_lock(&all->lock);
 	if (a->flags & EXCHGID4_FLAG_UPD_CONFIRMED_REC_A)
-		status = update(c, &a->who, &cl);
+		status = exchange_id_update(c, &a->who, &cl);
 	else
-		status = set_up(c, &a->who, &fresh, &old, &cl);
+		status = exchange_id_set_up(c, &a->who, &fresh, &old, &cl);
 	if (status == NFS4_OK)
-		put_result(c, cl);
+		exchange_id_put_result(c, cl);
 	pthread_mutex_unlock(&all->lock);
 	nfs4_client_put(fresh);
 	nfs4_clients_forget(c->server, &old);

@@ -32,7 +32,8 @@ static bool same_call(const struct nfs4_sequence_args *a, const struct nfs4_slot
 }
 
 /* Accepts the next request of the slot. s->lock is held. */
-static int take_slot(struct nfs4_sequence_args *a, struct nfs4_session *s, struct nfs4_slot *slot)
+static int sequence_take_slot(struct nfs4_sequence_args *a, struct nfs4_session *s,
+			      struct nfs4_slot *slot)
 {
 	bool look = a->slot == 0 && a->seqid % LOOK_EVERY == 0;
 
@@ -57,8 +58,8 @@ static int take_slot(struct nfs4_sequence_args *a, struct nfs4_session *s, struc
 }
 
 /* Checks the request against the session's limits. */
-static int check(const struct nfs4_compound *c, const struct nfs4_sequence_args *a,
-		 const struct nfs4_session *s)
+static int sequence_check(const struct nfs4_compound *c, const struct nfs4_sequence_args *a,
+			  const struct nfs4_session *s)
 {
 	if (s->dead)
 		return NFS4ERR_BADSESSION;
@@ -86,10 +87,10 @@ struct found {
 #define MUST_WAIT (-4)
 
 /* NFS4_OK: the slot is taken. NFS4_REPLAYED: a retry. */
-static int find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, struct nfs4_session *s,
-		     struct found *out)
+static int sequence_find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a,
+			      struct nfs4_session *s, struct found *out)
 {
-	int status = check(c, a, s);
+	int status = sequence_check(c, a, s);
 	struct nfs4_slot *slot;
 
 	if (status != NFS4_OK)
@@ -99,7 +100,7 @@ static int find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, stru
 		return NFS4ERR_DELAY;
 	out->slot = slot;
 	if (!slot->busy && (a->seqid == slot->seqid + 1 || (slot->regranted && a->seqid == 1)))
-		return take_slot(a, s, slot);
+		return sequence_take_slot(a, s, slot);
 	status = nfs4_slot_reply(s, a->slot, a->seqid, &out->kept);
 	if (status == NFS4ERR_SEQ_MISORDERED)
 		return status;
@@ -110,8 +111,8 @@ static int find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, stru
 	return MUST_WAIT;
 }
 
-static void begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
-		  struct nfs4_session *s, struct nfs4_slot *slot)
+static void sequence_begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
+			   struct nfs4_session *s, struct nfs4_slot *slot)
 {
 	c->session = s;
 	c->slot = slot;
@@ -127,7 +128,7 @@ static void begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
 
 /* Evicts after NFS4ERR_DELAY, which may be due to a lack of memory, so that the client's next try
  * succeeds. */
-static void make_room(struct nfs4_compound *c, const struct nfs4_session *s)
+static void sequence_make_room(struct nfs4_compound *c, const struct nfs4_session *s)
 {
 	const size_t need = s->fore.max_cached + NFS4_SLOT_PIECE * sizeof(struct nfs4_slot);
 
@@ -146,7 +147,7 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 	if (!s)
 		return NFS4ERR_BADSESSION;
 	pthread_mutex_lock(&s->lock);
-	status = find_slot(c, a, s, &found);
+	status = sequence_find_slot(c, a, s, &found);
 	if (status == NFS4_OK || status == NFS4_REPLAYED)
 		nfs4_session_bind_locked(s, c->req->conn);
 	nfs4_sequence_look(a, s);
@@ -158,9 +159,9 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (status == NFS4ERR_DELAY)
-		make_room(c, s);
+		sequence_make_room(c, s);
 	if (status == NFS4_OK) {
-		begin(c, a, s, found.slot);
+		sequence_begin(c, a, s, found.slot);
 		if (probe)
 			c->server->cb_hooks->probe(s);
 		return NFS4_OK;

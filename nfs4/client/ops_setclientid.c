@@ -15,7 +15,7 @@
 #include "nfs4/recovery/grace.h"
 
 /* Leaves out empty if the text is too long or has a NUL. */
-static void get_text(struct xdr_in *x, char *out, uint32_t size)
+static void setclientid_get_text(struct xdr_in *x, char *out, uint32_t size)
 {
 	uint32_t len;
 	const uint8_t *p = xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
@@ -39,8 +39,8 @@ static void decode_setclientid(struct nfs4_compound *c, void *args)
 	xdr_get_fixed(c->in, a->who.verifier, sizeof(a->who.verifier));
 	a->who.ownerid = xdr_get_opaque(c->in, NFS4_OPAQUE_LIMIT, &a->who.ownerid_len);
 	a->callback.program = xdr_get_u32(c->in);
-	get_text(c->in, a->callback.netid, sizeof(a->callback.netid));
-	get_text(c->in, a->callback.addr, sizeof(a->callback.addr));
+	setclientid_get_text(c->in, a->callback.netid, sizeof(a->callback.netid));
+	setclientid_get_text(c->in, a->callback.addr, sizeof(a->callback.addr));
 	a->callback.ident = xdr_get_u32(c->in);
 }
 
@@ -55,8 +55,8 @@ static int in_use(struct nfs4_compound *c, const struct nfs4_client *cl)
 	return NFS4ERR_CLID_INUSE;
 }
 
-static int put_result(struct nfs4_compound *c, uint64_t clientid,
-		      const uint8_t confirm[NFS4_VERIFIER_SIZE])
+static int setclientid_put_result(struct nfs4_compound *c, uint64_t clientid,
+				  const uint8_t confirm[NFS4_VERIFIER_SIZE])
 {
 	xdr_put_u64(c->out, clientid);
 	xdr_put_fixed(c->out, confirm, NFS4_VERIFIER_SIZE);
@@ -64,27 +64,28 @@ static int put_result(struct nfs4_compound *c, uint64_t clientid,
 }
 
 /* Stores a new callback of the same client. Takes over *callback. */
-static int update(struct nfs4_compound *c, struct nfs4_client *cl, struct nfs4_callback **callback)
+static int setclientid_update(struct nfs4_compound *c, struct nfs4_client *cl,
+			      struct nfs4_callback **callback)
 {
 	nfs4_callback_free(cl->update); /* which has no connection */
 	cl->update = *callback;
 	*callback = NULL;
 	randombytes_buf(cl->update_confirm, NFS4_VERIFIER_SIZE);
-	return put_result(c, cl->clientid, cl->update_confirm);
+	return setclientid_put_result(c, cl->clientid, cl->update_confirm);
 }
 
 /* The cases of section 16.33.5. *fresh and *callback are set to NULL if they were used. all->lock
  * is held. */
-static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
-		  struct nfs4_client **fresh, struct nfs4_callback **callback,
-		  struct nfs4_client *old[2])
+static int setclientid_set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
+			      struct nfs4_client **fresh, struct nfs4_callback **callback,
+			      struct nfs4_client *old[2])
 {
 	struct nfs4_clients *all = c->server->clients;
 	struct nfs4_client *cl = nfs4_client_find(all, who);
 	int status;
 
 	if (cl && nfs4_principal_made(c, cl) && nfs4_verifier_is(cl, c, who->verifier))
-		return update(c, cl, callback);
+		return setclientid_update(c, cl, callback);
 	status = cl ? nfs4_client_contest(cl, c) : nfs4_drain_check_client(c->server);
 	if (status == NFS4_OK)
 		status = nfs4_client_contest_record(*fresh, c);
@@ -99,7 +100,7 @@ static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 	*callback = NULL;
 	randombytes_buf(cl->confirm, NFS4_VERIFIER_SIZE);
 	old[1] = nfs4_client_enter(all, cl);
-	return put_result(c, cl->clientid, cl->confirm);
+	return setclientid_put_result(c, cl->clientid, cl->confirm);
 }
 
 static int run_setclientid(struct nfs4_compound *c, void *args)
@@ -112,7 +113,7 @@ static int run_setclientid(struct nfs4_compound *c, void *args)
 
 	if (fresh && callback) {
 		pthread_mutex_lock(&all->lock);
-		status = set_up(c, &a->who, &fresh, &callback, old);
+		status = setclientid_set_up(c, &a->who, &fresh, &callback, old);
 		pthread_mutex_unlock(&all->lock);
 	}
 	nfs4_client_put(fresh);
@@ -142,8 +143,8 @@ struct replaced {
 };
 
 /* The cases of section 16.34.5; all->lock is held. */
-static int confirm(struct nfs4_compound *c, struct nfs4_client *cl,
-		   const struct setclientid_confirm_args *a, struct replaced *old)
+static int setclientid_do_confirm(struct nfs4_compound *c, struct nfs4_client *cl,
+				  const struct setclientid_confirm_args *a, struct replaced *old)
 {
 	enum nfs4_client_status status = nfs4_client_status(cl);
 	const bool first = sodium_memcmp(a->confirm, cl->confirm, NFS4_VERIFIER_SIZE) == 0;
@@ -176,7 +177,7 @@ static int run_setclientid_confirm(struct nfs4_compound *c, void *args)
 	TAILQ_INIT(&old.clients);
 	pthread_mutex_lock(&all->lock);
 	was = cl->was_confirmed;
-	status = confirm(c, cl, a, &old);
+	status = setclientid_do_confirm(c, cl, a, &old);
 	pthread_mutex_unlock(&all->lock);
 	nfs4_clients_forget(c->server, &old.clients);
 	nfs4_callback_free(old.callback);

@@ -48,7 +48,7 @@ bool nfs4_principal_made(const struct nfs4_compound *c, const struct nfs4_client
 }
 
 /* 0 means no address. */
-static uint64_t address_of(const struct nfs4_compound *c)
+static uint64_t nfs4_origin_address(const struct nfs4_compound *c)
 {
 	struct rpc_address addr;
 	uint64_t h;
@@ -70,7 +70,7 @@ static bool port_is_reserved(const struct nfs4_compound *c)
 
 void nfs4_origin_init(struct nfs4_client *cl, const struct nfs4_compound *c)
 {
-	atomic_init(&cl->origin.address[0], address_of(c));
+	atomic_init(&cl->origin.address[0], nfs4_origin_address(c));
 	atomic_init(&cl->origin.last_conn, c->req->conn->id);
 	cl->origin.reserved = port_is_reserved(c);
 	cl->origin.protection = (uint8_t)rpc_conn_protection(c->req->conn);
@@ -106,7 +106,7 @@ void nfs4_origin_record(struct nfs4_client *cl, const struct nfs4_compound *c)
 	o->known = true;
 }
 
-static bool is_known(struct nfs4_client *cl, uint64_t address)
+static bool nfs4_origin_is_known(struct nfs4_client *cl, uint64_t address)
 {
 	for (unsigned i = 0; i < NFS4_ORIGINS; i++) {
 		if (atomic_load_explicit(&cl->origin.address[i], memory_order_relaxed) == address)
@@ -116,7 +116,7 @@ static bool is_known(struct nfs4_client *cl, uint64_t address)
 }
 
 /* True if the client of that id is there. */
-static bool is_there(const struct nfs4_compound *c, uint64_t clientid)
+static bool nfs4_origin_client_exists(const struct nfs4_compound *c, uint64_t clientid)
 {
 	struct nfs4_client *cl = nfs4_client_get(c->server->clients, clientid);
 
@@ -133,7 +133,7 @@ static void note_only(const struct nfs4_client *cl, const struct nfs4_compound *
 	do {
 		if (was == cl->clientid || was == UINT64_MAX)
 			return;
-		now = was != 0 && is_there(c, was) ? UINT64_MAX : cl->clientid;
+		now = was != 0 && nfs4_origin_client_exists(c, was) ? UINT64_MAX : cl->clientid;
 	} while (!atomic_compare_exchange_weak(only, &was, now));
 }
 
@@ -158,8 +158,8 @@ void nfs4_origin_note(struct nfs4_client *cl, const struct nfs4_compound *c)
 	if (atomic_load_explicit(&o->last_conn, memory_order_relaxed) == conn)
 		return;
 	atomic_store_explicit(&o->last_conn, conn, memory_order_relaxed);
-	address = address_of(c);
-	if (is_known(cl, address))
+	address = nfs4_origin_address(c);
+	if (nfs4_origin_is_known(cl, address))
 		return;
 	/* The first entry stays: the address of the registration. */
 	atomic_store_explicit(&o->address[1 + atomic_fetch_add(&o->next, 1) % (NFS4_ORIGINS - 1)],
@@ -174,7 +174,7 @@ bool nfs4_origin_is(struct nfs4_client *cl, const struct nfs4_compound *c)
 	/* TLS is for networks on which anybody can send from the client's address. */
 	if (rpc_conn_protection(c->req->conn) < cl->origin.protection)
 		return false;
-	return is_known(cl, address_of(c));
+	return nfs4_origin_is_known(cl, nfs4_origin_address(c));
 }
 
 bool nfs4_verifier_is(struct nfs4_client *cl, const struct nfs4_compound *c,

@@ -61,7 +61,7 @@ static bool resize(struct nfs4_compound *c, size_t size)
 	return true;
 }
 
-static bool make_room(struct nfs4_compound *c, size_t need)
+static bool nfs4_reply_cache_make_room(struct nfs4_compound *c, size_t need)
 {
 	const struct nfs4_cached *r = c->slot->reply;
 
@@ -103,7 +103,7 @@ void nfs4_slot_keep(struct nfs4_compound *c)
 	c->slot->cached = false;
 	/* Only a COMPOUND too long even for the error status exceeds the limit. */
 	if (out->overflow || total > c->cached_limit ||
-	    !make_room(c, total - c->body_at + marks_size(out)))
+	    !nfs4_reply_cache_make_room(c, total - c->body_at + marks_size(out)))
 		return;
 	c->slot->reply->len = (uint32_t)(total - c->body_at);
 	c->slot->reply->nbulks = out->nbulks;

@@ -67,8 +67,8 @@ static int check_audience(struct nfs4_compound *c, const struct nfs4_cached *kep
 	}
 }
 
-static int answer(struct nfs4_compound *c, struct nfs4_session *s, const struct nfs4_retry *r,
-		  struct nfs4_cached *kept)
+static int retry_answer_kept(struct nfs4_compound *c, struct nfs4_session *s,
+			     const struct nfs4_retry *r, struct nfs4_cached *kept)
 {
 	int status;
 
@@ -96,7 +96,7 @@ int nfs4_retry_answer(struct nfs4_compound *c, struct nfs4_session *s, struct nf
 	int status;
 
 	look_at_retry(c, &r);
-	status = answer(c, s, &r, kept);
+	status = retry_answer_kept(c, s, &r, kept);
 	nfs4_cached_put(kept);
 	return status;
 }
@@ -122,7 +122,7 @@ static int look_again(struct nfs4_compound *c, const struct nfs4_retry *r)
 	nfs4_sequence_look(a, s);
 	pthread_mutex_unlock(&s->lock);
 	if (status == NFS4_REPLAYED)
-		status = answer(c, s, r, kept);
+		status = retry_answer_kept(c, s, r, kept);
 	nfs4_cached_put(kept);
 	nfs4_session_put(s);
 	return status;

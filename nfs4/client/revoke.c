@@ -10,7 +10,7 @@
 #include "nfs4/nfs4_server.h"
 
 /* A client of that bucket that this walk has not visited, with a reference; or NULL. */
-static struct nfs4_client *next_of(struct nfs4_clients *all, uint32_t bucket)
+static struct nfs4_client *revoke_next_client(struct nfs4_clients *all, uint32_t bucket)
 {
 	struct id_part *part = &all->part[bucket % ID_PARTS];
 	struct nfs4_client *cl;
@@ -28,7 +28,7 @@ static struct nfs4_client *next_of(struct nfs4_clients *all, uint32_t bucket)
 	return cl;
 }
 
-static struct sockaddr_in6 address_of(struct nfs4_client *cl)
+static struct sockaddr_in6 nfs4_client_peer_addr(struct nfs4_client *cl)
 {
 	struct nfs4_clients *all = cl->srv->clients;
 
@@ -43,7 +43,7 @@ static struct sockaddr_in6 address_of(struct nfs4_client *cl)
  * of its registration, which identifies it; calls from other addresses are checked one by one. */
 static unsigned lost_to(struct nfs4_client *cl, const struct vfs_exports_lost *lost, uint32_t *ids)
 {
-	const struct sockaddr_in6 addr = address_of(cl);
+	const struct sockaddr_in6 addr = nfs4_client_peer_addr(cl);
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < lost->n; i++) {
@@ -53,8 +53,8 @@ static unsigned lost_to(struct nfs4_client *cl, const struct vfs_exports_lost *l
 	return n;
 }
 
-static uint64_t revoke(struct nfs4_clients *all, struct nfs4_client *cl,
-		       const struct vfs_exports_lost *lost, uint32_t *ids)
+static uint64_t revoke_client(struct nfs4_clients *all, struct nfs4_client *cl,
+			      const struct vfs_exports_lost *lost, uint32_t *ids)
 {
 	struct nfs4_revocation r = { .status = NFS4ERR_ADMIN_REVOKED, .exports = ids };
 	uint64_t revoked = 0;
@@ -76,8 +76,8 @@ uint64_t nfs4_clients_revoke(struct nfs4_clients *all, const struct vfs_exports_
 		return 0;
 	all->revoke_round++;
 	for (uint32_t i = 0; i < ID_PARTS * ID_BUCKETS; i++) {
-		while ((cl = next_of(all, i)) != NULL) {
-			revoked += revoke(all, cl, lost, ids);
+		while ((cl = revoke_next_client(all, i)) != NULL) {
+			revoked += revoke_client(all, cl, lost, ids);
 			nfs4_client_put(cl);
 		}
 	}
@@ -95,7 +95,7 @@ void nfs4_clients_count_lost(struct nfs4_clients *all, const struct vfs_exports_
 		return;
 	all->revoke_round++;
 	for (uint32_t i = 0; i < ID_PARTS * ID_BUCKETS; i++) {
-		while ((cl = next_of(all, i)) != NULL) {
+		while ((cl = revoke_next_client(all, i)) != NULL) {
 			struct nfs4_loss loss = { .clientid = cl->clientid };
 			const struct nfs4_revocation r = {
 				.exports = ids,
@@ -105,7 +105,7 @@ void nfs4_clients_count_lost(struct nfs4_clients *all, const struct vfs_exports_
 			if (r.n > 0)
 				all->srv->holdings_hooks->count(cl, &r, &loss);
 			if (loss.opens + loss.delegations > 0) {
-				loss.addr = address_of(cl);
+				loss.addr = nfs4_client_peer_addr(cl);
 				each(ctx, &loss);
 			}
 			nfs4_client_put(cl);
@@ -117,7 +117,7 @@ void nfs4_clients_count_lost(struct nfs4_clients *all, const struct vfs_exports_
 /*
  * True if no operation that gives the client state is under way; none begins any more (nfs4_open).
  */
-static bool is_quiet(const struct nfs4_record *rec)
+static bool nfs4_record_is_idle(const struct nfs4_record *rec)
 {
 	return atomic_load(&rec->ended) == atomic_load(&rec->begun);
 }
@@ -137,7 +137,7 @@ int nfs4_clients_forget_one(struct nfs4_clients *all, uint64_t clientid)
 	pthread_mutex_unlock(&all->lock);
 	if (status == NFS4_CLIENT_UNCONFIRMED || status == NFS4_CLIENT_GONE)
 		rc = -ENOENT;
-	else if (!is_quiet(&cl->record) || !nfs4_record_revoke(all->srv, &cl->record))
+	else if (!nfs4_record_is_idle(&cl->record) || !nfs4_record_revoke(all->srv, &cl->record))
 		rc = -RN_ESOON;
 	if (rc == 0)
 		nfs4_client_forget(all, cl, NFS4_CLIENT_EXPIRED);

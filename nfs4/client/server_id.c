@@ -17,7 +17,7 @@
 #define PREFIX "ringnfs-"
 #define RANDOM_BYTES 12u
 
-static bool is_good(const char *id, size_t len)
+static bool server_id_is_valid(const char *id, size_t len)
 {
 	return len == sizeof(PREFIX) - 1 + 2 * RANDOM_BYTES &&
 	       strncmp(id, PREFIX, sizeof(PREFIX) - 1) == 0 &&
@@ -38,7 +38,7 @@ static bool read_id(int dir, char id[SERVER_ID_LEN])
 	id[n] = '\0';
 	if (n > 0 && id[n - 1] == '\n')
 		id[--n] = '\0';
-	return is_good(id, (size_t)n);
+	return server_id_is_valid(id, (size_t)n);
 }
 
 /* Writes the file atomically, even if the power fails. */

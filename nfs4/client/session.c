@@ -34,24 +34,24 @@ void nfs4_session_name(struct nfs4_session *s)
 	store32(s->id + 8, atomic_fetch_add(&all->last_session, 1));
 }
 
-static struct id_part *part_of(struct nfs4_clients *all, const uint8_t *id)
+static struct id_part *nfs4_session_part_of(struct nfs4_clients *all, const uint8_t *id)
 {
 	return &all->part[load32(id + 8) % ID_PARTS];
 }
 
-static struct nfs4_session_list *bucket_of(struct nfs4_clients *all, const uint8_t *id)
+static struct nfs4_session_list *nfs4_session_bucket(struct nfs4_clients *all, const uint8_t *id)
 {
-	return &part_of(all, id)->sessions[load32(id + 8) / ID_PARTS % ID_BUCKETS];
+	return &nfs4_session_part_of(all, id)->sessions[load32(id + 8) / ID_PARTS % ID_BUCKETS];
 }
 
 struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
 				      const uint8_t id[NFS4_SESSIONID_SIZE])
 {
-	struct id_part *part = part_of(all, id);
+	struct id_part *part = nfs4_session_part_of(all, id);
 	struct nfs4_session *s;
 
 	pthread_mutex_lock(&part->lock);
-	LIST_FOREACH (s, bucket_of(all, id), by_id) {
+	LIST_FOREACH (s, nfs4_session_bucket(all, id), by_id) {
 		if (rn_same_secret(s->id, id, NFS4_SESSIONID_SIZE / sizeof(uint64_t)))
 			break;
 	}
@@ -87,7 +87,7 @@ void nfs4_session_put(struct nfs4_session *s)
 	nfs4_client_put(cl);
 }
 
-static bool is_bound(const struct nfs4_session *s, uint64_t conn)
+static bool nfs4_session_has_conn(const struct nfs4_session *s, uint64_t conn)
 {
 	const uint32_t n = rn_min(s->nconns, NFS4_CONNS_PER_SESSION);
 
@@ -100,7 +100,7 @@ static bool is_bound(const struct nfs4_session *s, uint64_t conn)
 
 void nfs4_session_bind_locked(struct nfs4_session *s, struct rpc_conn *conn)
 {
-	if (is_bound(s, conn->id))
+	if (nfs4_session_has_conn(s, conn->id))
 		return;
 	atomic_store_explicit(&conn->session_client, s->client->clientid, memory_order_relaxed);
 	s->conn[s->nconns % NFS4_CONNS_PER_SESSION] = conn->id;
@@ -118,7 +118,7 @@ void nfs4_session_bind(struct nfs4_session *s, struct rpc_conn *conn)
 
 bool nfs4_session_binds_locked(const struct nfs4_session *s, const struct rpc_conn *conn)
 {
-	return is_bound(s, conn->id);
+	return nfs4_session_has_conn(s, conn->id);
 }
 
 bool nfs4_session_is_bound(struct nfs4_session *s, uint64_t conn)
@@ -126,7 +126,7 @@ bool nfs4_session_is_bound(struct nfs4_session *s, uint64_t conn)
 	bool bound;
 
 	pthread_mutex_lock(&s->lock);
-	bound = is_bound(s, conn);
+	bound = nfs4_session_has_conn(s, conn);
 	pthread_mutex_unlock(&s->lock);
 	return bound;
 }
@@ -134,18 +134,18 @@ bool nfs4_session_is_bound(struct nfs4_session *s, uint64_t conn)
 void nfs4_session_enter(struct nfs4_session *s)
 {
 	struct nfs4_clients *all = s->client->srv->clients;
-	struct id_part *part = part_of(all, s->id);
+	struct id_part *part = nfs4_session_part_of(all, s->id);
 
 	LIST_INSERT_HEAD(&s->client->session_list, s, of_client);
 	s->client->nsessions++;
 	pthread_mutex_lock(&part->lock);
-	LIST_INSERT_HEAD(bucket_of(all, s->id), s, by_id);
+	LIST_INSERT_HEAD(nfs4_session_bucket(all, s->id), s, by_id);
 	pthread_mutex_unlock(&part->lock);
 }
 
 bool nfs4_session_leave(struct nfs4_session *s)
 {
-	struct id_part *part = part_of(s->client->srv->clients, s->id);
+	struct id_part *part = nfs4_session_part_of(s->client->srv->clients, s->id);
 	bool dead;
 
 	pthread_mutex_lock(&s->lock);

@@ -14,7 +14,8 @@ _Static_assert(NFS4_CONNS_PER_SESSION <= NFS4_VIEW_CONNS, "all stored connection
 _Static_assert(NFS4_CB_CONNS <= NFS4_VIEW_CONNS, "all stored connections are shown");
 
 /* The client's sessions, each with a reference. */
-static unsigned take_all(struct nfs4_client *cl, struct nfs4_session *all[NFS4_SESSIONS_PER_CLIENT])
+static unsigned nfs4_client_take_sessions(struct nfs4_client *cl,
+					  struct nfs4_session *all[NFS4_SESSIONS_PER_CLIENT])
 {
 	struct nfs4_session *s;
 	unsigned n = 0;
@@ -78,7 +79,7 @@ static void copy_guarded(struct nfs4_view_session *v, struct nfs4_session *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void show_one(struct nfs4_session *s, const struct nfs4_view_sessions *how)
+static void nfs4_session_show(struct nfs4_session *s, const struct nfs4_view_sessions *how)
 {
 	struct nfs4_client *cl = s->client;
 	const uint64_t now = nfs4_clients_now(cl->srv);
@@ -102,10 +103,10 @@ static void show_one(struct nfs4_session *s, const struct nfs4_view_sessions *ho
 static void show_all(struct nfs4_client *cl, const struct nfs4_view_sessions *how)
 {
 	struct nfs4_session *all[NFS4_SESSIONS_PER_CLIENT];
-	const unsigned n = take_all(cl, all);
+	const unsigned n = nfs4_client_take_sessions(cl, all);
 
 	for (unsigned i = 0; i < n; i++) {
-		show_one(all[i], how);
+		nfs4_session_show(all[i], how);
 		nfs4_session_put(all[i]);
 	}
 }

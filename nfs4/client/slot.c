@@ -10,7 +10,7 @@
 #include "nfs4/client/session.h"
 
 /* Size of piece i: 8 slots from 0, 8 from 8, 16 from 16, 32 from 32, ... */
-static uint32_t piece_size(unsigned i)
+static uint32_t nfs4_slot_piece_size(unsigned i)
 {
 	return i == 0 ? NFS4_SLOT_PIECE : NFS4_SLOT_PIECE << (i - 1);
 }
@@ -24,7 +24,7 @@ static unsigned piece_of(uint32_t id)
 {
 	unsigned i = 0;
 
-	while (id >= piece_start(i) + piece_size(i))
+	while (id >= piece_start(i) + nfs4_slot_piece_size(i))
 		i++;
 	return i;
 }
@@ -40,18 +40,18 @@ static struct nfs4_slot *slot_at(struct nfs4_session *s, uint32_t id)
 static bool make_piece(struct nfs4_session *s, unsigned i)
 {
 	struct nfs4_host *host = s->client->host;
-	const size_t cost = piece_size(i) * sizeof(struct nfs4_slot);
+	const size_t cost = nfs4_slot_piece_size(i) * sizeof(struct nfs4_slot);
 
 	if (!nfs4_host_take(host, cost, i == 0 ? NFS4_TO_BEGIN : NFS4_TO_HOLD))
 		return false;
-	s->piece[i] = calloc(piece_size(i), sizeof(struct nfs4_slot));
+	s->piece[i] = calloc(nfs4_slot_piece_size(i), sizeof(struct nfs4_slot));
 	if (!s->piece[i]) {
 		nfs4_host_give(host, cost);
 		return false;
 	}
 	s->cost += cost;
-	s->nmade += piece_size(i);
-	atomic_fetch_add(&s->client->srv->clients->nslots, piece_size(i));
+	s->nmade += nfs4_slot_piece_size(i);
+	atomic_fetch_add(&s->client->srv->clients->nslots, nfs4_slot_piece_size(i));
 	return true;
 }
 

@@ -89,7 +89,7 @@ static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket, unsigned *re
 }
 
 /* Sweeps all buckets within some seconds, several times in a lease. */
-static void sweep(struct nfs4_clients *all)
+static void nfs4_clients_sweep(struct nfs4_clients *all)
 {
 	const uint32_t buckets = ID_PARTS * ID_BUCKETS;
 	const uint32_t lease = all->srv->cfg.lease_seconds;
@@ -112,5 +112,5 @@ void nfs4_clients_tick(struct nfs4_server *srv)
 		;
 	tick_dropping(all);
 	tick_expired(all);
-	sweep(all);
+	nfs4_clients_sweep(all);
 }

@@ -29,7 +29,7 @@ static void set_phase(struct nfs4_copy *copy, enum nfs4_copy_phase phase)
 }
 
 /* Frees a copy that was cancelled, or that the server's end has stopped. OFFLOAD_CANCEL goes on. */
-static void end(struct nfs4_copy *copy)
+static void nfs4_copy_free_and_wake(struct nfs4_copy *copy)
 {
 	struct nfs4_copies *all = copy->all;
 
@@ -39,7 +39,7 @@ static void end(struct nfs4_copy *copy)
 
 /* The end of CB_OFFLOAD. Without an answer the client may have got it or not: it is not sent again
  * then, as a client may keep a second one for ever. */
-static void told(struct nfs4_offload *o, int rc, uint32_t status)
+static void nfs4_copy_offload_ended(struct nfs4_offload *o, int rc, uint32_t status)
 {
 	struct nfs4_copy *copy = rn_container_of(o, struct nfs4_copy, offload);
 	struct nfs4_copies *all = copy->all;
@@ -59,7 +59,7 @@ static void told(struct nfs4_offload *o, int rc, uint32_t status)
 		nfs4_copy_free(copy);
 }
 
-static void tell(struct nfs4_copy *copy)
+static void nfs4_copy_tell(struct nfs4_copy *copy)
 {
 	struct nfs4_offload *o = &copy->offload;
 
@@ -68,7 +68,7 @@ static void tell(struct nfs4_copy *copy)
 	o->fh = &copy->to_fh;
 	o->sid = copy->sid;
 	o->count = copy->copied;
-	o->ended = told;
+	o->ended = nfs4_copy_offload_ended;
 	nfs4_offload_tell(copy->client, o);
 }
 
@@ -137,11 +137,11 @@ void nfs4_copy_piece_ended(struct nfs4_copy *copy, int status, uint32_t bytes)
 	pthread_mutex_unlock(&all->lock);
 	/* One that pauses belongs to others by now. */
 	if (stopped)
-		end(copy);
+		nfs4_copy_free_and_wake(copy);
 	else if (next == NFS4_COPY_WORKING)
 		nfs4_copy_work(copy);
 	else if (next == NFS4_COPY_TELLING)
-		tell(copy);
+		nfs4_copy_tell(copy);
 }
 
 /* Under the lock: true if nobody will ask for the result. */
@@ -156,7 +156,7 @@ static bool is_forgotten(const struct nfs4_copy *copy)
 }
 
 /* Under the lock: decides what a tick does with the copy. False: nothing. */
-static bool is_due(struct nfs4_copy *copy)
+static bool nfs4_copy_is_due(struct nfs4_copy *copy)
 {
 	if (copy->phase == NFS4_COPY_PAUSED)
 		set_phase(copy, NFS4_COPY_WORKING);
@@ -176,7 +176,7 @@ void nfs4_copies_tick(struct nfs4_copies *all)
 	pthread_mutex_lock(&all->lock);
 	for (copy = LIST_FIRST(&all->list); copy && !all->stopping; copy = next) {
 		next = LIST_NEXT(copy, link);
-		if (is_due(copy)) {
+		if (nfs4_copy_is_due(copy)) {
 			copy->next = due;
 			due = copy;
 		}
@@ -187,7 +187,7 @@ void nfs4_copies_tick(struct nfs4_copies *all)
 		if (copy->phase == NFS4_COPY_WORKING)
 			nfs4_copy_work(copy);
 		else if (copy->phase == NFS4_COPY_TELLING)
-			tell(copy);
+			nfs4_copy_tell(copy);
 		else
 			nfs4_copy_free(copy);
 	}

@@ -90,7 +90,7 @@ static int fetch_status(const struct nfs4_copy *copy)
 	return nfs4_copy_given_up(copy);
 }
 
-static void store(struct nfs4_copy *copy, struct nfs4_copy_piece *p)
+static void nfs4_copy_remote_store(struct nfs4_copy *copy, struct nfs4_copy_piece *p)
 {
 	const struct nfs4_copy_remote *r = &copy->remote;
 	uint32_t bytes;
@@ -136,7 +136,7 @@ void nfs4_copy_store(struct rpc_request *req)
 	if (p && status == NFS4_OK)
 		status = nfs4_destination_begin(&p->c, &p->files);
 	if (p && status == NFS4_OK) {
-		store(copy, p);
+		nfs4_copy_remote_store(copy, p);
 		return;
 	}
 	put_payload(copy);

@@ -20,7 +20,7 @@
 #include "rpc/client.h"
 #include "rpc/principal.h"
 
-static void ignore_conn(struct rpc_conn *conn)
+static void nfs4_copy_ignore_conn(struct rpc_conn *conn)
 {
 	(void)conn;
 }
@@ -35,7 +35,7 @@ int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_compound *c)
 	copy->conn_ops = (struct rpc_conn_ops){ .netid = from->ops->netid,
 						.reliable = from->ops->reliable,
 						.keeps_port = from->ops->keeps_port,
-						.destroy = ignore_conn };
+						.destroy = nfs4_copy_ignore_conn };
 	copy->conn.ops = &copy->conn_ops;
 	copy->conn.peer = from->peer;
 	copy->conn.local = from->local;

@@ -13,7 +13,7 @@
 enum netloc_type4 { NL4_NAME = 1, NL4_URL = 2, NL4_NETADDR = 3 };
 
 /* Reads a string of less than size bytes. False: it is longer, or has a NUL in it. */
-static bool get_text(struct xdr_in *in, char *out, uint32_t size)
+static bool netloc_get_text(struct xdr_in *in, char *out, uint32_t size)
 {
 	uint32_t len;
 	const uint8_t *p = xdr_get_opaque(in, UINT32_MAX, &len);
@@ -37,8 +37,8 @@ static void as_tcp(char netid[NFS4_NETID_MAX])
 static bool get_netaddr(struct xdr_in *in, bool any_transport, struct sockaddr_in6 *out)
 {
 	char netid[NFS4_NETID_MAX], uaddr[NFS4_UADDR_MAX];
-	const bool known = get_text(in, netid, sizeof(netid));
-	const bool fits = get_text(in, uaddr, sizeof(uaddr));
+	const bool known = netloc_get_text(in, netid, sizeof(netid));
+	const bool fits = netloc_get_text(in, uaddr, sizeof(uaddr));
 
 	if (any_transport)
 		as_tcp(netid);

@@ -32,17 +32,17 @@ int nfs4_copies_new(struct nfs4_server *srv)
 
 /* Bytes charged to the client. The head of the request's reply is payload, which has its own
  * account. */
-static size_t cost(void)
+static size_t nfs4_copy_cost(void)
 {
 	return sizeof(struct nfs4_copy) + sizeof(struct rpc_request) + nfs4_remote_size();
 }
 
-static bool charge(struct nfs4_copy *copy)
+static bool nfs4_copy_charge(struct nfs4_copy *copy)
 {
 	struct nfs4_client *cl = copy->client;
 
 	pthread_mutex_lock(&cl->lock);
-	copy->charged = !cl->holdings->dropped && nfs4_state_charge(cl, cost());
+	copy->charged = !cl->holdings->dropped && nfs4_state_charge(cl, nfs4_copy_cost());
 	pthread_mutex_unlock(&cl->lock);
 	return copy->charged;
 }
@@ -54,7 +54,7 @@ void nfs4_copy_free(struct nfs4_copy *copy)
 	nfs4_copy_work_free(copy);
 	if (copy->charged) {
 		pthread_mutex_lock(&cl->lock);
-		nfs4_state_discharge(cl, cost());
+		nfs4_state_discharge(cl, nfs4_copy_cost());
 		pthread_mutex_unlock(&cl->lock);
 	}
 	free(copy);
@@ -86,7 +86,7 @@ static void name_copy(struct nfs4_copy *copy, uint32_t id)
 }
 
 /* False: there are too many. */
-static bool enlist(struct nfs4_copy *copy)
+static bool nfs4_copy_enlist(struct nfs4_copy *copy)
 {
 	struct nfs4_copies *all = copy->all;
 	bool room;
@@ -149,8 +149,9 @@ bool nfs4_copy_start(struct nfs4_compound *c, const struct nfs4_copy_order *orde
 
 	if (!copy)
 		return false;
-	if (!charge(copy) || nfs4_copy_work_new(copy, c) < 0 ||
-	    (order->remote && nfs4_copy_remote_new(copy, c, order->remote) < 0) || !enlist(copy)) {
+	if (!nfs4_copy_charge(copy) || nfs4_copy_work_new(copy, c) < 0 ||
+	    (order->remote && nfs4_copy_remote_new(copy, c, order->remote) < 0) ||
+	    !nfs4_copy_enlist(copy)) {
 		nfs4_copy_free(copy);
 		return false;
 	}
@@ -160,7 +161,8 @@ bool nfs4_copy_start(struct nfs4_compound *c, const struct nfs4_copy_order *orde
 }
 
 /* Under the lock. */
-static struct nfs4_copy *find(const struct nfs4_compound *c, const struct nfs4_stateid *sid)
+static struct nfs4_copy *nfs4_copy_by_stateid(const struct nfs4_compound *c,
+					      const struct nfs4_stateid *sid)
 {
 	struct nfs4_copy *copy;
 
@@ -173,7 +175,7 @@ static struct nfs4_copy *find(const struct nfs4_compound *c, const struct nfs4_s
 }
 
 /* True if the current filehandle is that, and the caller that user (sections 4.1.2, 15.8.3). */
-static bool is_own(const struct nfs4_compound *c, const struct vfs_fh *to, uint32_t uid)
+static bool nfs4_copy_is_own(const struct nfs4_compound *c, const struct vfs_fh *to, uint32_t uid)
 {
 	const struct nfs4_place *p = &c->current;
 
@@ -183,9 +185,9 @@ static bool is_own(const struct nfs4_compound *c, const struct vfs_fh *to, uint3
 
 static struct nfs4_copy *find_own(const struct nfs4_compound *c, const struct nfs4_stateid *sid)
 {
-	struct nfs4_copy *copy = find(c, sid);
+	struct nfs4_copy *copy = nfs4_copy_by_stateid(c, sid);
 
-	return copy && is_own(c, &copy->to_fh, copy->uid) ? copy : NULL;
+	return copy && nfs4_copy_is_own(c, &copy->to_fh, copy->uid) ? copy : NULL;
 }
 
 void nfs4_copy_remember(const struct nfs4_copy *copy)
@@ -217,7 +219,7 @@ static const struct nfs4_copy_told *find_told(const struct nfs4_compound *c,
 		if (told->clientid == c->client->clientid && sid->seqid == SEQID &&
 		    memcmp(told->sid.other, sid->other, NFS4_OTHER_SIZE) == 0)
 			return now - told->at <= all->srv->cfg.lease_seconds &&
-					       is_own(c, &told->to_fh, told->uid)
+					       nfs4_copy_is_own(c, &told->to_fh, told->uid)
 				       ? told
 				       : NULL;
 	}
@@ -230,7 +232,7 @@ bool nfs4_copies_know(struct nfs4_compound *c, const struct nfs4_stateid *sid)
 	bool known;
 
 	pthread_mutex_lock(&all->lock);
-	known = find(c, sid) != NULL;
+	known = nfs4_copy_by_stateid(c, sid) != NULL;
 	pthread_mutex_unlock(&all->lock);
 	return known || nfs4_copy_source_known(c, sid);
 }

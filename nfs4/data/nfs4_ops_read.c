@@ -31,7 +31,7 @@ struct read_args {
 	struct nfs4_io_right right;
 };
 
-static void decode_read(struct nfs4_compound *c, void *args)
+static void nfs4_decode_read(struct nfs4_compound *c, void *args)
 {
 	struct read_args *a = args;
 
@@ -41,7 +41,7 @@ static void decode_read(struct nfs4_compound *c, void *args)
 }
 
 /* True if the READ has ended, without a copy. A reply that the slot keeps is copied. */
-static bool read_pages(struct nfs4_compound *c)
+static bool nfs4_read_pages(struct nfs4_compound *c)
 {
 	struct rn_pipe *pipe = c->cache_this ? NULL : nfs_read_pages(c->req, &c->io);
 
@@ -77,7 +77,7 @@ static int64_t read_to_buffer(struct nfs4_compound *c)
 }
 
 /* Prepares c->io for count bytes from a's offset on. */
-static void prepare(struct nfs4_compound *c, const struct read_args *a, uint32_t count)
+static void nfs4_read_prepare(struct nfs4_compound *c, const struct read_args *a, uint32_t count)
 {
 	struct vfs_io *io = &c->io;
 
@@ -99,7 +99,7 @@ static int read_and_put(struct nfs4_compound *c)
 {
 	int64_t n;
 
-	if (read_pages(c))
+	if (nfs4_read_pages(c))
 		return NFS4_OK;
 	n = read_to_buffer(c);
 	if (n < 0)
@@ -127,7 +127,7 @@ static int run_read(struct nfs4_compound *c, void *args)
 	status = nfs4_io_begin(c, &a->stateid, NFS4_IO_READ, &a->right);
 	if (status != NFS4_OK)
 		return status;
-	prepare(c, a, rn_min(count, room));
+	nfs4_read_prepare(c, a, rn_min(count, room));
 	status = read_and_put(c);
 	nfs4_io_end(&a->right);
 	return status;
@@ -243,7 +243,7 @@ static int put_part(struct nfs4_compound *c, struct read_plus_args *a, const str
 		len = room - PLUS_DATA_HEAD;
 		end_list(a);
 	}
-	prepare(c, &from, (uint32_t)len);
+	nfs4_read_prepare(c, &from, (uint32_t)len);
 	if (end_pages(c, a))
 		return NFS4_OK;
 	n = read_to_buffer(c);
@@ -277,7 +277,7 @@ static int find_parts(struct nfs4_compound *c, struct read_plus_args *a, uint32_
 {
 	int rc;
 
-	prepare(c, &a->read, count);
+	nfs4_read_prepare(c, &a->read, count);
 	a->parts = (struct vfs_parts){
 		.opened = a->read.right.opened,
 		.offset = c->io.offset,
@@ -329,7 +329,7 @@ const struct nfs4_op nfs4_op_read = {
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_LOCKED | NFS4_E_FILE_ONLY),
 	.shape = NFS4_SHAPE(NFS4_STATEID_SIZE + 12, 0, 0),
 	.args_size = sizeof(struct read_args),
-	.decode = decode_read,
+	.decode = nfs4_decode_read,
 	.run = run_read,
 };
 
@@ -343,6 +343,6 @@ const struct nfs4_op nfs4_op_read_plus = {
 			      NFS4_E_NOTSUPP),
 	.shape = NFS4_SHAPE(NFS4_STATEID_SIZE + 12, 0, 0),
 	.args_size = sizeof(struct read_plus_args),
-	.decode = decode_read,
+	.decode = nfs4_decode_read,
 	.run = run_read_plus,
 };

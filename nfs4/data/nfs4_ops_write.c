@@ -10,7 +10,7 @@
 #include "nfs4/state/nfs4_io.h"
 
 /* The verifier is opaque to the client; it has the bytes of the number. */
-static void put_verifier(struct nfs4_compound *c, uint64_t verifier)
+static void nfs4_put_write_verifier(struct nfs4_compound *c, uint64_t verifier)
 {
 	xdr_put_u64(c->out, verifier);
 }
@@ -24,7 +24,7 @@ struct write_args {
 	uint64_t verifier; /* read before the data is written */
 };
 
-static void decode_write(struct nfs4_compound *c, void *args)
+static void nfs4_decode_write(struct nfs4_compound *c, void *args)
 {
 	struct write_args *a = args;
 
@@ -43,7 +43,7 @@ static int put_written(struct nfs4_compound *c, const struct write_args *a, int6
 		return nfs4_data_status(c, (int)result);
 	xdr_put_u32(c->out, (uint32_t)result);
 	xdr_put_u32(c->out, a->stable);
-	put_verifier(c, a->verifier);
+	nfs4_put_write_verifier(c, a->verifier);
 	c->moved = (uint32_t)result;
 	return NFS4_OK;
 }
@@ -87,7 +87,7 @@ struct commit_args {
 	uint32_t count; /* 0: to the end */
 };
 
-static void decode_commit(struct nfs4_compound *c, void *args)
+static void nfs4_decode_commit(struct nfs4_compound *c, void *args)
 {
 	struct commit_args *a = args;
 
@@ -116,7 +116,7 @@ static int run_commit(struct nfs4_compound *c, void *args)
 	}
 	status = nfs4_data_status(c, vfs_commit(&c->io));
 	if (status == NFS4_OK)
-		put_verifier(c, vfs_write_verifier(c->current.ctx.exp));
+		nfs4_put_write_verifier(c, vfs_write_verifier(c->current.ctx.exp));
 	return status;
 }
 
@@ -129,7 +129,7 @@ const struct nfs4_op nfs4_op_commit = {
 				       NFS4_E_INVAL | NFS4_E_ROFS, 0),
 	.shape = NFS4_SHAPE(12, 0, 0),
 	.args_size = sizeof(struct commit_args),
-	.decode = decode_commit,
+	.decode = nfs4_decode_commit,
 	.run = run_commit,
 };
 
@@ -145,6 +145,6 @@ const struct nfs4_op nfs4_op_write = {
 				     NFS4_E_NXIO, 0),
 	.bulk_at = NFS4_STATEID_SIZE + 8 + 4 + 4, /* stateid, offset, stable, length */
 	.args_size = sizeof(struct write_args),
-	.decode = decode_write,
+	.decode = nfs4_decode_write,
 	.run = run_write,
 };

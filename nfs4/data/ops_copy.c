@@ -44,8 +44,8 @@ static void decode_copy(struct nfs4_compound *c, void *args)
 }
 
 /* sid: of an asynchronous copy; or NULL, and n bytes were copied. */
-static void put_result(struct nfs4_compound *c, const struct copy_args *a,
-		       const struct nfs4_stateid *sid, int64_t n)
+static void op_copy_put_result(struct nfs4_compound *c, const struct copy_args *a,
+			       const struct nfs4_stateid *sid, int64_t n)
 {
 	const struct vfs_copy *copy = &a->files.copy;
 
@@ -144,7 +144,7 @@ static int run_between_servers(struct nfs4_compound *c, struct copy_args *a)
 	}
 	nfs4_two_files_end(&a->files);
 	if (status == NFS4_OK)
-		put_result(c, a, &sid, 0);
+		op_copy_put_result(c, a, &sid, 0);
 	nfs4_place_clear(&c->saved); /* no other operation can use it */
 	return status;
 }
@@ -173,7 +173,7 @@ static int run_copy(struct nfs4_compound *c, void *args)
 	a->verifier = vfs_write_verifier(c->current.ctx.exp);
 	if (start_asynchronous(c, a, &sid)) {
 		nfs4_two_files_end(&a->files);
-		put_result(c, a, &sid, 0);
+		op_copy_put_result(c, a, &sid, 0);
 		return NFS4_OK;
 	}
 	do
@@ -182,7 +182,7 @@ static int run_copy(struct nfs4_compound *c, void *args)
 	status = nfs4_data_status(c, n < 0 ? (int)n : 0);
 	nfs4_two_files_end(&a->files);
 	if (status == NFS4_OK)
-		put_result(c, a, NULL, n);
+		op_copy_put_result(c, a, NULL, n);
 	return status;
 }
 

@@ -25,7 +25,7 @@ static void decode_copy_notify(struct nfs4_compound *c, void *args)
 	a->is_address = nfs4_get_netloc(c->in, true, &a->destination);
 }
 
-static void put_result(struct nfs4_compound *c, const struct nfs4_stateid *sid)
+static void nfs4_copy_notify_put_result(struct nfs4_compound *c, const struct nfs4_stateid *sid)
 {
 	xdr_put_u64(c->out, c->server->cfg.lease_seconds); /* cnr_lease_time */
 	xdr_put_u32(c->out, 0);
@@ -35,7 +35,8 @@ static void put_result(struct nfs4_compound *c, const struct nfs4_stateid *sid)
 }
 
 /* The right to read is checked here, for the user: the other server reads as that user's agent. */
-static int begin(struct nfs4_compound *c, const struct copy_notify_args *a, struct nfs4_io_right *r)
+static int nfs4_copy_notify_begin(struct nfs4_compound *c, const struct copy_notify_args *a,
+				  struct nfs4_io_right *r)
 {
 	int status = nfs4_io_begin(c, &a->sid, NFS4_IO_READ, r);
 
@@ -61,12 +62,12 @@ static int run_copy_notify(struct nfs4_compound *c, void *args)
 	if (status == NFS4ERR_ROFS)
 		status = NFS4ERR_WRONG_TYPE;
 	if (status == NFS4_OK)
-		status = begin(c, a, &right);
+		status = nfs4_copy_notify_begin(c, a, &right);
 	if (status == NFS4_OK)
 		status = nfs4_copy_source_add(c, right.state, &a->destination, &sid);
 	nfs4_io_end(&right);
 	if (status == NFS4_OK)
-		put_result(c, &sid);
+		nfs4_copy_notify_put_result(c, &sid);
 	return status;
 }
 

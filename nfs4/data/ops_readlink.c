@@ -10,7 +10,7 @@
 
 /* The object must be a symbolic link. For others, an error of the place itself comes first; then the
  * error by minor version, as RFC 7530 has no NFS4ERR_WRONG_TYPE. */
-static int check_link(const struct nfs4_compound *c)
+static int nfs4_readlink_check(const struct nfs4_compound *c)
 {
 	const struct nfs4_place *p = &c->current;
 	int status;
@@ -27,7 +27,7 @@ static int run_readlink(struct nfs4_compound *c, void *args)
 {
 	struct rpc_request *req = c->req;
 	struct rn_payload *text;
-	int status = check_link(c);
+	int status = nfs4_readlink_check(c);
 	int rc;
 
 	(void)args;

@@ -102,7 +102,7 @@ static uint32_t whole_blocks(const struct adb *b, uint64_t bytes)
 }
 
 /* Fills len bytes of the buffer, which are whole blocks, but for their numbers. */
-static void fill(const struct adb *b, uint8_t *buf, uint32_t len)
+static void write_same_fill(const struct adb *b, uint8_t *buf, uint32_t len)
 {
 	struct xdr_in pattern = b->pattern;
 
@@ -128,7 +128,7 @@ static void put_numbers(const struct adb *b, uint8_t *buf, uint32_t len, uint32_
 }
 
 /* Writes the next blocks: bytes or -errno. */
-static int64_t write_next(struct nfs4_compound *c, struct write_same_args *a, uint32_t len)
+static int64_t write_same_next(struct nfs4_compound *c, struct write_same_args *a, uint32_t len)
 {
 	const struct adb *b = &a->adb;
 	int64_t n;
@@ -144,14 +144,14 @@ static int64_t write_next(struct nfs4_compound *c, struct write_same_args *a, ui
 }
 
 /* Writes what fits: 0 or -errno. */
-static int write_all(struct nfs4_compound *c, struct write_same_args *a)
+static int write_same_all(struct nfs4_compound *c, struct write_same_args *a)
 {
 	uint32_t len;
 	int64_t n;
 
 	do {
 		len = rn_min(a->left, a->filled);
-		n = write_next(c, a, len);
+		n = write_same_next(c, a, len);
 		if (n > 0) {
 			a->written += (uint32_t)n;
 			a->left -= (uint32_t)n;
@@ -198,7 +198,7 @@ static int run_write_same(struct nfs4_compound *c, void *args)
 		nfs4_io_end(&a->right);
 		return NFS4ERR_DELAY;
 	}
-	fill(b, a->buffer->data, a->filled);
+	write_same_fill(b, a->buffer->data, a->filled);
 	c->io = (struct vfs_io){
 		.ctx = &c->current.ctx,
 		.node = c->current.node,
@@ -208,7 +208,7 @@ static int run_write_same(struct nfs4_compound *c, void *args)
 		.stable = (enum vfs_stable)a->stable,
 	};
 	a->verifier = vfs_write_verifier(c->current.ctx.exp);
-	rc = write_all(c, a);
+	rc = write_same_all(c, a);
 	nfs4_io_end(&a->right);
 	rn_payload_put(a->buffer);
 	c->moved = a->written;

@@ -36,7 +36,7 @@ static int xattr_status(const struct nfs4_compound *c, int rc)
 }
 
 /* The pseudo file system has no such attributes (xattr_support). */
-static int need(struct nfs4_compound *c, unsigned what)
+static int nfs4_xattr_need(struct nfs4_compound *c, unsigned what)
 {
 	int status = nfs4_need(c, &c->current, 0);
 
@@ -46,7 +46,7 @@ static int need(struct nfs4_compound *c, unsigned what)
 }
 
 /* A name may hold any character but NUL: the server must not interpret it (section 8.1). */
-static int check_name(const struct nfs4_name *name, int bad, struct vfs_xattr_name *out)
+static int nfs4_xattr_check_name(const struct nfs4_name *name, int bad, struct vfs_xattr_name *out)
 {
 	if (name->len == 0)
 		return NFS4ERR_INVAL;
@@ -70,7 +70,8 @@ static void decode_getxattr(struct nfs4_compound *c, void *args)
 }
 
 /* Puts the value. -RN_ECHANGED: it was replaced by one of another length in the meantime. */
-static int put_value(struct nfs4_compound *c, const struct vfs_xattr_name *name, uint32_t len)
+static int getxattr_put_value(struct nfs4_compound *c, const struct vfs_xattr_name *name,
+			      uint32_t len)
 {
 	const size_t at = xdr_out_pos(c->out);
 	uint8_t *buf;
@@ -91,17 +92,17 @@ static int run_getxattr(struct nfs4_compound *c, void *args)
 {
 	const struct getxattr_args *a = args;
 	struct vfs_xattr_name name;
-	int status = need(c, 0), rc = -RN_ECHANGED;
+	int status = nfs4_xattr_need(c, 0), rc = -RN_ECHANGED;
 
 	if (status == NFS4_OK)
-		status = check_name(&a->name, NFS4ERR_INVAL, &name);
+		status = nfs4_xattr_check_name(&a->name, NFS4ERR_INVAL, &name);
 	for (unsigned i = 0; i < TRIES_MOST && status == NFS4_OK && rc == -RN_ECHANGED; i++) {
 		rc = vfs_xattr_get(&c->current.ctx, c->current.node, &name, NULL, 0);
 		if (rc < 0)
 			break;
 		status = nfs4_reserve_reply(c, WORD + (size_t)rc + rn_xdr_pad((uint32_t)rc));
 		if (status == NFS4_OK)
-			rc = put_value(c, &name, (uint32_t)rc);
+			rc = getxattr_put_value(c, &name, (uint32_t)rc);
 	}
 	return status == NFS4_OK ? xattr_status(c, rc) : status;
 }
@@ -127,18 +128,19 @@ static void decode_setxattr(struct nfs4_compound *c, void *args)
 	xdr_skip(c->in, (size_t)a->len + rn_xdr_pad(a->len));
 }
 
-static int changed(struct nfs4_compound *c, const struct vfs_xattr_change *change, int rc)
+static int nfs4_xattr_put_change(struct nfs4_compound *c, const struct vfs_xattr_change *change,
+				 int rc)
 {
 	if (rc == 0)
 		nfs4_put_cinfo(c->out, &change->states);
 	return xattr_status(c, rc);
 }
 
-static int set(struct nfs4_compound *c, int rc)
+static int setxattr_end(struct nfs4_compound *c, int rc)
 {
 	const struct setxattr_args *a = c->args;
 
-	return changed(c, &a->change, rc);
+	return nfs4_xattr_put_change(c, &a->change, rc);
 }
 
 static int change_xattr(struct nfs4_compound *c, struct vfs_xattr_change *change,
@@ -177,12 +179,12 @@ static int run_setxattr(struct nfs4_compound *c, void *args)
 {
 	struct setxattr_args *a = args;
 	struct rn_payload *copy = NULL;
-	int status = need(c, NFS4_NEED_WRITABLE);
+	int status = nfs4_xattr_need(c, NFS4_NEED_WRITABLE);
 
 	if (status == NFS4_OK && a->option > SETXATTR4_REPLACE)
 		status = NFS4ERR_INVAL;
 	if (status == NFS4_OK)
-		status = check_name(&a->name, NFS4ERR_BADCHAR, &a->change.name);
+		status = nfs4_xattr_check_name(&a->name, NFS4ERR_BADCHAR, &a->change.name);
 	if (status == NFS4_OK && a->len > VFS_XATTR_SIZE_MAX)
 		status = NFS4ERR_XATTR2BIG;
 	if (status == NFS4_OK && !get_value(c, a, &copy))
@@ -190,7 +192,7 @@ static int run_setxattr(struct nfs4_compound *c, void *args)
 	if (status != NFS4_OK)
 		return status;
 	a->change.how = (enum vfs_xattr_how)a->option;
-	status = change_xattr(c, &a->change, set);
+	status = change_xattr(c, &a->change, setxattr_end);
 	if (copy)
 		rn_payload_put(copy);
 	return status;
@@ -208,24 +210,24 @@ static void decode_removexattr(struct nfs4_compound *c, void *args)
 	nfs4_get_name(c->in, &a->name);
 }
 
-static int removed(struct nfs4_compound *c, int rc)
+static int removexattr_end(struct nfs4_compound *c, int rc)
 {
 	const struct removexattr_args *a = c->args;
 
-	return changed(c, &a->change, rc);
+	return nfs4_xattr_put_change(c, &a->change, rc);
 }
 
 static int run_removexattr(struct nfs4_compound *c, void *args)
 {
 	struct removexattr_args *a = args;
-	int status = need(c, NFS4_NEED_WRITABLE);
+	int status = nfs4_xattr_need(c, NFS4_NEED_WRITABLE);
 
 	if (status == NFS4_OK)
-		status = check_name(&a->name, NFS4ERR_BADCHAR, &a->change.name);
+		status = nfs4_xattr_check_name(&a->name, NFS4ERR_BADCHAR, &a->change.name);
 	if (status != NFS4_OK)
 		return status;
 	a->change.how = VFS_XATTR_REMOVE;
-	return change_xattr(c, &a->change, removed);
+	return change_xattr(c, &a->change, removexattr_end);
 }
 
 /* A cookie is the number of names before the next one. The file system lists them in an order that
@@ -251,15 +253,15 @@ struct part {
 	bool eof;
 };
 
-static size_t size_of(const char *name)
+static size_t listxattrs_name_size(const char *name)
 {
 	const size_t len = strlen(name);
 
 	return WORD + len + rn_xdr_pad((uint32_t)len);
 }
 
-static int choose(const struct nfs4_compound *c, const struct listxattrs_args *a, const char *names,
-		  const char *end, struct part *out)
+static int listxattrs_choose(const struct nfs4_compound *c, const struct listxattrs_args *a,
+			     const char *names, const char *end, struct part *out)
 {
 	const size_t most = rn_min(a->maxcount, nfs4_reply_room(c));
 	const char *name = names;
@@ -270,26 +272,26 @@ static int choose(const struct nfs4_compound *c, const struct listxattrs_args *a
 	for (; name < end; name += strlen(name) + 1, index++) {
 		if (index < a->cookie)
 			continue;
-		if (out->size + size_of(name) > most)
+		if (out->size + listxattrs_name_size(name) > most)
 			break;
 		if (out->count++ == 0)
 			out->first = name;
-		out->size += size_of(name);
+		out->size += listxattrs_name_size(name);
 	}
 	if (index < a->cookie)
 		return NFS4ERR_BAD_COOKIE;
 	out->eof = name == end;
-	least = out->count > 0 ? 0 : LIST_SIZE + (out->eof ? 0 : size_of(name));
+	least = out->count > 0 ? 0 : LIST_SIZE + (out->eof ? 0 : listxattrs_name_size(name));
 	if (least <= most)
 		return NFS4_OK;
 	return least > a->maxcount ? NFS4ERR_TOOSMALL : nfs4_reply_too_big(c, least);
 }
 
-static int put_names(struct nfs4_compound *c, const struct listxattrs_args *a, const char *names,
-		     const char *end)
+static int listxattrs_put_names(struct nfs4_compound *c, const struct listxattrs_args *a,
+				const char *names, const char *end)
 {
 	struct part part;
-	int status = choose(c, a, names, end, &part);
+	int status = listxattrs_choose(c, a, names, end, &part);
 
 	if (status == NFS4_OK)
 		status = nfs4_reserve_reply(c, part.size);
@@ -311,7 +313,7 @@ static int run_listxattrs(struct nfs4_compound *c, void *args)
 {
 	const struct listxattrs_args *a = args;
 	struct rn_payload *buf;
-	int status = need(c, 0), rc;
+	int status = nfs4_xattr_need(c, 0), rc;
 
 	if (status == NFS4_OK && a->maxcount < MAXCOUNT_LEAST)
 		status = NFS4ERR_INVAL;
@@ -324,7 +326,7 @@ static int run_listxattrs(struct nfs4_compound *c, void *args)
 	rc = vfs_xattr_list(&c->current.ctx, c->current.node, (char *)buf->data,
 			    VFS_XATTR_LIST_MAX);
 	if (rc >= 0)
-		status = put_names(c, a, (char *)buf->data, (char *)buf->data + rc);
+		status = listxattrs_put_names(c, a, (char *)buf->data, (char *)buf->data + rc);
 	else
 		status = rc == -E2BIG ? NFS4ERR_TOOSMALL : xattr_status(c, rc); /* as nfsd */
 	rn_payload_put(buf);

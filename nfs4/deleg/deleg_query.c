@@ -55,7 +55,7 @@ static struct nfs4_queries *queries_of(const struct nfs4_query *q)
 	return q->d->st.client->srv->queries;
 }
 
-static void put(struct nfs4_query *q)
+static void nfs4_query_put(struct nfs4_query *q)
 {
 	struct nfs4_queries *qs = queries_of(q);
 	bool last;
@@ -70,7 +70,7 @@ static void put(struct nfs4_query *q)
 }
 
 /* Under the lock: q ends with that answer, or with none. */
-static void end(struct nfs4_query *q, const struct nfs4_held_attrs *attrs)
+static void nfs4_query_end(struct nfs4_query *q, const struct nfs4_held_attrs *attrs)
 {
 	if (q->ended)
 		return;
@@ -93,26 +93,26 @@ static struct nfs4_query *take_next(struct nfs4_deleg *d)
 	return next;
 }
 
-static void ended(struct nfs4_cb_getattr *g, const struct nfs4_held_attrs *attrs)
+static void nfs4_query_ended(struct nfs4_cb_getattr *g, const struct nfs4_held_attrs *attrs)
 {
 	struct nfs4_query *q = rn_container_of(g, struct nfs4_query, call), *next;
 	struct nfs4_queries *qs = queries_of(q);
 	bool silent;
 
 	pthread_mutex_lock(&qs->lock);
-	end(q, attrs);
+	nfs4_query_end(q, attrs);
 	if (!attrs)
 		q->d->silent = true;
 	silent = q->d->silent;
 	next = take_next(q->d);
 	if (next && silent)
-		end(next, NULL);
+		nfs4_query_end(next, NULL);
 	pthread_mutex_unlock(&qs->lock);
 	if (next && silent)
-		put(next);
+		nfs4_query_put(next);
 	else if (next)
 		send_query(next);
-	put(q);
+	nfs4_query_put(q);
 }
 
 /* q is its delegation's query. The caller holds no lock. */
@@ -127,29 +127,29 @@ static void send_query(struct nfs4_query *q)
 	pthread_mutex_unlock(&qs->lock);
 	q->call.fh = d->fh;
 	q->call.fh_len = d->fh_len;
-	q->call.ended = ended;
+	q->call.ended = nfs4_query_ended;
 	q->call.cb.referring = &d->giver;
 	nfs4_cb_getattr(cl, &q->call);
 }
 
 /* Under the lock: the holder has not answered in time. Returns the query that was to follow, to be put, or NULL. */
-static struct nfs4_query *give_up(struct nfs4_query *q)
+static struct nfs4_query *nfs4_query_give_up(struct nfs4_query *q)
 {
 	struct nfs4_deleg *d = q->d;
 	struct nfs4_query *rest = d->next_query == q ? NULL : d->next_query;
 
-	end(q, NULL);
+	nfs4_query_end(q, NULL);
 	d->silent = true;
 	if (rest) {
 		d->next_query = NULL;
-		end(rest, NULL);
+		nfs4_query_end(rest, NULL);
 	}
 	return rest;
 }
 
 /* Under the lock. A query of d that its holder gets after now, with a reference for the caller; fresh is
  * used if there is none. NULL: the holder does not answer. */
-static struct nfs4_query *join(struct nfs4_deleg *d, struct nfs4_query *fresh)
+static struct nfs4_query *nfs4_query_join(struct nfs4_deleg *d, struct nfs4_query *fresh)
 {
 	struct nfs4_query *q = d->next_query;
 
@@ -170,7 +170,7 @@ static struct nfs4_query *join(struct nfs4_deleg *d, struct nfs4_query *fresh)
 }
 
 /* Until q has ended. */
-static void await(struct nfs4_compound *c, struct nfs4_query *q)
+static void nfs4_query_await(struct nfs4_compound *c, struct nfs4_query *q)
 {
 	struct nfs4_queries *qs = queries_of(q);
 	struct nfs4_query *rest = NULL;
@@ -182,7 +182,7 @@ static void await(struct nfs4_compound *c, struct nfs4_query *q)
 		const uint64_t until = (q->sent_ns ? q->sent_ns : now) + PATIENCE_NS;
 
 		if (rc == -ENOSYS || now >= until) {
-			rest = give_up(q);
+			rest = nfs4_query_give_up(q);
 			break;
 		}
 		rc = rpc_wait(c->req, RN_WAIT_ATTRIBUTES, q, until, &qs->lock);
@@ -190,7 +190,7 @@ static void await(struct nfs4_compound *c, struct nfs4_query *q)
 	}
 	pthread_mutex_unlock(&qs->lock);
 	if (rest)
-		put(rest);
+		nfs4_query_put(rest);
 }
 
 int nfs4_query(struct nfs4_compound *c, struct nfs4_deleg *d, struct nfs4_held_attrs *out)
@@ -202,7 +202,7 @@ int nfs4_query(struct nfs4_compound *c, struct nfs4_deleg *d, struct nfs4_held_a
 	if (!fresh)
 		return -ENOMEM;
 	pthread_mutex_lock(&qs->lock);
-	q = join(d, fresh);
+	q = nfs4_query_join(d, fresh);
 	/* Whoever made it sends it; one that follows is sent when the one before has ended. */
 	is_first = q == fresh && d->query == q;
 	pthread_mutex_unlock(&qs->lock);
@@ -212,9 +212,9 @@ int nfs4_query(struct nfs4_compound *c, struct nfs4_deleg *d, struct nfs4_held_a
 		return -ETIMEDOUT;
 	if (is_first)
 		send_query(q);
-	await(c, q);
+	nfs4_query_await(c, q);
 	known = q->known; /* does not change any more */
 	*out = q->answer;
-	put(q);
+	nfs4_query_put(q);
 	return known ? 0 : -ETIMEDOUT;
 }

@@ -17,7 +17,7 @@ struct recalling {
 	unsigned recalls;
 };
 
-static bool add_export(void *arg, struct vfs_export *exp)
+static bool drain_recall_add_export(void *arg, struct vfs_export *exp)
 {
 	struct recalling *r = arg;
 	const size_t room = r->n < r->room ? r->room : 2 * r->room + 16;
@@ -34,19 +34,19 @@ static bool add_export(void *arg, struct vfs_export *exp)
 	return true;
 }
 
-static int compare(const void *a, const void *b)
+static int drain_recall_compare_ids(const void *a, const void *b)
 {
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	return (x > y) - (x < y);
 }
 
-static bool recall(void *arg, const struct nfs4_view_state *st)
+static bool drain_recall_deleg(void *arg, const struct nfs4_view_state *st)
 {
 	struct recalling *r = arg;
 
 	if (st->recalled || st->revoked ||
-	    !bsearch(&st->export_id, r->id, r->n, sizeof(r->id[0]), compare))
+	    !bsearch(&st->export_id, r->id, r->n, sizeof(r->id[0]), drain_recall_compare_ids))
 		return true;
 	nfs4_recall_delegation(r->srv, st->id);
 	return ++r->recalls < RECALLS_MAX;
@@ -56,15 +56,15 @@ void nfs4_drain_tick(struct nfs4_server *srv)
 {
 	struct recalling r = { .srv = srv };
 	const struct nfs4_view_query q = { .kind = NFS4_VIEW_DELEGATIONS,
-					   .show = recall,
+					   .show = drain_recall_deleg,
 					   .arg = &r };
 	struct nfs4_view_place at = { 0 };
 
 	if (atomic_load(&srv->drain) == NFS4_DRAIN_NONE)
 		return;
-	srv->cfg.exports.each(srv->cfg.exports.ctx, add_export, &r);
+	srv->cfg.exports.each(srv->cfg.exports.ctx, drain_recall_add_export, &r);
 	if (r.n > 0)
-		qsort(r.id, r.n, sizeof(r.id[0]), compare);
+		qsort(r.id, r.n, sizeof(r.id[0]), drain_recall_compare_ids);
 	while (r.n > 0 && r.recalls < RECALLS_MAX && atomic_load(&srv->drain) != NFS4_DRAIN_NONE &&
 	       !nfs4_view(srv, &q, &at, PIECES))
 		;

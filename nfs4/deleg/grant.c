@@ -16,17 +16,17 @@
 
 #define MAY (-1) /* no reason against it */
 
-static uint32_t wanted(const struct nfs4_deleg_request *r)
+static uint32_t nfs4_deleg_wanted(const struct nfs4_deleg_request *r)
 {
 	return r->want & OPEN4_SHARE_ACCESS_WANT_DELEG_MASK;
 }
 
 /* The type that the client is to get. */
-static enum vfs_deleg_type type_of(const struct nfs4_deleg_request *r)
+static enum vfs_deleg_type nfs4_deleg_wanted_type(const struct nfs4_deleg_request *r)
 {
 	if (r->reclaim)
 		return r->reclaimed == OPEN_DELEGATE_WRITE ? VFS_DELEG_WRITE : VFS_DELEG_READ;
-	switch (wanted(r)) {
+	switch (nfs4_deleg_wanted(r)) {
 	case OPEN4_SHARE_ACCESS_WANT_READ_DELEG:
 		return VFS_DELEG_READ;
 	case OPEN4_SHARE_ACCESS_WANT_WRITE_DELEG:
@@ -43,11 +43,11 @@ static enum vfs_deleg_type type_of(const struct nfs4_deleg_request *r)
  */
 static int look_at_wish(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
 {
-	if (c->minor == 0 && type_of(r) == VFS_DELEG_WRITE)
+	if (c->minor == 0 && nfs4_deleg_wanted_type(r) == VFS_DELEG_WRITE)
 		return WND4_WRITE_DELEG_NOT_SUPP_FTYPE;
 	if (r->reclaim)
 		return MAY;
-	switch (wanted(r)) {
+	switch (nfs4_deleg_wanted(r)) {
 	case OPEN4_SHARE_ACCESS_WANT_NO_DELEG:
 		return WND4_NOT_WANTED;
 	case OPEN4_SHARE_ACCESS_WANT_CANCEL:
@@ -85,7 +85,7 @@ bool nfs4_deleg_is_available(struct nfs4_compound *c)
 	return look_at_server(c, &r) == MAY;
 }
 
-static int look(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
+static int nfs4_deleg_check_wish(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
 {
 	const int why = look_at_wish(c, r);
 
@@ -95,25 +95,26 @@ static int look(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
 /* Bits that the client's record must have before it gets the delegation. */
 static unsigned bits_of(const struct nfs4_deleg_request *r)
 {
-	return NFS4_RECORD_DELEG | (type_of(r) == VFS_DELEG_WRITE ? NFS4_RECORD_DELEG_WRITE : 0u);
+	return NFS4_RECORD_DELEG |
+	       (nfs4_deleg_wanted_type(r) == VFS_DELEG_WRITE ? NFS4_RECORD_DELEG_WRITE : 0u);
 }
 
 unsigned nfs4_deleg_record(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
 {
-	return look(c, r) == MAY ? bits_of(r) : 0;
+	return nfs4_deleg_check_wish(c, r) == MAY ? bits_of(r) : 0;
 }
 
 bool nfs4_deleg_is_possible(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
 {
-	if (look(c, r) != MAY)
+	if (nfs4_deleg_check_wish(c, r) != MAY)
 		return false;
 	return r->want != 0 || /* the reason is asked for */
-	       vfs_deleg_possible(&r->place->ctx, r->place->node, type_of(r));
+	       vfs_deleg_possible(&r->place->ctx, r->place->node, nfs4_deleg_wanted_type(r));
 }
 
 /* True if the name still leads to the file, or the directory is still there. A REMOVE or RENAME that
  * ended between the lookup and the gift has met no delegation. From now on it would. */
-static bool is_named(const struct nfs4_deleg_request *r, const struct vfs_file *f)
+static bool nfs4_deleg_is_named(const struct nfs4_deleg_request *r, const struct vfs_file *f)
 {
 	struct vfs_attr attr;
 	struct vfs_node *n;
@@ -131,7 +132,7 @@ static bool is_named(const struct nfs4_deleg_request *r, const struct vfs_file *
 
 /* A reload may have taken the export from the client since the OPEN began, and has revoked only what
  * it found. */
-static bool is_served(struct nfs4_compound *c, const struct nfs4_place *p)
+static bool nfs4_deleg_is_served(struct nfs4_compound *c, const struct nfs4_place *p)
 {
 	return nfs_still_served(&c->server->cfg.exports, p->export_id, c->req->conn);
 }
@@ -139,8 +140,9 @@ static bool is_served(struct nfs4_compound *c, const struct nfs4_place *p)
 /* Checks the rights that come with the delegation, and that the OPEN has not asked for. */
 static int check_rights(const struct nfs4_deleg_request *r)
 {
-	const unsigned rights =
-		type_of(r) == VFS_DELEG_WRITE ? OPEN4_SHARE_ACCESS_BOTH : OPEN4_SHARE_ACCESS_READ;
+	const unsigned rights = nfs4_deleg_wanted_type(r) == VFS_DELEG_WRITE
+					? OPEN4_SHARE_ACCESS_BOTH
+					: OPEN4_SHARE_ACCESS_READ;
 	const unsigned more = rights & ~r->access;
 	const unsigned want = (more & OPEN4_SHARE_ACCESS_READ ? VFS_MAY_READ : 0u) |
 			      (more & OPEN4_SHARE_ACCESS_WRITE ? VFS_MAY_WRITE : 0u);
@@ -166,15 +168,15 @@ static int note_file(const struct nfs4_deleg_request *r, struct nfs4_deleg *d)
 	return rc == 0 && (attr.mode & (S_ISUID | S_ISGID)) ? -RN_ENOTNOW : rc;
 }
 
-static int give(struct nfs4_compound *c, const struct nfs4_deleg_request *r, struct vfs_file *f,
-		struct nfs4_stateid *sid)
+static int nfs4_deleg_give_new(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
+			       struct vfs_file *f, struct nfs4_stateid *sid)
 {
 	struct nfs4_deleg *d;
 	int rc;
 
 	if (nfs4_deleg_type(c->client, f) != 0)
 		return -EALREADY;
-	d = nfs4_deleg_new(c->client, f, r->place, type_of(r));
+	d = nfs4_deleg_new(c->client, f, r->place, nfs4_deleg_wanted_type(r));
 	if (!d)
 		return -ENOMEM;
 	d->giver = nfs4_cb_refer(c);
@@ -190,7 +192,7 @@ static int give(struct nfs4_compound *c, const struct nfs4_deleg_request *r, str
 		r->news->kinds = atomic_load(&d->vfs.news);
 	if (rc == 0)
 		rc = nfs4_deleg_add(d, sid);
-	if (rc == 0 && !(is_named(r, f) && is_served(c, r->place))) {
+	if (rc == 0 && !(nfs4_deleg_is_named(r, f) && nfs4_deleg_is_served(c, r->place))) {
 		nfs4_deleg_end(d);
 		rc = -RN_ENOTNOW;
 	}
@@ -208,9 +210,9 @@ static uint32_t why_not_another(struct nfs4_compound *c, const struct nfs4_deleg
 		has = nfs4_deleg_type(c->client, f);
 		vfs_file_put(f);
 	}
-	if (has == VFS_DELEG_READ && type_of(r) == VFS_DELEG_WRITE)
+	if (has == VFS_DELEG_READ && nfs4_deleg_wanted_type(r) == VFS_DELEG_WRITE)
 		return WND4_NOT_SUPP_UPGRADE;
-	if (has == VFS_DELEG_WRITE && type_of(r) == VFS_DELEG_READ)
+	if (has == VFS_DELEG_WRITE && nfs4_deleg_wanted_type(r) == VFS_DELEG_READ)
 		return WND4_NOT_SUPP_DOWNGRADE;
 	return WND4_CONTENTION;
 }
@@ -223,8 +225,9 @@ static uint32_t why_of(struct nfs4_compound *c, const struct nfs4_deleg_request 
 	case -RN_ENOTNOW:
 		return WND4_CONTENTION;
 	case -EOPNOTSUPP:
-		return type_of(r) == VFS_DELEG_WRITE ? WND4_WRITE_DELEG_NOT_SUPP_FTYPE
-						     : WND4_NOT_SUPP_FTYPE;
+		return nfs4_deleg_wanted_type(r) == VFS_DELEG_WRITE
+			       ? WND4_WRITE_DELEG_NOT_SUPP_FTYPE
+			       : WND4_NOT_SUPP_FTYPE;
 	default:
 		return WND4_RESOURCE;
 	}
@@ -238,7 +241,7 @@ int nfs4_deleg_give(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
 
 	if (rc != 0)
 		return rc;
-	rc = give(c, r, f, sid);
+	rc = nfs4_deleg_give_new(c, r, f, sid);
 	vfs_file_put(f);
 	return rc;
 }
@@ -268,8 +271,8 @@ static bool is_suspect(const struct nfs4_deleg_request *r)
 void nfs4_deleg_offer(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
 		      struct nfs4_deleg_offer *out)
 {
-	const bool writes = type_of(r) == VFS_DELEG_WRITE;
-	int why = look(c, r);
+	const bool writes = nfs4_deleg_wanted_type(r) == VFS_DELEG_WRITE;
+	int why = nfs4_deleg_check_wish(c, r);
 
 	*out = (struct nfs4_deleg_offer){ .recalled = is_suspect(r) };
 	if (why == MAY)
@@ -283,7 +286,7 @@ void nfs4_deleg_offer(struct nfs4_compound *c, const struct nfs4_deleg_request *
 
 /* Users whom the client may let read without asking: none. The file's mode and ACL decide, and
  * clients ask by ACCESS. nfsd puts an empty ace, too. */
-static void put_ace(struct xdr_out *x)
+static void nfs4_deleg_put_ace(struct xdr_out *x)
 {
 	static const char who[] = "EVERYONE@";
 
@@ -310,13 +313,13 @@ void nfs4_put_delegation(struct nfs4_compound *c, const struct nfs4_deleg_offer 
 	case OPEN_DELEGATE_READ:
 		nfs4_put_stateid(x, &offer->sid);
 		xdr_put_bool(x, offer->recalled);
-		put_ace(x);
+		nfs4_deleg_put_ace(x);
 		break;
 	case OPEN_DELEGATE_WRITE:
 		nfs4_put_stateid(x, &offer->sid);
 		xdr_put_bool(x, offer->recalled);
 		put_space_limit(x);
-		put_ace(x);
+		nfs4_deleg_put_ace(x);
 		break;
 	case OPEN_DELEGATE_NONE_EXT:
 		xdr_put_u32(x, offer->why);

@@ -7,7 +7,7 @@
 #include "nfs4/nfs4_private.h"
 
 /* Under a lock of vfs/. */
-static void found(void *arg, struct vfs_deleg *v)
+static void held_attrs_found(void *arg, struct vfs_deleg *v)
 {
 	struct nfs4_deleg *d = rn_container_of(v, struct nfs4_deleg, vfs);
 
@@ -32,7 +32,7 @@ static int read_attr(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_a
 }
 
 /* The holder does not answer: it is to write its changes and to return the delegation. */
-static int recall(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr)
+static int held_attrs_recall(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr)
 {
 	int rc;
 
@@ -66,47 +66,47 @@ struct answer {
  * changed here counts. Otherwise the holder's counts, which the file may never get, if the holder dies. The
  * file gets another change attribute then, so that nobody sees the one that is told here with the file's own size.
  */
-static int tell(struct nfs4_compound *c, struct nfs4_place *p, const struct answer *a,
-		struct vfs_attr *attr)
+static int held_attrs_tell(struct nfs4_compound *c, struct nfs4_place *p, const struct answer *a,
+			   struct vfs_attr *attr)
 {
 	const int status = read_attr(c, p, attr);
 
 	if (status != NFS4_OK || attr->size != a->size_when_asked || attr->size == a->held.size)
 		return status;
 	attr->size = a->held.size;
-	return vfs_touch_delegated(&p->ctx, p->node) == 0 ? NFS4_OK : recall(c, p, attr);
+	return vfs_touch_delegated(&p->ctx, p->node) == 0 ? NFS4_OK : held_attrs_recall(c, p, attr);
 }
 
 /* The holder may have written since the attributes were read. */
-static int apply(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg *d,
-		 const struct answer *a, struct vfs_attr *attr)
+static int held_attrs_apply(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg *d,
+			    const struct answer *a, struct vfs_attr *attr)
 {
 	const int status = read_attr(c, p, attr);
 
 	if (status != NFS4_OK || !is_modified(d, &a->held, attr->size))
 		return status;
 	if (vfs_touch_delegated(&p->ctx, p->node) != 0)
-		return recall(c, p, attr);
-	return tell(c, p, a, attr);
+		return held_attrs_recall(c, p, attr);
+	return held_attrs_tell(c, p, a, attr);
 }
 
-static int ask(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg *d,
-	       struct vfs_attr *attr)
+static int held_attrs_ask(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg *d,
+			  struct vfs_attr *attr)
 {
 	struct answer a;
 	int status, rc;
 
 	rpc_move(c->req);
 	if (!nfs4_client_is_alive(d->st.client))
-		return recall(c, p, attr);
+		return held_attrs_recall(c, p, attr);
 	status = read_attr(c, p, attr);
 	if (status != NFS4_OK)
 		return status;
 	a.size_when_asked = attr->size;
 	rc = nfs4_query(c, d, &a.held);
 	if (rc == 0)
-		return apply(c, p, d, &a, attr);
-	return rc == -ETIMEDOUT ? recall(c, p, attr) : NFS4ERR_DELAY;
+		return held_attrs_apply(c, p, d, &a, attr);
+	return rc == -ETIMEDOUT ? held_attrs_recall(c, p, attr) : NFS4ERR_DELAY;
 }
 
 int nfs4_held_attrs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr)
@@ -114,11 +114,11 @@ int nfs4_held_attrs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_at
 	struct nfs4_deleg *d = NULL;
 	int status = NFS4_OK;
 
-	vfs_deleg_writer(&p->ctx, p->node, found, &d);
+	vfs_deleg_writer(&p->ctx, p->node, held_attrs_found, &d);
 	if (!d)
 		return NFS4_OK;
 	if (is_given(d))
-		status = ask(c, p, d, attr);
+		status = held_attrs_ask(c, p, d, attr);
 	nfs4_state_unref(&d->st);
 	return status;
 }

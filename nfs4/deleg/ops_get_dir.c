@@ -81,7 +81,7 @@ static void decode_get_dir(struct nfs4_compound *c, void *args)
 	get_bitmap(c->in, a->attrs.dir, NFS4_ATTR_WORDS);
 }
 
-static int check(struct nfs4_compound *c, const struct get_dir_args *a)
+static int get_dir_check(struct nfs4_compound *c, const struct get_dir_args *a)
 {
 	struct nfs4_place *p = &c->current;
 	unsigned granted;
@@ -101,7 +101,7 @@ static bool asks(const struct get_dir_args *a, unsigned type)
 }
 
 /* Keeps what can be told. True if there is anything. */
-static bool keep(uint32_t *word, const uint32_t *supported)
+static bool get_dir_keep_supported(uint32_t *word, const uint32_t *supported)
 {
 	uint32_t all = 0;
 
@@ -127,9 +127,10 @@ static struct nfs4_news_wish wish_of(const struct get_dir_args *a)
 		w.kinds |= VFS_NEWS_REMOVE;
 	if (asks(a, NOTIFY4_RENAME_ENTRY))
 		w.kinds |= VFS_NEWS_RENAME;
-	if (keep(w.attrs.entry, entry_attrs) && (w.kinds & (VFS_NEWS_ADD | VFS_NEWS_RENAME)))
+	if (get_dir_keep_supported(w.attrs.entry, entry_attrs) &&
+	    (w.kinds & (VFS_NEWS_ADD | VFS_NEWS_RENAME)))
 		w.kinds |= VFS_NEWS_ENTRY;
-	keep(w.attrs.dir, dir_attrs);
+	get_dir_keep_supported(w.attrs.dir, dir_attrs);
 	if (asks(a, NOTIFY4_CHANGE_DIR_ATTRS) && (w.attrs.dir[0] & BIT(FATTR4_CHANGE)))
 		w.kinds |= VFS_NEWS_ATTRS;
 	return w;
@@ -137,7 +138,8 @@ static struct nfs4_news_wish wish_of(const struct get_dir_args *a)
 
 /* 0 or -errno, as nfs4_deleg_give(). The pseudo file system changes with reloads alone, and has no
  * delegations. */
-static int give(struct nfs4_compound *c, struct nfs4_news_wish *news, struct nfs4_stateid *sid)
+static int get_dir_give_deleg(struct nfs4_compound *c, struct nfs4_news_wish *news,
+			      struct nfs4_stateid *sid)
 {
 	const struct nfs4_deleg_request r = { .place = &c->current, .news = news };
 
@@ -163,8 +165,8 @@ static uint32_t types_of(unsigned kinds)
 	       (kinds & VFS_NEWS_ATTRS ? BIT(NOTIFY4_CHANGE_DIR_ATTRS) : 0);
 }
 
-static void put_delegation(struct nfs4_compound *c, const struct nfs4_news_wish *news,
-			   const struct nfs4_stateid *sid)
+static void get_dir_put_deleg(struct nfs4_compound *c, const struct nfs4_news_wish *news,
+			      const struct nfs4_stateid *sid)
 {
 	const uint32_t types = types_of(news->kinds);
 	struct xdr_out *x = c->out;
@@ -183,13 +185,13 @@ static int run_get_dir(struct nfs4_compound *c, void *args)
 	const struct get_dir_args *a = args;
 	struct nfs4_news_wish news = wish_of(a);
 	struct nfs4_stateid sid;
-	int status = check(c, a), rc;
+	int status = get_dir_check(c, a), rc;
 
 	if (status != NFS4_OK)
 		return status;
-	rc = give(c, &news, &sid);
+	rc = get_dir_give_deleg(c, &news, &sid);
 	if (rc == 0) {
-		put_delegation(c, &news, &sid);
+		get_dir_put_deleg(c, &news, &sid);
 		return NFS4_OK;
 	}
 	if (a->wants && rc != -EALREADY)

@@ -34,7 +34,7 @@ static void decode_want(struct nfs4_compound *c, void *args)
 	}
 }
 
-static int check_args(struct nfs4_compound *c, const struct want_args *a)
+static int want_check_args(struct nfs4_compound *c, const struct want_args *a)
 {
 	const uint32_t want = a->want & OPEN4_SHARE_ACCESS_WANT_DELEG_MASK;
 	const uint32_t known =
@@ -108,7 +108,7 @@ static int run_want(struct nfs4_compound *c, void *args)
 	int status = nfs4_need(c, p, 0);
 
 	if (status == NFS4_OK)
-		status = check_args(c, a);
+		status = want_check_args(c, a);
 	if (status != NFS4_OK)
 		return status;
 	if (p->kind == NFS4_PSEUDO || p->type == S_IFDIR)

@@ -21,7 +21,7 @@ struct create_args {
 	struct vfs_dir_change change;
 };
 
-static void decode_create(struct nfs4_compound *c, void *args)
+static void nfs4_decode_create(struct nfs4_compound *c, void *args)
 {
 	struct create_args *a = args;
 
@@ -37,7 +37,7 @@ static void decode_create(struct nfs4_compound *c, void *args)
 	nfs4_get_sattr(c, &a->attrs);
 }
 
-static struct vfs_make make_of(struct create_args *a)
+static struct vfs_make nfs4_create_vfs_make(struct create_args *a)
 {
 	return (struct vfs_make){ .dir = a->dir,
 				  .name = a->name.bytes,
@@ -46,16 +46,16 @@ static struct vfs_make make_of(struct create_args *a)
 				  .change = &a->change };
 }
 
-static int make_link(struct nfs4_compound *c, struct create_args *a)
+static int nfs4_create_make_link(struct nfs4_compound *c, struct create_args *a)
 {
-	const struct vfs_make m = make_of(a);
+	const struct vfs_make m = nfs4_create_vfs_make(a);
 
 	return vfs_symlink(&c->current.ctx, &m, a->target, &a->made);
 }
 
-static int make_special(struct nfs4_compound *c, struct create_args *a, uint32_t type)
+static int nfs4_create_make_special(struct nfs4_compound *c, struct create_args *a, uint32_t type)
 {
-	const struct vfs_make m = make_of(a);
+	const struct vfs_make m = nfs4_create_vfs_make(a);
 	const struct vfs_mknod what = { .type = type,
 					.major = a->dev_major,
 					.minor = a->dev_minor };
@@ -63,23 +63,23 @@ static int make_special(struct nfs4_compound *c, struct create_args *a, uint32_t
 	return vfs_mknod(&c->current.ctx, &m, &what, &a->made);
 }
 
-static int make(struct nfs4_compound *c, struct create_args *a)
+static int nfs4_create_make(struct nfs4_compound *c, struct create_args *a)
 {
-	const struct vfs_make m = make_of(a);
+	const struct vfs_make m = nfs4_create_vfs_make(a);
 
 	switch (a->type) {
 	case NF4DIR:
 		return vfs_mkdir(&c->current.ctx, &m, &a->made);
 	case NF4LNK:
-		return make_link(c, a);
+		return nfs4_create_make_link(c, a);
 	case NF4BLK:
-		return make_special(c, a, S_IFBLK);
+		return nfs4_create_make_special(c, a, S_IFBLK);
 	case NF4CHR:
-		return make_special(c, a, S_IFCHR);
+		return nfs4_create_make_special(c, a, S_IFCHR);
 	case NF4SOCK:
-		return make_special(c, a, S_IFSOCK);
+		return nfs4_create_make_special(c, a, S_IFSOCK);
 	default:
-		return make_special(c, a, S_IFIFO);
+		return nfs4_create_make_special(c, a, S_IFIFO);
 	}
 }
 
@@ -89,7 +89,7 @@ static bool can_be_created(uint32_t type)
 	       type == NF4SOCK || type == NF4FIFO;
 }
 
-static int made(struct nfs4_compound *c, int rc)
+static int nfs4_create_end(struct nfs4_compound *c, int rc)
 {
 	struct create_args *a = c->args;
 
@@ -104,7 +104,7 @@ static int made(struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
-static enum nfs4_sattr_use use_of(uint32_t type)
+static enum nfs4_sattr_use nfs4_create_sattr_use(uint32_t type)
 {
 	switch (type) {
 	case NF4DIR:
@@ -116,7 +116,7 @@ static enum nfs4_sattr_use use_of(uint32_t type)
 	}
 }
 
-static int check(struct nfs4_compound *c, struct create_args *a)
+static int nfs4_create_check(struct nfs4_compound *c, struct create_args *a)
 {
 	int status = nfs4_need(c, &c->current, NFS4_NEED_DIR);
 
@@ -126,13 +126,14 @@ static int check(struct nfs4_compound *c, struct create_args *a)
 		status = nfs4_name_check(&a->name);
 	if (status == NFS4_OK)
 		status = nfs4_need(c, &c->current, NFS4_NEED_WRITABLE);
-	return status == NFS4_OK ? nfs4_sattr_check(c, &a->attrs, use_of(a->type)) : status;
+	return status == NFS4_OK ? nfs4_sattr_check(c, &a->attrs, nfs4_create_sattr_use(a->type))
+				 : status;
 }
 
 static int run_create(struct nfs4_compound *c, void *args)
 {
 	struct create_args *a = args;
-	int status = check(c, a);
+	int status = nfs4_create_check(c, a);
 	int rc;
 
 	if (status != NFS4_OK)
@@ -142,14 +143,14 @@ static int run_create(struct nfs4_compound *c, void *args)
 	rc = a->type == NF4LNK ? nfs_bulk_to_path(&c->req->arena, &a->text, &a->target) : 0;
 	if (rc == 0)
 		do
-			rc = make(c, a);
+			rc = nfs4_create_make(c, a);
 		while (nfs4_await(c, rc));
 	if (rc < 0)
 		a->made = NULL;
 	struct vfs_sync sync = { .node = { a->dir, a->made },
 				 .how = VFS_SYNC_MADE,
 				 .with_entry = !vfs_set_after_making(&a->attrs.set) };
-	return made(c, nfs4_settle(c, &sync, rc));
+	return nfs4_create_end(c, nfs4_settle(c, &sync, rc));
 }
 
 const struct nfs4_op nfs4_op_create = {
@@ -163,6 +164,6 @@ const struct nfs4_op nfs4_op_create = {
 					       NFS4_E_ROFS,
 				       0, NFS4_E_MLINK),
 	.args_size = sizeof(struct create_args),
-	.decode = decode_create,
+	.decode = nfs4_decode_create,
 	.run = run_create,
 };

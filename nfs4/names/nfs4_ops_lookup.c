@@ -8,7 +8,8 @@
 #include "nfs4/pseudo/pseudo.h"
 
 /* Sets out to n, an object of the current filehandle's export; takes over its reference. */
-static void become(struct nfs4_compound *c, struct vfs_node *n, struct nfs4_place *out)
+static void nfs4_lookup_set_place(struct nfs4_compound *c, struct vfs_node *n,
+				  struct nfs4_place *out)
 {
 	nfs4_place_copy(out, &c->current);
 	nfs4_place_move(out, n);
@@ -45,7 +46,7 @@ static int find_in_export(struct nfs4_compound *c, const struct nfs4_name *name,
 			nfs4_place_take(out, &crossed);
 		return status;
 	}
-	become(c, n, out);
+	nfs4_lookup_set_place(c, n, out);
 	if (attr)
 		c->seen_index = c->index + 1;
 	return NFS4_OK;
@@ -98,7 +99,7 @@ int nfs4_find_parent(struct nfs4_compound *c, struct nfs4_place *out)
 	rc = vfs_lookup(&dir->ctx, dir->node, "..", 2, &n, NULL);
 	if (rc < 0)
 		return nfs4_status(c->minor, rc);
-	become(c, n, out);
+	nfs4_lookup_set_place(c, n, out);
 	return NFS4_OK;
 }
 

@@ -20,7 +20,7 @@ static void decode_remove(struct nfs4_compound *c, void *args)
 	nfs4_get_name(c->in, &a->name);
 }
 
-static int removed(struct nfs4_compound *c, int rc)
+static int nfs4_remove_end(struct nfs4_compound *c, int rc)
 {
 	const struct remove_args *a = c->args;
 
@@ -51,7 +51,7 @@ static int remove_any(void *arg)
 	return rc;
 }
 
-static int run_remove(struct nfs4_compound *c, void *args)
+static int nfs4_run_remove(struct nfs4_compound *c, void *args)
 {
 	struct remove_args *a = args;
 	struct nfs4_place *dir = &c->current;
@@ -70,7 +70,7 @@ static int run_remove(struct nfs4_compound *c, void *args)
 	if (status != NFS4_OK)
 		return status;
 	struct vfs_sync sync = { .node = { dir->node } };
-	return removed(c, nfs4_settle(c, &sync, rc));
+	return nfs4_remove_end(c, nfs4_settle(c, &sync, rc));
 }
 
 const struct nfs4_op nfs4_op_remove = {
@@ -83,5 +83,5 @@ const struct nfs4_op nfs4_op_remove = {
 			      NFS4_E_NOTEMPTY | NFS4_E_FILE_OPEN),
 	.args_size = sizeof(struct remove_args),
 	.decode = decode_remove,
-	.run = run_remove,
+	.run = nfs4_run_remove,
 };

@@ -9,7 +9,7 @@
 #include "nfs4/nfs4_private.h"
 
 /* The saved filehandle and the current directory must be of one export, which must be writable. */
-static int check_pair(const struct nfs4_compound *c)
+static int nfs4_rename_check_pair(const struct nfs4_compound *c)
 {
 	const struct nfs4_place *from = &c->saved, *to = &c->current;
 
@@ -25,7 +25,7 @@ struct rename_args {
 	struct vfs_dir_change from_change, to_change;
 };
 
-static void decode_rename(struct nfs4_compound *c, void *args)
+static void nfs4_decode_rename(struct nfs4_compound *c, void *args)
 {
 	struct rename_args *a = args;
 
@@ -63,7 +63,7 @@ static int check_rename(const struct nfs4_compound *c, const struct rename_args 
 		status = nfs4_name_check(&a->from);
 	if (status == NFS4_OK)
 		status = nfs4_name_check(&a->to);
-	return status == NFS4_OK ? check_pair(c) : status;
+	return status == NFS4_OK ? nfs4_rename_check_pair(c) : status;
 }
 
 struct renaming {
@@ -71,14 +71,14 @@ struct renaming {
 	const struct vfs_rename *names;
 };
 
-static int rename_names(void *arg)
+static int nfs4_rename_names(void *arg)
 {
 	const struct renaming *r = arg;
 
 	return vfs_rename(r->ctx, r->names);
 }
 
-static int run_rename(struct nfs4_compound *c, void *args)
+static int nfs4_run_rename(struct nfs4_compound *c, void *args)
 {
 	struct rename_args *a = args;
 	struct vfs_node *from = c->saved.node, *to = c->current.node;
@@ -101,7 +101,7 @@ static int run_rename(struct nfs4_compound *c, void *args)
 	if (rc == 0)
 		rc = nfs4_name_check_boundary(c, to, &a->to);
 	if (rc == 0)
-		status = nfs4_take_name(c, &c->current.ctx, rename_names,
+		status = nfs4_take_name(c, &c->current.ctx, nfs4_rename_names,
 					&(struct renaming){ &c->current.ctx, &r }, &rc);
 	if (status != NFS4_OK)
 		return status;
@@ -115,7 +115,7 @@ struct link_args {
 	struct vfs_dir_change change; /* of the directory */
 };
 
-static void decode_link(struct nfs4_compound *c, void *args)
+static void nfs4_decode_link(struct nfs4_compound *c, void *args)
 {
 	struct link_args *a = args;
 
@@ -131,7 +131,7 @@ static int linked(struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
-static int check_link(const struct nfs4_compound *c, const struct link_args *a)
+static int nfs4_link_check(const struct nfs4_compound *c, const struct link_args *a)
 {
 	int status = nfs4_need(c, &c->current, NFS4_NEED_DIR);
 
@@ -139,15 +139,15 @@ static int check_link(const struct nfs4_compound *c, const struct link_args *a)
 		status = NFS4ERR_ISDIR;
 	if (status == NFS4_OK)
 		status = nfs4_name_check(&a->name);
-	return status == NFS4_OK ? check_pair(c) : status;
+	return status == NFS4_OK ? nfs4_rename_check_pair(c) : status;
 }
 
-static int run_link(struct nfs4_compound *c, void *args)
+static int nfs4_run_link(struct nfs4_compound *c, void *args)
 {
 	struct link_args *a = args;
 	struct nfs4_place *dir = &c->current;
 	struct vfs_node *file = c->saved.node;
-	int status = check_link(c, a);
+	int status = nfs4_link_check(c, a);
 	int rc;
 
 	if (status != NFS4_OK)
@@ -173,8 +173,8 @@ const struct nfs4_op nfs4_op_link = {
 					       NFS4_E_NOTSUPP | NFS4_E_FILE_OPEN,
 				       NFS4_E_NOENT, 0),
 	.args_size = sizeof(struct link_args),
-	.decode = decode_link,
-	.run = run_link,
+	.decode = nfs4_decode_link,
+	.run = nfs4_run_link,
 };
 
 const struct nfs4_op nfs4_op_rename = {
@@ -188,6 +188,6 @@ const struct nfs4_op nfs4_op_rename = {
 					       NFS4_E_NOTEMPTY | NFS4_E_FILE_OPEN,
 				       0, NFS4_E_MLINK),
 	.args_size = sizeof(struct rename_args),
-	.decode = decode_rename,
-	.run = run_rename,
+	.decode = nfs4_decode_rename,
+	.run = nfs4_run_rename,
 };

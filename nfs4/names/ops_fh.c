@@ -12,8 +12,8 @@
 #include "nfs/caller.h"
 
 /* Asks about the arguments that begin at ahead, without moving c->in. */
-static bool tells(struct nfs4_compound *c, const struct nfs4_op *op, bool (*ask)(const void *args),
-		  const struct xdr_in *ahead)
+static bool fh_ask_ahead(struct nfs4_compound *c, const struct nfs4_op *op,
+			 bool (*ask)(const void *args), const struct xdr_in *ahead)
 {
 	const struct xdr_in here = *c->in;
 	const size_t used = c->req->arena.used;
@@ -40,7 +40,7 @@ static bool wants_flavor(struct nfs4_compound *c)
 		if (!op)
 			return true;
 		if (op->uses_fh)
-			return tells(c, op, op->uses_fh, &ahead);
+			return fh_ask_ahead(c, op, op->uses_fh, &ahead);
 		if (op->flavor != NFS4_FLAVOR_NEXT)
 			return op->flavor == NFS4_FLAVOR_BEFORE;
 	}
@@ -97,7 +97,7 @@ static bool is_foreign(struct nfs4_compound *c)
 	xdr_skip_opaque(&ahead, NFS4_FHSIZE);
 	op = c->server->hooks->find_op(xdr_get_u32(&ahead), c->minor);
 	return !ahead.err && op && op->saved_is_foreign &&
-	       tells(c, op, op->saved_is_foreign, &ahead);
+	       fh_ask_ahead(c, op, op->saved_is_foreign, &ahead);
 }
 
 static int run_putfh(struct nfs4_compound *c, void *args)

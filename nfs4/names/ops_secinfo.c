@@ -43,7 +43,7 @@ static void put_flavor(struct xdr_out *x, enum vfs_sec sec)
 }
 
 /* A directory of the pseudo file system is listed with the flavours of the exports below it. */
-static void put_flavors(struct nfs4_compound *c, const struct nfs4_place *p)
+static void secinfo_put_flavors(struct nfs4_compound *c, const struct nfs4_place *p)
 {
 	struct vfs_access all = { .nsecs = 0 };
 	const struct vfs_access *a = &p->ctx.access;
@@ -58,10 +58,10 @@ static void put_flavors(struct nfs4_compound *c, const struct nfs4_place *p)
 }
 
 /* Later minor versions consume the current filehandle (section 2.6.3.1.1.8). */
-static int answer(struct nfs4_compound *c, int status, struct nfs4_place *found)
+static int secinfo_answer(struct nfs4_compound *c, int status, struct nfs4_place *found)
 {
 	if (status == NFS4_OK)
-		put_flavors(c, found);
+		secinfo_put_flavors(c, found);
 	if (status == NFS4_OK && c->minor > 0) {
 		nfs4_place_clear(&c->current);
 		c->has_current_sid = false;
@@ -93,7 +93,7 @@ static int run_secinfo(struct nfs4_compound *c, void *args)
 		nfs4_place_copy(&found, &c->current);
 		status = NFS4_OK;
 	}
-	return answer(c, status, &found);
+	return secinfo_answer(c, status, &found);
 }
 
 struct secinfo_no_name_args {
@@ -120,7 +120,7 @@ static int run_secinfo_no_name(struct nfs4_compound *c, void *args)
 		status = nfs4_find_parent(c, &found);
 	else
 		nfs4_place_copy(&found, &c->current);
-	return answer(c, status, &found);
+	return secinfo_answer(c, status, &found);
 }
 
 struct openattr_args {

@@ -25,7 +25,7 @@
  * open objects that it knows only by name, handles NFS4ERR_SYMLINK and reports an I/O error after
  * anything else.
  */
-static int check_type(uint32_t type)
+static int nfs4_open_check_type(uint32_t type)
 {
 	switch (type) {
 	case S_IFREG:
@@ -38,7 +38,7 @@ static int check_type(uint32_t type)
 }
 
 /* Sets w->file to n, an object of the directory's export; takes over its reference. */
-static void found(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_node *n)
+static void nfs4_open_set_found(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_node *n)
 {
 	nfs4_place_copy(&w->file, &c->current);
 	nfs4_place_move(&w->file, n);
@@ -71,7 +71,7 @@ static bool may_be_unlogged(const struct vfs_attr *attr)
 	return attr->size == 0 && attr->has_btime && now - attr->btime.tv_sec < LOGGED_SECONDS;
 }
 
-static int look_up(struct nfs4_compound *c, struct nfs4_opening *w)
+static int nfs4_open_look_up(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_name *name = &w->args->name;
 	struct nfs_entry step = { .name = name->bytes, .len = name->len };
@@ -87,7 +87,7 @@ static int look_up(struct nfs4_compound *c, struct nfs4_opening *w)
 		return nfs4_status(c->minor, rc);
 	step.found = vfs_node_fh(n);
 	if (!nfs4_cross_down(c, &step, &w->file, &status)) {
-		found(c, w, n);
+		nfs4_open_set_found(c, w, n);
 		w->found = true;
 		w->sync_name = w->args->create && may_be_unlogged(&attr);
 		return NFS4_OK;
@@ -96,7 +96,7 @@ static int look_up(struct nfs4_compound *c, struct nfs4_opening *w)
 	return status == NFS4_OK ? nfs4_place_usable(&w->file) : status;
 }
 
-static int create(struct nfs4_compound *c, struct nfs4_opening *w)
+static int nfs4_open_create(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *a = w->args;
 	const bool exclusive = a->how >= NFS4_EXCLUSIVE;
@@ -114,7 +114,7 @@ static int create(struct nfs4_compound *c, struct nfs4_opening *w)
 	while (nfs4_await(c, rc));
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
-	found(c, w, n);
+	nfs4_open_set_found(c, w, n);
 	w->made = cr.made;
 	w->granted = true;
 	w->attrs_set = true;
@@ -131,13 +131,13 @@ static int find_or_create(struct nfs4_compound *c, struct nfs4_opening *w)
 	int status = NFS4ERR_DELAY;
 
 	if (!a->create)
-		return look_up(c, w);
+		return nfs4_open_look_up(c, w);
 	for (int i = 0; i < RACES; i++) {
-		status = a->how == NFS4_UNCHECKED ? look_up(c, w) : NFS4ERR_NOENT;
+		status = a->how == NFS4_UNCHECKED ? nfs4_open_look_up(c, w) : NFS4ERR_NOENT;
 		if (status != NFS4ERR_NOENT)
 			return status;
 		rpc_move(c->req); /* to create waits for the disk */
-		status = create(c, w);
+		status = nfs4_open_create(c, w);
 		if (status != NFS4ERR_EXIST || a->how != NFS4_UNCHECKED)
 			return status;
 	}
@@ -169,7 +169,7 @@ static int check_attrs(struct nfs4_compound *c, struct nfs4_opening *w)
 		c, &a->attrs, a->how == NFS4_EXCLUSIVE_1 ? NFS4_SATTR_EXCLUSIVE : NFS4_SATTR_OPEN);
 }
 
-static int by_name(struct nfs4_compound *c, struct nfs4_opening *w)
+static int nfs4_open_by_name(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *a = w->args;
 	unsigned need = NFS4_NEED_DIR;
@@ -199,7 +199,8 @@ static bool had_it_open(const struct nfs4_opening *w)
 
 /* Checks the access. A client that reclaims, or that has opened the file by itself under its
  * delegation, had it open already: the file's owner may open it again, whatever the mode is now. */
-static int check_access(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_place *p)
+static int nfs4_open_check_access(struct nfs4_compound *c, struct nfs4_opening *w,
+				  struct nfs4_place *p)
 {
 	const unsigned want = nfs4_open_rights(w);
 	struct vfs_attr attr;
@@ -272,7 +273,7 @@ struct nfs4_deleg_request nfs4_open_wants(struct nfs4_compound *c, struct nfs4_o
 }
 
 /* True if a prompt worker leaves the OPEN to another: the rest waits. */
-static bool is_long(struct nfs4_compound *c, struct nfs4_opening *w)
+static bool nfs4_open_is_long(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_deleg_request r = nfs4_open_wants(c, w);
 
@@ -286,22 +287,22 @@ int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w)
 	int status;
 
 	if (a->claim == NFS4_CLAIM_NULL || a->claim == NFS4_CLAIM_DELEGATE_CUR)
-		status = by_name(c, w);
+		status = nfs4_open_by_name(c, w);
 	else
 		status = nfs4_need(c, &c->current, NFS4_NEED_FILE);
 	p = nfs4_opened_place(c, w);
 	if (status == NFS4_OK)
-		status = check_type(p->type);
+		status = nfs4_open_check_type(p->type);
 	if (status == NFS4_OK)
 		status = check_delegation(c, w, p);
 	if (status == NFS4_OK)
-		status = check_access(c, w, p);
+		status = nfs4_open_check_access(c, w, p);
 	if (status == NFS4_OK)
 		status = check_deny(c, w, p);
 	if (status != NFS4_OK)
 		return status;
 	w->truncate = a->create && !w->attrs_set && a->attrs.set.set_size && a->attrs.set.size == 0;
-	if (rpc_is_prompt(c->req) && is_long(c, w))
+	if (rpc_is_prompt(c->req) && nfs4_open_is_long(c, w))
 		rpc_move(c->req);
 	return NFS4_OK;
 }

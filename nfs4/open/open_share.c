@@ -45,7 +45,7 @@ static struct nfs4_open *find_or_add(struct nfs4_opening *w, struct vfs_file *f,
 	return open;
 }
 
-static int enter(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_file *f)
+static int nfs4_open_enter(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_file *f)
 {
 	struct nfs4_place *p = nfs4_opened_place(c, w);
 	struct nfs4_open *fresh;
@@ -178,7 +178,7 @@ static void commit(struct nfs4_opening *w)
 	w->open->stateid_sent = true;
 }
 
-static bool is_served(struct nfs4_compound *c, struct nfs4_opening *w)
+static bool nfs4_open_is_served(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	return nfs_still_served(&c->server->cfg.exports, nfs4_opened_place(c, w)->export_id,
 				c->req->conn);
@@ -190,7 +190,7 @@ static int settle_share(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	if (w->truncate || w->sync_name)
 		return 0;
-	if (is_served(c, w)) {
+	if (nfs4_open_is_served(c, w)) {
 		commit(w);
 		w->shared = true;
 		return 0;
@@ -269,7 +269,7 @@ static int try_share(void *arg)
 	w->old_access = w->old_deny = 0;
 	if (rc != 0)
 		return share_status(s, rc, &cf);
-	status = enter(c, w, s->f);
+	status = nfs4_open_enter(c, w, s->f);
 	if (status != NFS4_OK)
 		return status;
 	open = w->open;
@@ -293,7 +293,8 @@ int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
 		return nfs4_status(c->minor, rc);
 	status = nfs4_attempt(c, try_share, &s);
 	vfs_file_put(s.f);
-	return status == NFS4_OK && !w->shared && !is_served(c, w) ? NFS4ERR_STALE : status;
+	return status == NFS4_OK && !w->shared && !nfs4_open_is_served(c, w) ? NFS4ERR_STALE
+									     : status;
 }
 
 void nfs4_open_unshare(struct nfs4_opening *w)

@@ -6,7 +6,7 @@
  *	open_recorded	file and share; truncates; makes changes durable
  *	open_settled	the current filehandle, and the result
  *
- * A step that fails ends in finish(), which releases what the earlier steps acquired.
+ * A step that fails ends in nfs4_open_finish(), which releases what the earlier steps acquired.
  */
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/names/cinfo.h"
@@ -23,7 +23,7 @@
 
 #define RACES 8u /* tries while other callers take the name away */
 
-static int finish(struct nfs4_opening *w, int status)
+static int nfs4_open_finish(struct nfs4_opening *w, int status)
 {
 	if (w->open) {
 		if (!w->shared && status == NFS4_OK)
@@ -143,7 +143,7 @@ static void offer_delegation(struct nfs4_compound *c, struct nfs4_opening *w)
  * close then. An open that the owner has had before stays. So does one that is reclaimed: as in nfsd
  * the delegation alone would do, but the client has asked for its open.
  */
-static void choose(struct nfs4_compound *c, struct nfs4_opening *w)
+static void nfs4_open_xor_deleg(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *a = w->args;
 	const bool given =
@@ -164,7 +164,7 @@ static uint32_t result_flags(struct nfs4_compound *c, const struct nfs4_opening 
 	       (nfs4_locks_are_notified(c) ? OPEN4_RESULT_MAY_NOTIFY_LOCK : 0);
 }
 
-static void put_result(struct nfs4_compound *c, struct nfs4_opening *w)
+static void nfs4_open_put_result(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	struct xdr_out *x = c->out;
 
@@ -178,14 +178,14 @@ static void put_result(struct nfs4_compound *c, struct nfs4_opening *w)
 static int open_settled(struct nfs4_compound *c, struct nfs4_opening *w, int rc)
 {
 	if (rc != 0)
-		return finish(w, nfs4_status(c->minor, rc));
+		return nfs4_open_finish(w, nfs4_status(c->minor, rc));
 	offer_delegation(c, w);
 	if (w->by_name)
 		nfs4_place_take(&c->current, &w->file);
 	nfs4_set_current_stateid(c, &w->sid);
-	choose(c, w);
-	put_result(c, w);
-	return finish(w, NFS4_OK);
+	nfs4_open_xor_deleg(c, w);
+	nfs4_open_put_result(c, w);
+	return nfs4_open_finish(w, NFS4_OK);
 }
 
 /* Truncates the file. If the share has no write access, the shares of others may deny it. */
@@ -217,7 +217,7 @@ static bool is_new(const struct nfs4_opening *w)
 
 /* A file that was found by its name may have lost it meanwhile, perhaps to another one: the name is looked up again, as it may
  * always have been there. */
-static int open_file(struct nfs4_compound *c, struct nfs4_opening *w)
+static int nfs4_open_file_and_share(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	unsigned tries = RACES;
 	int status;
@@ -238,11 +238,11 @@ static int open_recorded(struct nfs4_compound *c, struct nfs4_opening *w)
 	int status = is_new(w) ? nfs4_drain_check(&c->current) : NFS4_OK;
 
 	if (status == NFS4_OK)
-		status = open_file(c, w);
+		status = nfs4_open_file_and_share(c, w);
 	if (status == NFS4_OK && w->truncate)
 		status = truncate_file(c, w);
 	if (status != NFS4_OK)
-		return finish(w, status);
+		return nfs4_open_finish(w, status);
 	if (!w->sync_name && !w->truncate)
 		return open_settled(c, w, 0);
 	struct vfs_sync sync = { .node = { w->sync_name ? c->current.node : NULL,
@@ -269,7 +269,7 @@ static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 	if (status == NFS4_OK)
 		status = check_claim(c, w);
 	if (status != NFS4_OK)
-		return finish(w, status);
+		return nfs4_open_finish(w, status);
 	if (w->deny != 0)
 		bits |= NFS4_RECORD_DENY;
 	wants = nfs4_open_wants(c, w);
@@ -278,7 +278,7 @@ static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 	if (rpc_is_prompt(c->req) && !may_be_prompt(c, w, bits))
 		rpc_move(c->req);
 	status = nfs4_record_for(c, &w->client->record, bits);
-	return status == NFS4_OK ? open_recorded(c, w) : finish(w, status);
+	return status == NFS4_OK ? open_recorded(c, w) : nfs4_open_finish(w, status);
 }
 
 static int run_open(struct nfs4_compound *c, void *args)
@@ -309,7 +309,7 @@ static int run_open(struct nfs4_compound *c, void *args)
 	if (status == NFS4_OK)
 		status = nfs4_seq_begin(c, w->owner, a->seqid, &replayed);
 	if (status != NFS4_OK || (c->minor == 0 && replayed))
-		return finish(w, status);
+		return nfs4_open_finish(w, status);
 	return open_checked(c, w);
 }
 

@@ -144,8 +144,8 @@ static int visible(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, u
 
 /* Sets out to the export that replaces the directory, for callers who may use it; else to the
  * directory. */
-static int resolve(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t dir,
-		   struct nfs4_place *out)
+static int pseudo_resolve(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t dir,
+			  struct nfs4_place *out)
 {
 	uint32_t e = set->dir[dir].export;
 	int status = NFS4ERR_STALE;
@@ -170,7 +170,7 @@ int nfs4_pseudo_root(struct nfs4_compound *c, struct nfs4_place *out)
 
 	do {
 		set = nfs4_pseudo_get(c->server);
-		status = resolve(c, set, 0, out);
+		status = pseudo_resolve(c, set, 0, out);
 		nfs4_pseudo_set_put(set);
 	} while (status == NFS4ERR_DELAY && rpc_try_later(c->req, RN_WAIT_NAME, NAMES_PATIENCE_NS));
 	return status;
@@ -207,7 +207,7 @@ int nfs4_pseudo_lookup(struct nfs4_compound *c, const struct nfs4_place *dir, co
 	if (status == NFS4ERR_NOENT) {
 		kid = nfs4_pseudo_find_kid(set, d, name, len);
 		if (kid != NFS4_PSEUDO_NONE)
-			status = resolve(c, set, kid, out);
+			status = pseudo_resolve(c, set, kid, out);
 	}
 	nfs4_pseudo_set_put(set);
 	return status;
@@ -225,7 +225,7 @@ int nfs4_pseudo_parent(struct nfs4_compound *c, const struct nfs4_place *dir,
 	else if (d == 0)
 		status = NFS4ERR_NOENT;
 	else
-		status = resolve(c, set, set->dir[d].parent, out);
+		status = pseudo_resolve(c, set, set->dir[d].parent, out);
 	nfs4_pseudo_set_put(set);
 	return status;
 }
@@ -237,7 +237,7 @@ int nfs4_pseudo_above_export(struct nfs4_compound *c, uint32_t export_id, struct
 	int status = NFS4ERR_NOENT;
 
 	if (d != NFS4_PSEUDO_NONE && d != 0)
-		status = resolve(c, set, set->dir[d].parent, out);
+		status = pseudo_resolve(c, set, set->dir[d].parent, out);
 	nfs4_pseudo_set_put(set);
 	return status;
 }
@@ -338,7 +338,7 @@ static bool each_kid(struct nfs4_compound *c, const struct nfs4_pseudo_set *set,
 	};
 	bool more = true;
 
-	e.status = resolve(c, set, kid, &place);
+	e.status = pseudo_resolve(c, set, kid, &place);
 	if (e.status == NFS4_OK)
 		e.status = nfs4_place_usable(&place);
 	if (e.status != NFS4ERR_NOENT)

@@ -15,7 +15,7 @@ struct gathering {
 	bool no_memory;
 };
 
-static bool make_room(struct gathering *g)
+static bool pseudo_set_make_room(struct gathering *g)
 {
 	struct nfs4_pseudo_export *more;
 
@@ -28,12 +28,12 @@ static bool make_room(struct gathering *g)
 	return more;
 }
 
-static bool gather(void *arg, struct vfs_export *exp)
+static bool pseudo_set_gather(void *arg, struct vfs_export *exp)
 {
 	struct gathering *g = arg;
 	struct nfs4_pseudo_export *e;
 
-	g->no_memory = !make_room(g);
+	g->no_memory = !pseudo_set_make_room(g);
 	if (g->no_memory)
 		return false;
 	e = &g->set->export[g->set->nexports++];
@@ -75,7 +75,7 @@ static void cut_paths(struct nfs4_pseudo_set *set, const struct rn_logger *log)
 
 /* Compares byte by byte, with a slash before all other characters: a directory's contents follow
  * it. */
-static int compare_paths(const void *a, const void *b)
+static int pseudo_compare_paths(const void *a, const void *b)
 {
 	const unsigned char *p = (const void *)((const struct nfs4_pseudo_export *)a)->path;
 	const unsigned char *q = (const void *)((const struct nfs4_pseudo_export *)b)->path;
@@ -104,13 +104,14 @@ int nfs4_pseudo_set_new(const struct vfs_exports *exports, const struct rn_logge
 		return -ENOMEM;
 	atomic_init(&set->refs, 1);
 	set->change = change;
-	exports->each(exports->ctx, gather, &g);
+	exports->each(exports->ctx, pseudo_set_gather, &g);
 	if (g.no_memory)
 		rc = -ENOMEM;
 	if (rc == 0) {
 		cut_paths(set, log);
 		if (set->nexports > 0)
-			qsort(set->export, set->nexports, sizeof(set->export[0]), compare_paths);
+			qsort(set->export, set->nexports, sizeof(set->export[0]),
+			      pseudo_compare_paths);
 		rc = nfs4_pseudo_tree_build(set);
 	}
 	if (rc != 0)

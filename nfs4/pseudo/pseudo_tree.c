@@ -25,7 +25,7 @@ static uint64_t kid_id(uint64_t parent, const char *name, uint32_t len)
 	return id > ROOT_ID ? id : id + ROOT_ID + 1;
 }
 
-static int add_dir(struct nfs4_pseudo_set *set, const struct nfs4_pseudo_dir *d)
+static int pseudo_tree_add_dir(struct nfs4_pseudo_set *set, const struct nfs4_pseudo_dir *d)
 {
 	if (set->ndirs == set->dirs_room) {
 		uint32_t room = set->dirs_room ? 2 * set->dirs_room : 16;
@@ -59,7 +59,7 @@ static int step_down(struct nfs4_pseudo_set *set, uint32_t *at, const char *name
 		*at = last;
 		return 0;
 	}
-	rc = add_dir(set, &d);
+	rc = pseudo_tree_add_dir(set, &d);
 	if (rc != 0)
 		return rc;
 	*at = set->ndirs - 1;
@@ -75,7 +75,7 @@ static void count_export(struct nfs4_pseudo_dir *d, uint32_t i)
 	d->nexports = i - d->first_export + 1;
 }
 
-static int add_export(struct nfs4_pseudo_set *set, uint32_t i)
+static int pseudo_tree_add_export(struct nfs4_pseudo_set *set, uint32_t i)
 {
 	const char *p = set->export[i].path;
 	uint32_t at = 0;
@@ -101,7 +101,7 @@ static int add_export(struct nfs4_pseudo_set *set, uint32_t i)
 	return 0;
 }
 
-static int compare_ids(const void *a, const void *b, void *arg)
+static int pseudo_tree_compare_ids(const void *a, const void *b, void *arg)
 {
 	const struct nfs4_pseudo_set *set = arg;
 	const struct nfs4_pseudo_dir *d = &set->dir[*(const uint32_t *)a];
@@ -118,7 +118,7 @@ static int compare_kids(const void *a, const void *b, void *arg)
 
 	if (d->parent != e->parent)
 		return d->parent < e->parent ? -1 : 1;
-	return compare_ids(a, b, arg);
+	return pseudo_tree_compare_ids(a, b, arg);
 }
 
 static int sort_dirs(struct nfs4_pseudo_set *set)
@@ -133,7 +133,7 @@ static int sort_dirs(struct nfs4_pseudo_set *set)
 		set->by_id[i] = i;
 	for (uint32_t i = 1; i < n; i++)
 		set->kid[i - 1] = i;
-	qsort_r(set->by_id, n, sizeof(set->by_id[0]), compare_ids, set);
+	qsort_r(set->by_id, n, sizeof(set->by_id[0]), pseudo_tree_compare_ids, set);
 	qsort_r(set->kid, n - 1, sizeof(set->kid[0]), compare_kids, set);
 	for (uint32_t i = n - 1; i > 0; i--)
 		set->dir[set->dir[set->kid[i - 1]].parent].first_kid = i - 1;
@@ -152,10 +152,10 @@ int nfs4_pseudo_tree_build(struct nfs4_pseudo_set *set)
 		.export = NFS4_PSEUDO_NONE,
 		.last_kid = NFS4_PSEUDO_NONE,
 	};
-	int rc = add_dir(set, &root);
+	int rc = pseudo_tree_add_dir(set, &root);
 
 	for (uint32_t i = 0; rc == 0 && i < set->nexports; i++)
-		rc = add_export(set, i);
+		rc = pseudo_tree_add_export(set, i);
 	return rc == 0 ? sort_dirs(set) : rc;
 }
 

@@ -30,8 +30,8 @@ void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
 }
 
 /* With the lock held, which it gives back. The job is gone when it returns, or has failed. */
-static void await(struct nfs4_recovery *r, struct nfs4_compound *c,
-		  const struct nfs4_record_job *job)
+static void nfs4_record_await(struct nfs4_recovery *r, struct nfs4_compound *c,
+			      const struct nfs4_record_job *job)
 {
 	if (r->again)
 		nfs4_job_try_now(r);
@@ -55,7 +55,7 @@ int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned b
 		pthread_mutex_unlock(&r->lock);
 		return NFS4ERR_DELAY;
 	}
-	await(r, c, job);
+	nfs4_record_await(r, c, job);
 	return NFS4_OK;
 }
 
@@ -65,7 +65,7 @@ void nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec)
 
 	pthread_mutex_lock(&r->lock);
 	if (rec->job)
-		await(r, c, rec->job);
+		nfs4_record_await(r, c, rec->job);
 	else
 		pthread_mutex_unlock(&r->lock);
 }

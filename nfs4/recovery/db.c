@@ -34,7 +34,7 @@ int nfs4_db_errno(int rc)
 }
 
 /* Runs a prepared statement to its end and makes it ready for the next time. */
-static int step(sqlite3_stmt *st)
+static int db_step(sqlite3_stmt *st)
 {
 	int rc = sqlite3_step(st);
 
@@ -72,7 +72,7 @@ int nfs4_db_put(struct nfs4_db *db, const struct nfs4_db_row *row)
 	sqlite3_bind_int64(st, 5, db->epoch);
 	if (row->origin.known)
 		bind_origin(st, &row->origin);
-	return step(st);
+	return db_step(st);
 }
 
 int nfs4_db_delete(struct nfs4_db *db, const struct nfs4_db_row *row)
@@ -80,7 +80,7 @@ int nfs4_db_delete(struct nfs4_db *db, const struct nfs4_db_row *row)
 	sqlite3_stmt *st = db->st[NFS4_DB_DELETE];
 
 	bind_key(st, row);
-	return step(st);
+	return db_step(st);
 }
 
 int nfs4_db_end_grace(struct nfs4_db *db, unsigned lease)
@@ -88,28 +88,28 @@ int nfs4_db_end_grace(struct nfs4_db *db, unsigned lease)
 	int rc;
 
 	sqlite3_bind_int64(db->st[NFS4_DB_PRUNE], 1, db->epoch);
-	rc = step(db->st[NFS4_DB_PRUNE]);
+	rc = db_step(db->st[NFS4_DB_PRUNE]);
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(db->st[NFS4_DB_LEASE], 1, lease);
-	return step(db->st[NFS4_DB_LEASE]);
+	return db_step(db->st[NFS4_DB_LEASE]);
 }
 
 int nfs4_db_begin(struct nfs4_db *db)
 {
-	return step(db->st[NFS4_DB_BEGIN]);
+	return db_step(db->st[NFS4_DB_BEGIN]);
 }
 
 int nfs4_db_commit(struct nfs4_db *db)
 {
-	return step(db->st[NFS4_DB_COMMIT]);
+	return db_step(db->st[NFS4_DB_COMMIT]);
 }
 
 void nfs4_db_rollback(struct nfs4_db *db)
 {
 	/* Some failures have caused a rollback already. */
 	if (!sqlite3_get_autocommit(db->handle))
-		step(db->st[NFS4_DB_ROLLBACK]);
+		db_step(db->st[NFS4_DB_ROLLBACK]);
 }
 
 static void get_origin(sqlite3_stmt *st, struct nfs4_record_origin *origin)

@@ -64,7 +64,7 @@ static int exec(struct nfs4_db *db, const char *sql)
 }
 
 /* The first column of the first row. */
-static int query(struct nfs4_db *db, const char *sql, int64_t *number, bool *is_ok)
+static int db_query(struct nfs4_db *db, const char *sql, int64_t *number, bool *is_ok)
 {
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(db->handle, sql, -1, &st, NULL);
@@ -104,13 +104,13 @@ static int check_schema(struct nfs4_db *db)
 {
 	int64_t version = 0;
 	bool whole = false;
-	int rc = query(db, "PRAGMA user_version", &version, NULL);
+	int rc = db_query(db, "PRAGMA user_version", &version, NULL);
 
 	if (rc)
 		return rc;
 	if (version > NFS4_DB_VERSION)
 		return -EPROTO;
-	rc = query(db, "PRAGMA quick_check(1)", NULL, &whole);
+	rc = db_query(db, "PRAGMA quick_check(1)", NULL, &whole);
 	if (rc)
 		return rc;
 	if (!whole || version < 0)
@@ -118,7 +118,7 @@ static int check_schema(struct nfs4_db *db)
 	return version < NFS4_DB_VERSION ? make_tables(db, version) : 0;
 }
 
-static int prepare(struct nfs4_db *db)
+static int db_prepare(struct nfs4_db *db)
 {
 	for (unsigned i = 0; i < NFS4_DB_STATEMENTS; i++) {
 		int rc = sqlite3_prepare_v3(db->handle, statements[i], -1,
@@ -135,10 +135,10 @@ static int prepare(struct nfs4_db *db)
 static int read_run(struct nfs4_db *db, unsigned lease, unsigned *old_lease)
 {
 	int64_t was = 0;
-	int rc = query(db, "SELECT lease FROM run", &was, NULL);
+	int rc = db_query(db, "SELECT lease FROM run", &was, NULL);
 
 	if (!rc)
-		rc = query(db, "SELECT epoch FROM run", &db->epoch, NULL);
+		rc = db_query(db, "SELECT epoch FROM run", &db->epoch, NULL);
 	if (rc)
 		return rc;
 	*old_lease = was > 0 && was < 86400 ? (unsigned)was : 0;
@@ -160,7 +160,7 @@ int nfs4_db_begin_epoch(struct nfs4_db *db)
 }
 
 /* Allocates blocks for a file as it may grow to. Some file systems cannot. */
-static void reserve(const char *path, off_t bytes)
+static void db_reserve_blocks(const char *path, off_t bytes)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 
@@ -175,12 +175,12 @@ void nfs4_db_reserve(const struct nfs4_db *db)
 	char wal[PATH_MAX + 16];
 
 	snprintf(wal, sizeof(wal), "%s-wal", db->path);
-	reserve(db->path, RESERVE);
-	reserve(wal, RESERVE_WAL);
+	db_reserve_blocks(db->path, RESERVE);
+	db_reserve_blocks(wal, RESERVE_WAL);
 }
 
 /* Creates the file with mode 0600, before SQLite would create it readable by all. */
-static int make_file(const char *path)
+static int db_make_file(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
@@ -200,9 +200,9 @@ static int sync_dir(const char *dir)
 	return rc;
 }
 
-static int try_open(const char *path, unsigned lease, struct nfs4_db *db, unsigned *old_lease)
+static int db_try_open(const char *path, unsigned lease, struct nfs4_db *db, unsigned *old_lease)
 {
-	int rc = make_file(path), keep_log = 1;
+	int rc = db_make_file(path), keep_log = 1;
 
 	if (rc)
 		return rc;
@@ -217,7 +217,7 @@ static int try_open(const char *path, unsigned lease, struct nfs4_db *db, unsign
 	if (!rc)
 		rc = check_schema(db);
 	if (!rc)
-		rc = prepare(db);
+		rc = db_prepare(db);
 	if (!rc)
 		rc = read_run(db, lease, old_lease);
 	return rc;
@@ -231,7 +231,7 @@ static int open_path(const char *path, unsigned lease, struct nfs4_db **out, uns
 	if (db)
 		db->path = strdup(path);
 	if (db && db->path)
-		rc = try_open(path, lease, db, old_lease);
+		rc = db_try_open(path, lease, db, old_lease);
 
 	if (rc)
 		nfs4_db_close(db);
@@ -290,7 +290,7 @@ static int put_aside(const char *path)
 	return rename(path, to) < 0 ? -errno : 0;
 }
 
-static void explain(const struct rn_logger *log, const char *path, int rc)
+static void db_explain_failure(const struct rn_logger *log, const char *path, int rc)
 {
 	if (rc == -EPROTO)
 		rn_err(log,
@@ -332,7 +332,7 @@ int nfs4_db_open(const char *dir, unsigned lease, const struct rn_logger *log, b
 		err = sync_dir(dir);
 	if (err) {
 		if (!again)
-			explain(log, path, err);
+			db_explain_failure(log, path, err);
 		if (*out)
 			nfs4_db_close(*out);
 		*out = NULL;

@@ -7,8 +7,8 @@
 
 #include "nfs4/recovery/recovery_private.h"
 
-static struct nfs4_expected **bucket_of(struct nfs4_grace *g, const uint8_t *id, uint32_t len,
-					bool sessions)
+static struct nfs4_expected **expected_bucket(struct nfs4_grace *g, const uint8_t *id, uint32_t len,
+					      bool sessions)
 {
 	uint64_t hash;
 
@@ -21,14 +21,14 @@ struct nfs4_expected *nfs4_expected_find(struct nfs4_grace *g, const struct nfs4
 	struct nfs4_expected *e = NULL;
 
 	if (g->nbuckets > 0)
-		e = *bucket_of(g, rec->id, rec->id_len, rec->sessions);
+		e = *expected_bucket(g, rec->id, rec->id_len, rec->sessions);
 	while (e && (e->sessions != rec->sessions || e->id_len != rec->id_len ||
 		     memcmp(e->id, rec->id, rec->id_len) != 0))
 		e = e->next;
 	return e;
 }
 
-static int grow(struct nfs4_grace *g)
+static int expected_grow(struct nfs4_grace *g)
 {
 	const uint32_t was = g->nbuckets, n = was ? 2 * was : 64;
 	struct nfs4_expected **old = g->bucket;
@@ -44,7 +44,7 @@ static int grow(struct nfs4_grace *g)
 			struct nfs4_expected *e = old[i], **to;
 
 			old[i] = e->next;
-			to = bucket_of(g, e->id, e->id_len, e->sessions);
+			to = expected_bucket(g, e->id, e->id_len, e->sessions);
 			e->next = *to;
 			*to = e;
 		}
@@ -60,7 +60,7 @@ int nfs4_expected_add(void *arg, const struct nfs4_db_row *row)
 
 	if ((row->bits & NFS4_DB_SUSPECT) || !(row->bits & NFS4_RECORD_STATE))
 		return 0;
-	if (g->expected + g->lapsed >= g->nbuckets && grow(g) < 0)
+	if (g->expected + g->lapsed >= g->nbuckets && expected_grow(g) < 0)
 		return -ENOMEM;
 	e = calloc(1, sizeof(*e) + row->id_len);
 	if (!e)
@@ -72,7 +72,7 @@ int nfs4_expected_add(void *arg, const struct nfs4_db_row *row)
 	e->id_len = row->id_len;
 	if (row->id_len > 0)
 		memcpy(e->id, row->id, row->id_len);
-	to = bucket_of(g, e->id, e->id_len, e->sessions);
+	to = expected_bucket(g, e->id, e->id_len, e->sessions);
 	e->next = *to;
 	*to = e;
 	e->lapsed = (row->bits & NFS4_DB_LAPSED) != 0;

@@ -50,7 +50,7 @@ static void mark_suspects(struct nfs4_recovery *r)
 }
 
 /* With the lock held. If there is no memory, the next tick tries again. */
-static void end(struct nfs4_recovery *r)
+static void nfs4_grace_end_locked(struct nfs4_recovery *r)
 {
 	const struct nfs4_db_row none = { .id_len = 0 };
 	struct nfs4_record_job *job = nfs4_job_new(NFS4_JOB_END_GRACE, &none);
@@ -92,7 +92,7 @@ void nfs4_grace_begin(struct nfs4_recovery *r, unsigned seconds)
 	} else {
 		/* No client can reclaim the records that are still on disk, so others need not wait
 		 * for their deletion. */
-		end(r);
+		nfs4_grace_end_locked(r);
 		nfs4_grace_ended(r);
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -131,12 +131,12 @@ static void set_done(struct nfs4_recovery *r, struct nfs4_expected *e)
 	if (e->delegated && --g->delegating == 0)
 		vfs_deleg_reclaiming(r->srv->cfg.vfs, false);
 	if (g->left + g->lapsed == 0 && atomic_load(&g->phase) == NFS4_GRACE_RUNNING)
-		end(r);
+		nfs4_grace_end_locked(r);
 }
 
 /* True if the time is over. While reclaims keep coming, grace is extended up to twice its time, as
  * in the kernel's server. */
-static bool is_over(const struct nfs4_recovery *r, uint64_t now)
+static bool nfs4_grace_is_over(const struct nfs4_recovery *r, uint64_t now)
 {
 	const struct nfs4_grace *g = &r->grace;
 	const uint64_t apart = g->seconds / 4 < APART_S ? g->seconds / 4 + 1 : APART_S;
@@ -155,8 +155,8 @@ void nfs4_grace_check(struct nfs4_recovery *r, uint64_t now)
 		return;
 	pthread_mutex_lock(&r->lock);
 	if (atomic_load(&g->phase) == NFS4_GRACE_RUNNING &&
-	    (g->left + g->lapsed == 0 || is_over(r, now)))
-		end(r);
+	    (g->left + g->lapsed == 0 || nfs4_grace_is_over(r, now)))
+		nfs4_grace_end_locked(r);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -231,7 +231,7 @@ int nfs4_grace_end(struct nfs4_server *srv)
 
 	pthread_mutex_lock(&r->lock);
 	if (atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING)
-		end(r);
+		nfs4_grace_end_locked(r);
 	if (atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING)
 		rc = -ENOMEM;
 	else if (atomic_load(&r->grace.phase) == NFS4_GRACE_ENDING)
@@ -241,7 +241,7 @@ int nfs4_grace_end(struct nfs4_server *srv)
 }
 
 /* A lapsed client has come back in time. Grace waits for it like for the others from now on. */
-static void wait_for(struct nfs4_grace *g, struct nfs4_expected *e)
+static void nfs4_grace_wait_for(struct nfs4_grace *g, struct nfs4_expected *e)
 {
 	if (!e->lapsed || e->done)
 		return;
@@ -292,7 +292,7 @@ bool nfs4_record_may_register(struct nfs4_server *srv, const struct nfs4_record 
 }
 
 /* Kinds of state that a client with that record may reclaim. */
-static unsigned rights(const struct nfs4_expected *e)
+static unsigned nfs4_grace_reclaim_rights(const struct nfs4_expected *e)
 {
 	return MAY | (e->bits & NFS4_RECORD_DENY ? MAY_DENY : 0u) |
 	       (e->delegated && !(e->bits & NFS4_RECORD_DELEG_LOST) ? MAY_DELEG : 0u);
@@ -310,10 +310,10 @@ void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec)
 	if (e && memcmp(e->verifier, rec->verifier, sizeof(e->verifier)) != 0) {
 		set_done(r, e);
 	} else if (e && !e->revoked && (!e->done || !e->sessions)) {
-		wait_for(&r->grace, e);
+		nfs4_grace_wait_for(&r->grace, e);
 		e->rec = rec;
 		came_back(&r->grace, e);
-		atomic_fetch_or(&rec->reclaim, rights(e));
+		atomic_fetch_or(&rec->reclaim, nfs4_grace_reclaim_rights(e));
 	}
 	pthread_mutex_unlock(&r->lock);
 }
@@ -364,14 +364,14 @@ bool nfs4_may_reclaim_deleg(const struct nfs4_record *rec)
 
 /* With the lock held. A client wants state that could be reclaimed. It waits for the expected
  * clients, but not for lapsed ones: if only those are left, grace ends. */
-static void is_wanted(struct nfs4_recovery *r)
+static void nfs4_grace_is_wanted(struct nfs4_recovery *r)
 {
 	if (r->grace.left == 0 && atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING)
-		end(r);
+		nfs4_grace_end_locked(r);
 }
 
 /* True if no other client may still reclaim. rec NULL: the caller is no NFSv4 client. */
-static bool is_alone(struct nfs4_grace *g, const struct nfs4_record *rec)
+static bool nfs4_grace_is_alone(struct nfs4_grace *g, const struct nfs4_record *rec)
 {
 	const struct nfs4_expected *e = rec ? nfs4_expected_find(g, rec) : NULL;
 
@@ -386,15 +386,16 @@ static bool forbids_reading(const struct nfs4_grace *g)
 	return g->denying > 0 || g->writing > 0;
 }
 
-static int ask(struct nfs4_recovery *r, const struct nfs4_record *rec, bool conflicts)
+static int nfs4_grace_ask(struct nfs4_recovery *r, const struct nfs4_record *rec, bool conflicts)
 {
 	struct nfs4_grace *g = &r->grace;
 
 	pthread_mutex_lock(&r->lock);
 	conflicts = conflicts || forbids_reading(g);
-	conflicts = conflicts && atomic_load(&g->phase) != NFS4_GRACE_OVER && !is_alone(g, rec);
+	conflicts = conflicts && atomic_load(&g->phase) != NFS4_GRACE_OVER &&
+		    !nfs4_grace_is_alone(g, rec);
 	if (conflicts)
-		is_wanted(r);
+		nfs4_grace_is_wanted(r);
 	pthread_mutex_unlock(&r->lock);
 	return conflicts ? NFS4ERR_GRACE : NFS4_OK;
 }
@@ -422,7 +423,7 @@ static int may_get(struct nfs4_server *srv, struct nfs4_record *rec, bool confli
 {
 	if (must_complete(srv, rec))
 		return NFS4ERR_GRACE;
-	return nfs4_in_grace(srv) ? ask(srv->recovery, rec, conflicts) : NFS4_OK;
+	return nfs4_in_grace(srv) ? nfs4_grace_ask(srv->recovery, rec, conflicts) : NFS4_OK;
 }
 
 int nfs4_may_open(struct nfs4_server *srv, struct nfs4_record *rec, bool denies)
@@ -438,7 +439,7 @@ int nfs4_may_write(struct nfs4_server *srv, const struct nfs4_record *rec)
 	if (!nfs4_in_grace(srv))
 		return NFS4_OK;
 	pthread_mutex_lock(&r->lock);
-	conflicts = r->grace.delegating > 0 && !is_alone(&r->grace, rec);
+	conflicts = r->grace.delegating > 0 && !nfs4_grace_is_alone(&r->grace, rec);
 	pthread_mutex_unlock(&r->lock);
 	return conflicts ? NFS4ERR_GRACE : NFS4_OK;
 }
@@ -450,7 +451,7 @@ int nfs4_may_lock(struct nfs4_server *srv, struct nfs4_record *rec)
 
 bool nfs4_grace_blocks_locks(struct nfs4_server *srv)
 {
-	return nfs4_in_grace(srv) && ask(srv->recovery, NULL, true) != NFS4_OK;
+	return nfs4_in_grace(srv) && nfs4_grace_ask(srv->recovery, NULL, true) != NFS4_OK;
 }
 
 bool nfs4_grace_blocks_io(struct nfs4_server *srv)
@@ -463,7 +464,7 @@ bool nfs4_grace_blocks_io(struct nfs4_server *srv)
 	pthread_mutex_lock(&r->lock);
 	blocks = forbids_reading(&r->grace);
 	if (blocks)
-		is_wanted(r);
+		nfs4_grace_is_wanted(r);
 	pthread_mutex_unlock(&r->lock);
 	return blocks;
 }

@@ -10,7 +10,7 @@
 #include "nfs4/recovery/wheel.h"
 
 /* Continues without records: no client is expected, recorded or allowed to reclaim. */
-static void give_up(struct nfs4_recovery *r)
+static void recovery_give_up(struct nfs4_recovery *r)
 {
 	nfs4_expected_free(&r->grace);
 	r->grace.expected = r->grace.left = r->grace.denying = r->grace.lapsed = 0;
@@ -47,7 +47,7 @@ static void start_records(struct nfs4_recovery *r)
 	if (rc) {
 		rn_err(r->log, "client records cannot be read, nobody can reclaim: %s",
 		       strerror(-rc));
-		give_up(r);
+		recovery_give_up(r);
 		return;
 	}
 	nfs4_grace_begin(r, grace > old_lease ? grace : old_lease);

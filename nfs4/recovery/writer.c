@@ -136,7 +136,7 @@ static bool is_needed(const struct nfs4_record_job *job)
 	}
 }
 
-static int write_all(struct nfs4_recovery *r, const struct nfs4_record_job *jobs)
+static int nfs4_record_write_jobs(struct nfs4_recovery *r, const struct nfs4_record_job *jobs)
 {
 	const int rc = transaction(r, jobs);
 	bool must = false;
@@ -149,7 +149,7 @@ static int write_all(struct nfs4_recovery *r, const struct nfs4_record_job *jobs
 }
 
 /* Updates the record after its job; with the lock held. */
-static bool settle(struct nfs4_recovery *r, const struct nfs4_record_job *job, int rc)
+static bool nfs4_record_settle(struct nfs4_recovery *r, const struct nfs4_record_job *job, int rc)
 {
 	struct nfs4_record *rec = job->rec;
 
@@ -173,7 +173,7 @@ static bool is_kept(const struct nfs4_recovery *r, const struct nfs4_record_job 
 }
 
 /* Puts failed jobs in front of those that came since. With the lock held. */
-static void keep(struct nfs4_recovery *r, struct nfs4_record_job *jobs)
+static void nfs4_record_keep_jobs(struct nfs4_recovery *r, struct nfs4_record_job *jobs)
 {
 	struct nfs4_record_job **end = &jobs;
 
@@ -194,7 +194,7 @@ static void log_end(struct nfs4_recovery *r)
 		  (unsigned long long)(nfs4_now() - g->began_s), g->back, g->expected);
 }
 
-static void finish(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int rc)
+static void nfs4_record_finish_jobs(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int rc)
 {
 	struct nfs4_record_job *kept = NULL, **last = &kept, *done = NULL, *next;
 	struct rpc_waits *waits = r->srv->cfg.waits;
@@ -211,11 +211,11 @@ static void finish(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int rc
 			last = &jobs->next;
 			continue;
 		}
-		ended |= settle(r, jobs, rc);
+		ended |= nfs4_record_settle(r, jobs, rc);
 		jobs->next = done;
 		done = jobs;
 	}
-	keep(r, kept);
+	nfs4_record_keep_jobs(r, kept);
 	pthread_mutex_unlock(&r->lock);
 	if (ended)
 		log_end(r);
@@ -228,7 +228,7 @@ static void finish(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int rc
 
 /* Waits for something to write: false if the thread must stop. After a failure it also goes on when
  * time has passed. */
-static bool take_all(struct nfs4_recovery *r, struct nfs4_record_job **jobs)
+static bool nfs4_record_take_jobs(struct nfs4_recovery *r, struct nfs4_record_job **jobs)
 {
 	struct timespec until;
 
@@ -258,8 +258,8 @@ static void *writer_main(void *arg)
 	struct nfs4_recovery *r = arg;
 	struct nfs4_record_job *jobs;
 
-	while (take_all(r, &jobs))
-		finish(r, jobs, write_all(r, jobs));
+	while (nfs4_record_take_jobs(r, &jobs))
+		nfs4_record_finish_jobs(r, jobs, nfs4_record_write_jobs(r, jobs));
 	return NULL;
 }
 

@@ -66,7 +66,7 @@ bool nfs4_remote_has_served(const struct nfs4_remote *r)
 	return r->served;
 }
 
-static void drop_connection(struct nfs4_remote *r)
+static void nfs4_remote_drop_conn(struct nfs4_remote *r)
 {
 	struct rpc_backchannel *conn;
 
@@ -81,9 +81,9 @@ static void drop_connection(struct nfs4_remote *r)
 	rpc_backchannel_put(conn);
 }
 
-static void destroy(struct nfs4_remote *r)
+static void nfs4_remote_destroy(struct nfs4_remote *r)
 {
-	drop_connection(r);
+	nfs4_remote_drop_conn(r);
 	pthread_mutex_destroy(&r->lock);
 	sodium_memzero(r, sizeof(*r)); /* the stateid is a secret */
 	free(r);
@@ -106,12 +106,12 @@ void nfs4_remote_abort(struct nfs4_remote *r)
 
 /* Ends the read. The connection stays only after a success, or if the server wants to be asked
  * again. */
-static void finish(struct nfs4_remote *r, int rc)
+static void nfs4_remote_finish(struct nfs4_remote *r, int rc)
 {
 	struct nfs4_remote_read *rd = r->read;
 
 	if (rc != 0 && rc != -RN_ELATER)
-		drop_connection(r);
+		nfs4_remote_drop_conn(r);
 	r->read = NULL;
 	rd->done(rd, rc);
 }
@@ -123,7 +123,7 @@ static uint32_t read_size(const struct nfs4_remote *r)
 	return rn_min(most, r->read->count);
 }
 
-static void encode(struct nfs4_remote *r, struct xdr_out *x)
+static void nfs4_remote_encode(struct nfs4_remote *r, struct xdr_out *x)
 {
 	struct nfs4_remote_session *s = &r->session;
 	struct nfs4_remote_range range;
@@ -149,10 +149,10 @@ static void encode(struct nfs4_remote *r, struct xdr_out *x)
 	}
 }
 
-static void answered(struct rpc_callback *cb, int rc, struct xdr_in *results);
+static void nfs4_remote_answered(struct rpc_callback *cb, int rc, struct xdr_in *results);
 
-/* Sends the call of a step. 0: answered() follows, or has been called: r must not be touched. */
-static int send_call(struct nfs4_remote *r, enum step step)
+/* Sends the call of a step. 0: nfs4_remote_answered() follows, or has been called: r must not be touched. */
+static int nfs4_remote_send_call(struct nfs4_remote *r, enum step step)
 {
 	uint8_t msg[RPC_CALLBACK_SIZE];
 	struct rpc_backchannel *conn;
@@ -160,10 +160,10 @@ static int send_call(struct nfs4_remote *r, enum step step)
 	int rc;
 
 	r->step = step;
-	r->call.done = answered;
+	r->call.done = nfs4_remote_answered;
 	r->call.due_ns = rn_now_ns() + r->timeout_ns;
 	xdr_out_init(&x, msg, sizeof(msg));
-	encode(r, &x);
+	nfs4_remote_encode(r, &x);
 	if (x.overflow)
 		return -EPROTO;
 	conn = r->conn;
@@ -207,27 +207,27 @@ static int take_results(struct nfs4_remote *r, struct xdr_in *results)
 }
 
 /* The next step after one that has succeeded. 0: it is under way, or the read has ended. */
-static int go_on(struct nfs4_remote *r)
+static int nfs4_remote_go_on(struct nfs4_remote *r)
 {
 	if (r->step == STEP_EXCHANGE_ID)
-		return send_call(r, STEP_CREATE_SESSION);
+		return nfs4_remote_send_call(r, STEP_CREATE_SESSION);
 	if (r->step == STEP_CREATE_SESSION) {
 		r->has_session = true;
-		return send_call(r, STEP_READ);
+		return nfs4_remote_send_call(r, STEP_READ);
 	}
 	r->served = true;
-	finish(r, 0);
+	nfs4_remote_finish(r, 0);
 	return 0;
 }
 
 /* The server need not answer the good-bye. */
 static void say_good_bye(struct nfs4_remote *r, int rc)
 {
-	if (rc != 0 || r->step == STEP_BYE_CLIENT || send_call(r, STEP_BYE_CLIENT) != 0)
-		destroy(r);
+	if (rc != 0 || r->step == STEP_BYE_CLIENT || nfs4_remote_send_call(r, STEP_BYE_CLIENT) != 0)
+		nfs4_remote_destroy(r);
 }
 
-static void answered(struct rpc_callback *cb, int rc, struct xdr_in *results)
+static void nfs4_remote_answered(struct rpc_callback *cb, int rc, struct xdr_in *results)
 {
 	struct nfs4_remote *r = rn_container_of(cb, struct nfs4_remote, call);
 
@@ -240,9 +240,9 @@ static void answered(struct rpc_callback *cb, int rc, struct xdr_in *results)
 	if (rc == 0)
 		rc = take_results(r, results);
 	if (rc == 0)
-		rc = go_on(r);
+		rc = nfs4_remote_go_on(r);
 	if (rc != 0)
-		finish(r, rc);
+		nfs4_remote_finish(r, rc);
 }
 
 /* Makes a connection if there is none. */
@@ -254,7 +254,7 @@ static int connect_to(struct nfs4_remote *r)
 
 	if (r->conn && rpc_backchannel_is_open(r->conn))
 		return 0;
-	drop_connection(r);
+	nfs4_remote_drop_conn(r);
 	rc = r->dialer.dial(r->dialer.ctx, &r->file.route, &conn);
 	if (rc != 0)
 		return rc == -RN_EFULL ? -RN_ELATER : -ENOTCONN;
@@ -274,15 +274,15 @@ void nfs4_remote_read(struct nfs4_remote *r, struct nfs4_remote_read *rd)
 	rd->eof = false;
 	rc = connect_to(r);
 	if (rc == 0)
-		rc = send_call(r, r->has_session ? STEP_READ : STEP_EXCHANGE_ID);
+		rc = nfs4_remote_send_call(r, r->has_session ? STEP_READ : STEP_EXCHANGE_ID);
 	if (rc != 0)
-		finish(r, rc);
+		nfs4_remote_finish(r, rc);
 }
 
 void nfs4_remote_free(struct nfs4_remote *r)
 {
 	if (!r)
 		return;
-	if (!r->has_session || send_call(r, STEP_BYE_SESSION) != 0)
-		destroy(r);
+	if (!r->has_session || nfs4_remote_send_call(r, STEP_BYE_SESSION) != 0)
+		nfs4_remote_destroy(r);
 }

@@ -17,7 +17,7 @@
 
 /* Calls are nobody's: the stateid of COPY_NOTIFY alone gives the right to read. With root's
  * credential, a client could have this server read what the other one lets nobody but root read. */
-static void begin(struct xdr_out *x, uint32_t nops)
+static void nfs4_remote_put_compound(struct xdr_out *x, uint32_t nops)
 {
 	const struct rpc_callee to = { NFS4_PROGRAM, NFS4_VERSION, NFSPROC4_COMPOUND };
 	uint8_t nobody[5 * 4];
@@ -36,7 +36,7 @@ static void begin(struct xdr_out *x, uint32_t nops)
 }
 
 /* Reads the head of the results: the first status that is not NFS4_OK is that of the COMPOUND. */
-static int get_status(struct xdr_in *x)
+static int nfs4_remote_get_status(struct xdr_in *x)
 {
 	const uint32_t status = xdr_get_u32(x);
 
@@ -57,14 +57,14 @@ static int get_op(struct xdr_in *x, uint32_t opnum)
 
 static int begin_results(struct xdr_in *x, uint32_t opnum)
 {
-	const int status = get_status(x);
+	const int status = nfs4_remote_get_status(x);
 
 	return status == NFS4_OK ? get_op(x, opnum) : status;
 }
 
 void nfs4_remote_put_exchange_id(struct xdr_out *x, const struct nfs4_remote_owner *owner)
 {
-	begin(x, 1);
+	nfs4_remote_put_compound(x, 1);
 	xdr_put_u32(x, OP_EXCHANGE_ID);
 	xdr_put_fixed(x, owner->verifier, sizeof(owner->verifier));
 	xdr_put_opaque(x, owner->id, sizeof(owner->id));
@@ -85,7 +85,7 @@ int nfs4_remote_get_exchange_id(struct xdr_in *x, struct nfs4_remote_session *s)
 	return xdr_get_u32(x) != SP4_NONE || x->err ? -EPROTO : NFS4_OK;
 }
 
-static void put_channel(struct xdr_out *x, uint32_t max_response)
+static void nfs4_remote_put_channel(struct xdr_out *x, uint32_t max_response)
 {
 	xdr_put_u32(x, 0); /* ca_headerpadsize */
 	xdr_put_u32(x, MAX_REQUEST);
@@ -99,13 +99,13 @@ static void put_channel(struct xdr_out *x, uint32_t max_response)
 void nfs4_remote_put_create_session(struct xdr_out *x, const struct nfs4_remote_session *s,
 				    uint32_t max_response)
 {
-	begin(x, 1);
+	nfs4_remote_put_compound(x, 1);
 	xdr_put_u32(x, OP_CREATE_SESSION);
 	xdr_put_u64(x, s->clientid);
 	xdr_put_u32(x, s->create_seqid);
 	xdr_put_u32(x, 0); /* csa_flags: neither kept on disk nor a back channel */
-	put_channel(x, max_response);
-	put_channel(x, MAX_REQUEST);
+	nfs4_remote_put_channel(x, max_response);
+	nfs4_remote_put_channel(x, MAX_REQUEST);
 	xdr_put_u32(x, CB_PROGRAM);
 	xdr_put_u32(x, 1);
 	xdr_put_u32(x, RPC_AUTH_NONE);
@@ -139,7 +139,7 @@ void nfs4_remote_put_read(struct xdr_out *x, const struct nfs4_remote_session *s
 			  const struct vfs_fh *fh, const struct nfs4_stateid *sid,
 			  const struct nfs4_remote_range *range)
 {
-	begin(x, 3);
+	nfs4_remote_put_compound(x, 3);
 	xdr_put_u32(x, OP_SEQUENCE);
 	xdr_put_fixed(x, s->id, sizeof(s->id));
 	xdr_put_u32(x, s->seqid);
@@ -174,7 +174,7 @@ static int get_sequence(struct xdr_in *x, const struct nfs4_remote_session *s)
 }
 
 /* A SEQUENCE that has failed itself has not used up its sequence id. */
-static int failed(struct xdr_in *x, struct nfs4_remote_session *s, int status)
+static int nfs4_remote_failed(struct xdr_in *x, struct nfs4_remote_session *s, int status)
 {
 	if (status > 0 && get_op(x, OP_SEQUENCE) != NFS4_OK)
 		s->seqid--;
@@ -184,12 +184,12 @@ static int failed(struct xdr_in *x, struct nfs4_remote_session *s, int status)
 int nfs4_remote_get_read(struct xdr_in *x, struct nfs4_remote_session *s, uint8_t *to,
 			 uint32_t room, uint32_t *got, bool *eof)
 {
-	const int status = get_status(x);
+	const int status = nfs4_remote_get_status(x);
 	uint32_t len;
 
 	*got = 0;
 	if (status != NFS4_OK)
-		return failed(x, s, status);
+		return nfs4_remote_failed(x, s, status);
 	if (get_sequence(x, s) != NFS4_OK || get_op(x, OP_PUTFH) != NFS4_OK ||
 	    get_op(x, OP_READ) != NFS4_OK)
 		return -EPROTO;
@@ -206,14 +206,14 @@ int nfs4_remote_get_read(struct xdr_in *x, struct nfs4_remote_session *s, uint8_
 
 void nfs4_remote_put_destroy_session(struct xdr_out *x, const struct nfs4_remote_session *s)
 {
-	begin(x, 1);
+	nfs4_remote_put_compound(x, 1);
 	xdr_put_u32(x, OP_DESTROY_SESSION);
 	xdr_put_fixed(x, s->id, sizeof(s->id));
 }
 
 void nfs4_remote_put_destroy_clientid(struct xdr_out *x, const struct nfs4_remote_session *s)
 {
-	begin(x, 1);
+	nfs4_remote_put_compound(x, 1);
 	xdr_put_u32(x, OP_DESTROY_CLIENTID);
 	xdr_put_u64(x, s->clientid);
 }

@@ -76,7 +76,8 @@ static void free_list(struct source_list *list)
 }
 
 /* Under the lock. */
-static void move(struct nfs4_copy_sources *all, struct source *s, struct source_list *to)
+static void nfs4_copy_source_move(struct nfs4_copy_sources *all, struct source *s,
+				  struct source_list *to)
 {
 	TAILQ_REMOVE(&all->list, s, link);
 	TAILQ_INSERT_TAIL(to, s, link);
@@ -91,7 +92,7 @@ void nfs4_copy_sources_free(struct nfs4_copy_sources *all)
 	if (!all)
 		return;
 	while ((s = TAILQ_FIRST(&all->list)))
-		move(all, s, &ended);
+		nfs4_copy_source_move(all, s, &ended);
 	free_list(&ended);
 	rn_shares_fini(&all->shares);
 	pthread_mutex_destroy(&all->lock);
@@ -99,7 +100,7 @@ void nfs4_copy_sources_free(struct nfs4_copy_sources *all)
 }
 
 /* True if the state stands, and its use has not run out. Under the table's lock. */
-static bool is_good(const struct nfs4_copy_sources *all, const struct source *s)
+static bool nfs4_copy_source_is_good(const struct nfs4_copy_sources *all, const struct source *s)
 {
 	struct nfs4_client *cl = s->state->client;
 	bool good = nfs4_clients_now(all->srv) <= s->until;
@@ -118,8 +119,8 @@ void nfs4_copy_sources_tick(struct nfs4_copy_sources *all)
 	pthread_mutex_lock(&all->lock);
 	for (s = TAILQ_FIRST(&all->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
-		if (!is_good(all, s))
-			move(all, s, &ended);
+		if (!nfs4_copy_source_is_good(all, s))
+			nfs4_copy_source_move(all, s, &ended);
 	}
 	pthread_mutex_unlock(&all->lock);
 	free_list(&ended);
@@ -159,31 +160,32 @@ static struct source *new_source(const struct nfs4_compound *c, struct nfs4_stat
 	return s;
 }
 
-static bool is_same(const struct source *a, const struct source *b)
+static bool nfs4_copy_source_is_same(const struct source *a, const struct source *b)
 {
 	return a->state == b->state && a->uid == b->uid &&
 	       rpc_address_equal(&a->reader, &b->reader);
 }
 
 /* Renews the sources for the same copy, which is how a client asks for more time (section 15.3.3). Under the lock. */
-static void renew(struct nfs4_copy_sources *all, const struct source *fresh)
+static void nfs4_copy_source_renew(struct nfs4_copy_sources *all, const struct source *fresh)
 {
 	struct source *s;
 
 	TAILQ_FOREACH (s, &all->list, link) {
-		if (is_same(s, fresh))
+		if (nfs4_copy_source_is_same(s, fresh))
 			s->until = fresh->until;
 	}
 }
 
 /* Takes fresh into the table. False: there is no room for it. Under the lock. */
-static bool take_in(struct nfs4_copy_sources *all, struct source *fresh, struct source_list *ended)
+static bool nfs4_copy_source_take_in(struct nfs4_copy_sources *all, struct source *fresh,
+				     struct source_list *ended)
 {
 	const struct rn_host *host = nfs4_host_key(fresh->state->client->host);
 	struct rn_share_item *old;
 
 	while ((old = rn_shares_in_the_way(&all->shares, host, true, 1)) != NULL)
-		move(all, rn_container_of(old, struct source, place), ended);
+		nfs4_copy_source_move(all, rn_container_of(old, struct source, place), ended);
 	if (!rn_shares_add(&all->shares, host, true, &fresh->place, 1))
 		return false;
 	TAILQ_INSERT_TAIL(&all->list, fresh, link);
@@ -205,8 +207,8 @@ int nfs4_copy_source_add(struct nfs4_compound *c, struct nfs4_state *st,
 	out->seqid = SEQID;
 	memcpy(out->other, s->other, sizeof(out->other));
 	pthread_mutex_lock(&all->lock);
-	renew(all, s);
-	room = take_in(all, s, &ended);
+	nfs4_copy_source_renew(all, s);
+	room = nfs4_copy_source_take_in(all, s, &ended);
 	if (!room)
 		TAILQ_INSERT_TAIL(&ended, s, link);
 	tell = rn_shares_line_due(&all->shares, rn_now_ns(), &line);
@@ -219,7 +221,8 @@ int nfs4_copy_source_add(struct nfs4_compound *c, struct nfs4_state *st,
 
 /* All entries are compared, each in constant time, so that no guess is better than another. Under
  * the lock. */
-static struct source *find(struct nfs4_copy_sources *all, const struct nfs4_stateid *sid)
+static struct source *nfs4_copy_source_find(struct nfs4_copy_sources *all,
+					    const struct nfs4_stateid *sid)
 {
 	struct source *s, *found = NULL;
 
@@ -253,8 +256,8 @@ struct nfs4_state *nfs4_copy_source_use(struct nfs4_compound *c, struct nfs4_pla
 	struct source *s;
 
 	pthread_mutex_lock(&all->lock);
-	s = find(all, sid);
-	if (s && is_reader(s, c) && is_fh(s, p) && is_good(all, s)) {
+	s = nfs4_copy_source_find(all, sid);
+	if (s && is_reader(s, c) && is_fh(s, p) && nfs4_copy_source_is_good(all, s)) {
 		s->until = nfs4_clients_now(all->srv) + all->srv->cfg.lease_seconds;
 		st = s->state;
 		nfs4_state_ref(st);
@@ -270,10 +273,10 @@ bool nfs4_copy_source_cancel(struct nfs4_compound *c, const struct nfs4_stateid 
 	struct source *s;
 
 	pthread_mutex_lock(&all->lock);
-	s = find(all, sid);
+	s = nfs4_copy_source_find(all, sid);
 	if (s && s->state->client == c->client && is_fh(s, &c->current) &&
 	    s->uid == c->current.ctx.cred.uid)
-		move(all, s, &ended);
+		nfs4_copy_source_move(all, s, &ended);
 	pthread_mutex_unlock(&all->lock);
 	s = TAILQ_FIRST(&ended);
 	free_list(&ended);
@@ -287,8 +290,8 @@ bool nfs4_copy_source_known(struct nfs4_compound *c, const struct nfs4_stateid *
 	bool known;
 
 	pthread_mutex_lock(&all->lock);
-	s = find(all, sid);
-	known = s && s->state->client == c->client && is_good(all, s);
+	s = nfs4_copy_source_find(all, sid);
+	known = s && s->state->client == c->client && nfs4_copy_source_is_good(all, s);
 	pthread_mutex_unlock(&all->lock);
 	return known;
 }

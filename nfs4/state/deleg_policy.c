@@ -20,7 +20,7 @@ uint64_t nfs4_deleg_memory_excess(const struct nfs4_deleg_memory *m)
 }
 
 /* Sum of what is above a level. */
-static uint64_t above(const uint32_t *has, unsigned n, uint64_t level)
+static uint64_t nfs4_deleg_sum_above(const uint32_t *has, unsigned n, uint64_t level)
 {
 	uint64_t sum = 0;
 
@@ -37,7 +37,7 @@ static uint32_t find_level(const uint32_t *has, unsigned n, uint32_t low, uint64
 	while (low < high) {
 		const uint32_t middle = high - (high - low) / 2;
 
-		if (above(has, n, middle) >= excess)
+		if (nfs4_deleg_sum_above(has, n, middle) >= excess)
 			low = middle;
 		else
 			high = middle - 1;

@@ -62,7 +62,7 @@ void nfs4_deleg_used(struct nfs4_deleg *d)
 
 /* The functions below, down to the next comment, need the client's lock. */
 
-static void list_client(struct nfs4_client *cl, bool listed)
+static void nfs4_deleg_list_client(struct nfs4_client *cl, bool listed)
 {
 	struct nfs4_deleg_holders *h = cl->srv->deleg_holders;
 	struct nfs4_deleg_account *a = &cl->holdings->deleg_account;
@@ -97,13 +97,13 @@ void nfs4_deleg_count(struct nfs4_deleg *d)
 	if (n == 1) {
 		a->client = cl;
 		a->types = d->type;
-		list_client(cl, true);
+		nfs4_deleg_list_client(cl, true);
 	}
 	if (nfs4_deleg_excess(n, h->max_of_client) > 0)
 		atomic_store(&h->crowded, true);
 }
 
-static void take_out(struct nfs4_deleg *d)
+static void nfs4_deleg_unlist(struct nfs4_deleg *d)
 {
 	struct nfs4_deleg_account *a = &d->st.client->holdings->deleg_account;
 	const uint32_t n = atomic_fetch_sub(&a->n, 1) - 1;
@@ -114,12 +114,12 @@ static void take_out(struct nfs4_deleg *d)
 	if (n <= a->asked.keep && a->asked.keep != NFS4_DELEG_KEEP_ALL)
 		ask_for_nothing(a);
 	if (n == 0)
-		list_client(d->st.client, false);
+		nfs4_deleg_list_client(d->st.client, false);
 }
 
 void nfs4_deleg_count_recalled(struct nfs4_deleg *d)
 {
-	take_out(d);
+	nfs4_deleg_unlist(d);
 	d->recalling = true;
 	atomic_fetch_add(&d->st.client->srv->deleg_holders->recalling, 1);
 }
@@ -129,7 +129,7 @@ void nfs4_deleg_uncount(struct nfs4_deleg *d)
 	struct nfs4_deleg_holders *h = d->st.client->srv->deleg_holders;
 
 	if (d->ordered)
-		take_out(d);
+		nfs4_deleg_unlist(d);
 	if (d->recalling)
 		atomic_fetch_sub(&h->recalling, 1);
 	d->recalling = false;
@@ -145,7 +145,7 @@ void nfs4_deleg_refused(struct nfs4_client *cl)
 }
 
 /* Prepares CB_RECALL_ANY, if the client can be asked that now. */
-static bool prepare(struct nfs4_client *cl, uint32_t keep, uint64_t now)
+static bool recall_any_prepare(struct nfs4_client *cl, uint32_t keep, uint64_t now)
 {
 	struct nfs4_deleg_account *a = &cl->holdings->deleg_account;
 
@@ -173,7 +173,8 @@ static bool is_among(struct nfs4_deleg *const *found, unsigned n, const struct n
 
 /* Finds up to most delegations, least recently used ones first, with a reference each. One that was used since
  * the last search is passed over once. */
-static unsigned find_unused(struct nfs4_deleg_account *a, unsigned most, struct nfs4_deleg **found)
+static unsigned nfs4_deleg_find_unused(struct nfs4_deleg_account *a, unsigned most,
+				       struct nfs4_deleg **found)
 {
 	struct nfs4_deleg *d;
 	unsigned n = 0;
@@ -208,7 +209,7 @@ static void asked(struct nfs4_recall_any *r, bool taken)
 	nfs4_client_put(cl);
 }
 
-static void call(struct nfs4_client *cl)
+static void recall_any_send(struct nfs4_client *cl)
 {
 	struct nfs4_deleg_account *a = &cl->holdings->deleg_account;
 
@@ -226,7 +227,7 @@ static void call(struct nfs4_client *cl)
 }
 
 /* Asks for so many back. */
-static void ask(struct nfs4_client *cl, uint32_t give)
+static void recall_any_ask(struct nfs4_client *cl, uint32_t give)
 {
 	struct nfs4_deleg_account *a = &cl->holdings->deleg_account;
 	bool ready;
@@ -237,10 +238,10 @@ static void ask(struct nfs4_client *cl, uint32_t give)
 	if (n > a->asked.keep)
 		n = a->asked.keep;
 	ready = n > 0 && give > 0 &&
-		prepare(cl, n > give ? n - give : 0, nfs4_clients_now(cl->srv));
+		recall_any_prepare(cl, n > give ? n - give : 0, nfs4_clients_now(cl->srv));
 	pthread_mutex_unlock(&cl->lock);
 	if (ready)
-		call(cl);
+		recall_any_send(cl);
 }
 
 /* A client that has not fulfilled what it was asked for: takes delegations from it if its time is up, or repeats
@@ -256,15 +257,15 @@ static void insist(struct nfs4_client *cl)
 	pthread_mutex_lock(&cl->lock);
 	n = nfs4_deleg_to_take(&a->asked, atomic_load(&a->n), now, lease);
 	if (n > 0)
-		n = find_unused(a, n, found);
+		n = nfs4_deleg_find_unused(a, n, found);
 	else if (a->asked.keep != NFS4_DELEG_KEEP_ALL)
-		ready = prepare(cl, a->asked.keep, now);
+		ready = recall_any_prepare(cl, a->asked.keep, now);
 	/* After a repeated request the time counts from the first. */
 	if (ready)
 		atomic_store(&a->look_at, a->asked.since + lease);
 	pthread_mutex_unlock(&cl->lock);
 	if (ready)
-		call(cl);
+		recall_any_send(cl);
 	for (unsigned i = 0; i < n; i++) {
 		vfs_deleg_ask_back(found[i]->st.file, &found[i]->vfs);
 		nfs4_state_unref(&found[i]->st);
@@ -290,7 +291,7 @@ static bool is_courtesy(const struct nfs4_deleg_account *a)
 	return nfs4_client_status(a->client) == NFS4_CLIENT_COURTESY;
 }
 
-static void insert(struct look *l, const struct nfs4_deleg_account *a, uint32_t has)
+static void nfs4_deleg_look_insert(struct look *l, const struct nfs4_deleg_account *a, uint32_t has)
 {
 	unsigned i = l->n;
 
@@ -313,7 +314,7 @@ static void insert(struct look *l, const struct nfs4_deleg_account *a, uint32_t 
 	l->has[i] = has;
 }
 
-static void look_at(struct look *l, const struct nfs4_deleg_account *a)
+static void nfs4_deleg_look_at(struct look *l, const struct nfs4_deleg_account *a)
 {
 	const uint32_t n = atomic_load(&a->n), keep = atomic_load(&a->keep);
 	const uint32_t counted = l->leased ? atomic_load(&a->leased) : n;
@@ -325,12 +326,12 @@ static void look_at(struct look *l, const struct nfs4_deleg_account *a)
 		owed = counted;
 	l->awaited += owed;
 	if (is_courtesy(a))
-		insert(l, a, UINT32_MAX);
+		nfs4_deleg_look_insert(l, a, UINT32_MAX);
 	else if (counted > owed)
-		insert(l, a, counted - owed);
+		nfs4_deleg_look_insert(l, a, counted - owed);
 }
 
-static void look(struct nfs4_server *srv, struct look *l)
+static void nfs4_deleg_look_all(struct nfs4_server *srv, struct look *l)
 {
 	struct nfs4_deleg_holders *h = srv->deleg_holders;
 	struct nfs4_deleg_account *a;
@@ -338,7 +339,7 @@ static void look(struct nfs4_server *srv, struct look *l)
 	l->now = nfs4_clients_now(srv);
 	pthread_mutex_lock(&h->lock);
 	TAILQ_FOREACH (a, &h->clients, link)
-		look_at(l, a);
+		nfs4_deleg_look_at(l, a);
 	for (unsigned i = 0; i < l->n; i++)
 		nfs4_client_ref(l->most[i]);
 	for (unsigned i = 0; i < l->nlate; i++)
@@ -347,7 +348,7 @@ static void look(struct nfs4_server *srv, struct look *l)
 }
 
 /* Takes the state of clients whose lease has run out. True: there was one. */
-static bool evict(struct nfs4_server *srv, const struct look *l)
+static bool nfs4_deleg_evict_courtesy(struct nfs4_server *srv, const struct look *l)
 {
 	bool any = false;
 
@@ -369,13 +370,13 @@ static void relieve(struct nfs4_server *srv, uint64_t excess, bool leased)
 
 	if (excess == 0)
 		return;
-	look(srv, &l);
+	nfs4_deleg_look_all(srv, &l);
 	coming = l.awaited + recalling;
-	if (!evict(srv, &l) && excess > coming) {
+	if (!nfs4_deleg_evict_courtesy(srv, &l) && excess > coming) {
 		nfs4_deleg_share(l.has, l.n, l.has[NFS4_DELEG_ASKED_AT_ONCE], excess - coming,
 				 give);
 		for (unsigned i = 0; i < l.n; i++)
-			ask(l.most[i], give[i]);
+			recall_any_ask(l.most[i], give[i]);
 	}
 	for (unsigned i = 0; i < l.nlate; i++)
 		insist(l.late[i]);
@@ -422,7 +423,7 @@ static void relieve_crowded(struct nfs4_server *srv)
 	for (unsigned i = 0; i < n; i++) {
 		a = &found[i]->holdings->deleg_account;
 		if (atomic_load(&a->keep) == NFS4_DELEG_KEEP_ALL)
-			ask(found[i], own_excess(h, a));
+			recall_any_ask(found[i], own_excess(h, a));
 		else
 			insist(found[i]);
 		nfs4_client_put(found[i]);

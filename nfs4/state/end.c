@@ -23,7 +23,8 @@ static const enum nfs4_state_kind kinds[] = {
 };
 
 /* The state with that id, with a reference, unless it was revoked; or NULL. */
-static struct nfs4_state *find(struct nfs4_server *s, enum nfs4_view_kind kind, uint64_t id)
+static struct nfs4_state *nfs4_state_by_view_id(struct nfs4_server *s, enum nfs4_view_kind kind,
+						uint64_t id)
 {
 	struct nfs4_client *cl = nfs4_client_by_number(s, (uint32_t)(id >> 32));
 	struct nfs4_state *st;
@@ -41,7 +42,7 @@ static struct nfs4_state *find(struct nfs4_server *s, enum nfs4_view_kind kind, 
 	return st;
 }
 
-static bool enter_soon(struct nfs4_open *open)
+static bool nfs4_open_enter_soon(struct nfs4_open *open)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
@@ -59,7 +60,7 @@ static int end_open_or_lock(struct nfs4_state *st)
 
 	if (!nfs4_record_distrust(st->client->srv, &st->client->record))
 		return -RN_ESOON;
-	if (!enter_soon(open))
+	if (!nfs4_open_enter_soon(open))
 		return -EBUSY;
 	const bool ended = st->kind == NFS4_STATE_OPEN
 				   ? nfs4_open_revoke(open, NFS4ERR_ADMIN_REVOKED)
@@ -79,7 +80,7 @@ static int end_deleg(struct nfs4_state *st)
 
 int nfs4_end_state(struct nfs4_server *s, enum nfs4_view_kind kind, uint64_t id)
 {
-	struct nfs4_state *st = find(s, kind, id);
+	struct nfs4_state *st = nfs4_state_by_view_id(s, kind, id);
 
 	if (!st)
 		return -ENOENT;
@@ -91,7 +92,7 @@ int nfs4_end_state(struct nfs4_server *s, enum nfs4_view_kind kind, uint64_t id)
 
 int nfs4_recall_delegation(struct nfs4_server *s, uint64_t id)
 {
-	struct nfs4_state *st = find(s, NFS4_VIEW_DELEGATIONS, id);
+	struct nfs4_state *st = nfs4_state_by_view_id(s, NFS4_VIEW_DELEGATIONS, id);
 
 	if (!st)
 		return -ENOENT;

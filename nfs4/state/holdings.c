@@ -84,7 +84,7 @@ static void drop_open(struct nfs4_client *cl, struct nfs4_open *open)
 	rn_lock_give(&open->busy);
 }
 
-static void drop(struct nfs4_client *cl)
+static void holdings_drop(struct nfs4_client *cl)
 {
 	struct nfs4_state *st;
 
@@ -102,7 +102,7 @@ static void drop(struct nfs4_client *cl)
 /* opens and delegations that one walk of a client's states finds at most */
 #define AT_ONCE 64u
 
-static bool is_meant(struct nfs4_state *st, const struct nfs4_revocation *r)
+static bool revocation_is_meant(struct nfs4_state *st, const struct nfs4_revocation *r)
 {
 	const uint32_t id = st->kind == NFS4_STATE_DELEG ? nfs4_as_deleg(st)->export_id
 							 : nfs4_as_open(st)->export_id;
@@ -122,8 +122,8 @@ static bool is_left_to_open(struct nfs4_state *st, const struct nfs4_revocation 
 
 /* Finds some of the opens and delegations to revoke, with a reference each. r NULL: finds revoked
  * ones. */
-static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
-		     struct nfs4_state *found[AT_ONCE])
+static unsigned revocation_find(struct nfs4_client *cl, const struct nfs4_revocation *r,
+				struct nfs4_state *found[AT_ONCE])
 {
 	struct nfs4_state *st;
 	unsigned n = 0;
@@ -134,7 +134,7 @@ static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
 			break;
 		if ((st->revoked != 0) != (!r) || is_left_to_open(st, r))
 			continue;
-		if (r && !is_meant(st, r))
+		if (r && !revocation_is_meant(st, r))
 			continue;
 		found[n++] = st;
 		nfs4_state_ref(st);
@@ -143,13 +143,13 @@ static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
 	return n;
 }
 
-static uint64_t revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
+static uint64_t holdings_revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
 {
 	struct nfs4_state *found[AT_ONCE];
 	uint64_t revoked = 0;
 	unsigned n;
 
-	while ((n = find(cl, r, found)) > 0) {
+	while ((n = revocation_find(cl, r, found)) > 0) {
 		for (unsigned i = 0; i < n; i++) {
 			revoked += nfs4_revoke(found[i], r->status);
 			nfs4_state_unref(found[i]);
@@ -158,7 +158,8 @@ static uint64_t revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
 	return revoked;
 }
 
-static void count(struct nfs4_client *cl, const struct nfs4_revocation *r, struct nfs4_loss *out)
+static void holdings_count(struct nfs4_client *cl, const struct nfs4_revocation *r,
+			   struct nfs4_loss *out)
 {
 	const struct nfs4_holdings *held = cl->holdings;
 	struct nfs4_state *st;
@@ -175,7 +176,7 @@ static void count(struct nfs4_client *cl, const struct nfs4_revocation *r, struc
 		struct nfs4_state *owner =
 			st->kind == NFS4_STATE_LOCK ? &nfs4_as_lock(st)->open->st : st;
 
-		if (st->revoked != 0 || !is_meant(owner, r))
+		if (st->revoked != 0 || !revocation_is_meant(owner, r))
 			continue;
 		out->opens += st->kind == NFS4_STATE_OPEN;
 		out->locks += st->kind == NFS4_STATE_LOCK && atomic_load(&nfs4_as_lock(st)->held);
@@ -184,7 +185,7 @@ static void count(struct nfs4_client *cl, const struct nfs4_revocation *r, struc
 	pthread_mutex_unlock(&cl->lock);
 }
 
-static bool busy(const struct nfs4_holdings *held)
+static bool holdings_busy(const struct nfs4_holdings *held)
 {
 	return held->opens + held->locks + held->delegs > 0;
 }
@@ -200,7 +201,7 @@ static bool has_revoked(const struct nfs4_holdings *held, int status)
 	       0;
 }
 
-static bool is_old(const struct nfs4_owner *o, uint32_t lease)
+static bool idle_owner_is_old(const struct nfs4_owner *o, uint32_t lease)
 {
 	return o && (uint32_t)nfs4_clients_now(o->client->srv) - o->since > lease;
 }
@@ -212,7 +213,7 @@ static struct nfs4_owner *old_unconfirmed(struct nfs4_client *cl, uint32_t lease
 
 	pthread_mutex_lock(&cl->lock);
 	o = TAILQ_FIRST(&cl->holdings->unconfirmed);
-	if (is_old(o, lease)) {
+	if (idle_owner_is_old(o, lease)) {
 		TAILQ_REMOVE(&cl->holdings->unconfirmed, o, link);
 		o->unconfirmed = false;
 		o->seq_known = false; /* the next sequence number is taken as from a new owner */
@@ -243,7 +244,8 @@ static void forget_revoked(struct nfs4_client *cl, uint32_t lease)
 	struct nfs4_state *found[AT_ONCE];
 	unsigned n;
 
-	while (!cl->sessions && revoked_long_ago(cl, lease) && (n = find(cl, NULL, found)) > 0) {
+	while (!cl->sessions && revoked_long_ago(cl, lease) &&
+	       (n = revocation_find(cl, NULL, found)) > 0) {
 		for (unsigned i = 0; i < n; i++) {
 			if (found[i]->kind == NFS4_STATE_DELEG)
 				nfs4_deleg_end(nfs4_as_deleg(found[i]));
@@ -256,7 +258,7 @@ static void forget_revoked(struct nfs4_client *cl, uint32_t lease)
 	}
 }
 
-static void tick(struct nfs4_client *cl)
+static void holdings_tick(struct nfs4_client *cl)
 {
 	struct nfs4_dead_owners dead = { NULL, NULL };
 	const uint32_t lease = cl->srv->cfg.lease_seconds;
@@ -269,7 +271,7 @@ static void tick(struct nfs4_client *cl)
 		nfs4_owner_release(o);
 	}
 	pthread_mutex_lock(&cl->lock);
-	while (is_old(TAILQ_FIRST(&cl->holdings->idle), lease))
+	while (idle_owner_is_old(TAILQ_FIRST(&cl->holdings->idle), lease))
 		nfs4_owner_forget(TAILQ_FIRST(&cl->holdings->idle), &dead);
 	pthread_mutex_unlock(&cl->lock);
 	nfs4_bury(&dead);
@@ -278,11 +280,11 @@ static void tick(struct nfs4_client *cl)
 const struct nfs4_holdings_hooks nfs4_holdings_hooks = {
 	.size = sizeof(struct nfs4_holdings),
 	.init = init,
-	.drop = drop,
-	.busy = busy,
+	.drop = holdings_drop,
+	.busy = holdings_busy,
 	.delegated = delegated,
-	.revoke = revoke,
-	.count = count,
+	.revoke = holdings_revoke,
+	.count = holdings_count,
 	.has_revoked = has_revoked,
-	.tick = tick,
+	.tick = holdings_tick,
 };

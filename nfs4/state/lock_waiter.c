@@ -25,7 +25,7 @@ struct nfs4_lock_waiter {
 	uint8_t bytes[]; /* filehandle, owner */
 };
 
-static size_t cost(const struct nfs4_lock_waiter *w)
+static size_t nfs4_lock_waiter_cost(const struct nfs4_lock_waiter *w)
 {
 	return sizeof(*w) + w->note.fh_len + w->note.owner_len;
 }
@@ -35,14 +35,14 @@ static void ref(struct nfs4_lock_waiter *w)
 	atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
 }
 
-static void put(struct nfs4_lock_waiter *w)
+static void nfs4_lock_waiter_put(struct nfs4_lock_waiter *w)
 {
 	struct nfs4_client *cl = w->client;
 
 	if (atomic_fetch_sub_explicit(&w->refs, 1, memory_order_acq_rel) > 1)
 		return;
 	pthread_mutex_lock(&cl->lock);
-	nfs4_state_discharge(cl, cost(w));
+	nfs4_state_discharge(cl, nfs4_lock_waiter_cost(w));
 	pthread_mutex_unlock(&cl->lock);
 	vfs_file_put(w->file);
 	free(w);
@@ -59,45 +59,46 @@ static void unlist_locked(struct nfs4_lock_waiter *w)
 	w->client->holdings->nwaiters--;
 }
 
-static void unlist(struct nfs4_lock_waiter *w)
+static void nfs4_lock_waiter_unlist(struct nfs4_lock_waiter *w)
 {
 	pthread_mutex_lock(&w->client->lock);
 	unlist_locked(w);
 	pthread_mutex_unlock(&w->client->lock);
 }
 
-static void ended(struct nfs4_notify_lock *n)
+static void nfs4_lock_waiter_ended(struct nfs4_notify_lock *n)
 {
-	put(rn_container_of(n, struct nfs4_lock_waiter, note));
+	nfs4_lock_waiter_put(rn_container_of(n, struct nfs4_lock_waiter, note));
 }
 
-static void tell(struct vfs_lock_notice *n)
+static void nfs4_lock_waiter_tell(struct vfs_lock_notice *n)
 {
 	struct nfs4_lock_waiter *w = rn_container_of(n, struct nfs4_lock_waiter, notice);
 
-	unlist(w);
+	nfs4_lock_waiter_unlist(w);
 	nfs4_notify_lock(w->client, &w->note);
 }
 
-static void end(struct vfs_lock_notice *n)
+static void nfs4_lock_waiter_end(struct vfs_lock_notice *n)
 {
 	struct nfs4_lock_waiter *w = rn_container_of(n, struct nfs4_lock_waiter, notice);
 
-	unlist(w);
-	put(w);
+	nfs4_lock_waiter_unlist(w);
+	nfs4_lock_waiter_put(w);
 }
 
-static const struct vfs_lock_notice_ops notice_ops = { .tell = tell, .end = end };
+static const struct vfs_lock_notice_ops notice_ops = { .tell = nfs4_lock_waiter_tell,
+						       .end = nfs4_lock_waiter_end };
 
 /* Lists the waiter and charges it to its client. False: it may not wait. */
-static bool enlist(struct nfs4_lock_waiter *w)
+static bool nfs4_lock_waiter_enlist(struct nfs4_lock_waiter *w)
 {
 	struct nfs4_client *cl = w->client;
 	struct nfs4_holdings *held = cl->holdings;
 
 	pthread_mutex_lock(&cl->lock);
 	w->listed = !held->dropped && held->nwaiters < NFS4_WAITERS_MAX &&
-		    nfs4_state_charge(cl, cost(w));
+		    nfs4_state_charge(cl, nfs4_lock_waiter_cost(w));
 	if (w->listed) {
 		LIST_INSERT_HEAD(&held->waiters, w, link);
 		held->nwaiters++;
@@ -133,7 +134,7 @@ static struct nfs4_lock_waiter *waiter_new(struct nfs4_compound *c, const struct
 		.fh_len = fh->len,
 		.owner = w->bytes + fh->len,
 		.owner_len = o->len,
-		.ended = ended,
+		.ended = nfs4_lock_waiter_ended,
 	};
 	atomic_init(&w->refs, 1);
 	w->id = id;
@@ -141,7 +142,7 @@ static struct nfs4_lock_waiter *waiter_new(struct nfs4_compound *c, const struct
 	w->lapsed = nfs4_clients_lapsed(c->server);
 	w->client = c->client;
 	w->file = lock->st.file;
-	if (!enlist(w)) {
+	if (!nfs4_lock_waiter_enlist(w)) {
 		free(w);
 		return NULL;
 	}
@@ -150,7 +151,7 @@ static struct nfs4_lock_waiter *waiter_new(struct nfs4_compound *c, const struct
 	return w;
 }
 
-static bool is_dropped(struct nfs4_client *cl)
+static bool nfs4_lock_waiter_is_dropped(struct nfs4_client *cl)
 {
 	bool dropped;
 
@@ -173,14 +174,14 @@ void nfs4_lock_wait(struct nfs4_compound *c, const struct nfs4_lock *lock,
 	if (!w)
 		return;
 	/* The walk of nfs4_lock_waiters_drop may have met it before vfs/ knew it. */
-	if (is_dropped(c->client))
+	if (nfs4_lock_waiter_is_dropped(c->client))
 		vfs_lock_forget_waiter(w->file, w->id);
-	put(w);
+	nfs4_lock_waiter_put(w);
 }
 
 /* A listed waiter, taken off the list, with a reference; else NULL. old: only one that has waited
  * for longer than that many seconds. */
-static struct nfs4_lock_waiter *take(struct nfs4_client *cl, const uint32_t *old)
+static struct nfs4_lock_waiter *nfs4_lock_waiter_take(struct nfs4_client *cl, const uint32_t *old)
 {
 	const uint32_t now = (uint32_t)nfs4_clients_now(cl->srv);
 	struct nfs4_lock_waiter *w;
@@ -198,19 +199,19 @@ static struct nfs4_lock_waiter *take(struct nfs4_client *cl, const uint32_t *old
 	return w;
 }
 
-static void forget(struct nfs4_client *cl, const uint32_t *old)
+static void nfs4_lock_waiter_forget(struct nfs4_client *cl, const uint32_t *old)
 {
 	struct nfs4_lock_waiter *w;
 
-	while ((w = take(cl, old))) {
+	while ((w = nfs4_lock_waiter_take(cl, old))) {
 		vfs_lock_forget_waiter(w->file, w->id);
-		put(w);
+		nfs4_lock_waiter_put(w);
 	}
 }
 
 void nfs4_lock_waiters_drop(struct nfs4_client *cl)
 {
-	forget(cl, NULL);
+	nfs4_lock_waiter_forget(cl, NULL);
 }
 
 #define AT_ONCE 64u
@@ -244,10 +245,10 @@ void nfs4_lock_waiters_tick(struct nfs4_client *cl)
 	const uint32_t lease = cl->srv->cfg.lease_seconds;
 	unsigned n;
 
-	forget(cl, &lease);
+	nfs4_lock_waiter_forget(cl, &lease);
 	n = find_untold(cl, found);
 	for (unsigned i = 0; i < n; i++) {
 		vfs_lock_tell_waiter(found[i]->file, found[i]->id);
-		put(found[i]);
+		nfs4_lock_waiter_put(found[i]);
 	}
 }

@@ -35,7 +35,7 @@ int nfs4_news_list_new(struct nfs4_server *srv)
 }
 
 /* Takes the first that waits, with its reference, or NULL. */
-static struct nfs4_deleg *take_first(struct nfs4_news_list *list)
+static struct nfs4_deleg *nfs4_news_take_first(struct nfs4_news_list *list)
 {
 	struct nfs4_news *n;
 
@@ -56,7 +56,7 @@ void nfs4_news_list_free(struct nfs4_news_list *list)
 
 	if (!list)
 		return;
-	while ((d = take_first(list)) != NULL)
+	while ((d = nfs4_news_take_first(list)) != NULL)
 		nfs4_state_unref(&d->st);
 	pthread_mutex_destroy(&list->lock);
 	free(list);
@@ -166,7 +166,7 @@ static bool add_entry(struct nfs4_deleg *d, const struct vfs_dir_news *news)
 	return true;
 }
 
-static void add_dir(struct nfs4_deleg *d, const struct vfs_attr *attr)
+static void nfs4_news_add_dir(struct nfs4_deleg *d, const struct vfs_attr *attr)
 {
 	struct nfs4_news *n = d->news;
 
@@ -177,14 +177,14 @@ static void add_dir(struct nfs4_deleg *d, const struct vfs_attr *attr)
 }
 
 /* False: the client cannot be told of it. */
-static bool add(struct nfs4_deleg *d, const struct vfs_dir_news *news)
+static bool nfs4_news_add(struct nfs4_deleg *d, const struct vfs_dir_news *news)
 {
 	if (news->what == VFS_NEWS_ATTRS && !news->dir)
 		return false;
 	if (news->what != VFS_NEWS_ATTRS && !add_entry(d, news))
 		return false;
 	if (news->dir && (atomic_load(&d->vfs.news) & VFS_NEWS_ATTRS))
-		add_dir(d, news->dir);
+		nfs4_news_add_dir(d, news->dir);
 	return true;
 }
 
@@ -206,7 +206,7 @@ static void put_dir(struct nfs4_deleg *d)
 }
 
 /* Copies as many changes into the call as one may have. One that is longer than that goes alone. */
-static void fill(struct nfs4_deleg *d)
+static void nfs4_news_fill_call(struct nfs4_deleg *d)
 {
 	struct nfs4_news *n = d->news;
 	struct nfs4_notify *call = &n->call;
@@ -229,7 +229,7 @@ static void fill(struct nfs4_deleg *d)
 }
 
 /* True if the call is to be made now. */
-static bool prepare(struct nfs4_deleg *d)
+static bool nfs4_news_prepare_call(struct nfs4_deleg *d)
 {
 	struct nfs4_news *n = d->news;
 	const uint64_t now = nfs4_clients_now(d->st.client->srv);
@@ -240,7 +240,7 @@ static bool prepare(struct nfs4_deleg *d)
 		wait_for_time(d);
 		return false;
 	}
-	fill(d);
+	nfs4_news_fill_call(d);
 	if (n->call.count == 0)
 		return false;
 	n->calling = true;
@@ -293,7 +293,7 @@ static bool note_end(struct nfs4_deleg *d, int rc, uint32_t status)
 }
 
 /* From now on changes recall the delegation. */
-static void give_up(struct nfs4_deleg *d)
+static void nfs4_news_give_up(struct nfs4_deleg *d)
 {
 	d->news->over = true;
 	atomic_store(&d->vfs.news, 0);
@@ -302,36 +302,36 @@ static void give_up(struct nfs4_deleg *d)
 
 /* The functions below are called without locks. */
 
-static void ended(struct nfs4_notify *call, int rc, uint32_t status);
+static void nfs4_news_call_ended(struct nfs4_notify *call, int rc, uint32_t status);
 
 /* Sends what can be sent. The caller holds a reference. */
-static void pump(struct nfs4_deleg *d)
+static void nfs4_news_pump(struct nfs4_deleg *d)
 {
 	struct nfs4_client *cl = d->st.client;
 	bool ready;
 
 	pthread_mutex_lock(&cl->lock);
-	ready = prepare(d);
+	ready = nfs4_news_prepare_call(d);
 	pthread_mutex_unlock(&cl->lock);
 	if (!ready)
 		return;
 	d->news->call.fh = d->fh;
 	d->news->call.fh_len = d->fh_len;
-	d->news->call.ended = ended;
+	d->news->call.ended = nfs4_news_call_ended;
 	d->news->call.cb.referring = &d->giver;
 	nfs4_notify_tell(cl, &d->news->call);
 }
 
 /* Sends the next news, or recalls the delegation that was given up. Not under the client's lock. */
-static void go_on(struct nfs4_deleg *d, bool good)
+static void nfs4_news_go_on(struct nfs4_deleg *d, bool good)
 {
 	if (good)
-		pump(d);
+		nfs4_news_pump(d);
 	else
 		nfs4_recall_own(d);
 }
 
-static void ended(struct nfs4_notify *call, int rc, uint32_t status)
+static void nfs4_news_call_ended(struct nfs4_notify *call, int rc, uint32_t status)
 {
 	struct nfs4_deleg *d = rn_container_of(call, struct nfs4_news, call)->deleg;
 	struct nfs4_client *cl = d->st.client;
@@ -340,9 +340,9 @@ static void ended(struct nfs4_notify *call, int rc, uint32_t status)
 	pthread_mutex_lock(&cl->lock);
 	good = note_end(d, rc, status);
 	if (!good)
-		give_up(d);
+		nfs4_news_give_up(d);
 	pthread_mutex_unlock(&cl->lock);
-	go_on(d, good);
+	nfs4_news_go_on(d, good);
 	nfs4_state_unref(&d->st);
 }
 
@@ -356,11 +356,11 @@ void nfs4_news_told(struct vfs_deleg *v, const struct vfs_dir_news *news)
 
 	pthread_mutex_lock(&cl->lock);
 	if (d->given)
-		good = d->queued || d->news->over || add(d, news);
+		good = d->queued || d->news->over || nfs4_news_add(d, news);
 	if (!good)
-		give_up(d);
+		nfs4_news_give_up(d);
 	pthread_mutex_unlock(&cl->lock);
-	go_on(d, good);
+	nfs4_news_go_on(d, good);
 }
 
 void nfs4_news_tick(struct nfs4_server *srv)
@@ -372,8 +372,8 @@ void nfs4_news_tick(struct nfs4_server *srv)
 	pthread_mutex_lock(&list->lock);
 	left = list->count; /* those whose time has not come are added again behind them */
 	pthread_mutex_unlock(&list->lock);
-	for (; left > 0 && (d = take_first(list)) != NULL; left--) {
-		pump(d);
+	for (; left > 0 && (d = nfs4_news_take_first(list)) != NULL; left--) {
+		nfs4_news_pump(d);
 		nfs4_state_unref(&d->st);
 	}
 }

@@ -85,7 +85,7 @@ static int check_drain(struct nfs4_compound *c, const struct nfs4_open *open)
 										   : status;
 }
 
-static int check_args(struct nfs4_compound *c, const struct locking *l)
+static int nfs4_lock_check_args(struct nfs4_compound *c, const struct locking *l)
 {
 	const struct lock_args *a = l->args;
 	const unsigned access =
@@ -138,14 +138,14 @@ static int add_lock(struct nfs4_compound *c, const struct locking *l)
 	return rc == 0 ? status : nfs4_state_no_memory(c);
 }
 
-static uint64_t waiter_of(const struct nfs4_owner *o)
+static uint64_t nfs4_lock_waiter_id(const struct nfs4_owner *o)
 {
 	uint64_t h = nfs4_client_hash(o->client, o->client->clientid, o->name, o->len);
 
 	return h != 0 ? h : 1;
 }
 
-static struct vfs_lock_request request_of(const struct locking *l)
+static struct vfs_lock_request nfs4_lock_request(const struct locking *l)
 {
 	const struct lock_args *a = l->args;
 	const bool waits = a->type >= NFS4_READW_LT;
@@ -155,14 +155,14 @@ static struct vfs_lock_request request_of(const struct locking *l)
 		.type = nfs4_vfs_lock_type(a->type),
 		.offset = a->offset,
 		.length = a->length,
-		.waiter = waits ? waiter_of(o) : 0,
+		.waiter = waits ? nfs4_lock_waiter_id(o) : 0,
 	};
 }
 
 /* Under busy. */
-static int ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *cf)
+static int nfs4_lock_ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *cf)
 {
-	const struct vfs_lock_request r = request_of(l);
+	const struct vfs_lock_request r = nfs4_lock_request(l);
 	struct nfs4_lock *lock = l->lock;
 	int rc = -ENOMEM;
 
@@ -191,7 +191,7 @@ static int enter_and_ask(struct nfs4_compound *c, struct locking *l, struct vfs_
 	else if (!l->args->new_owner)
 		status = nfs4_state_check(c, &lock->st, &l->args->sid, NFS4_STATE_LOCK);
 	if (status == NFS4_OK && !lock->st.gone && !lock->st.revoked)
-		*rc = ask(c, l, cf);
+		*rc = nfs4_lock_ask(c, l, cf);
 	rn_lock_give(&lock->open->busy);
 	return status;
 }
@@ -203,9 +203,10 @@ static int no_lock(const struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
-static int refuse(struct nfs4_compound *c, const struct locking *l, struct vfs_conflict *cf)
+static int nfs4_lock_refuse(struct nfs4_compound *c, const struct locking *l,
+			    struct vfs_conflict *cf)
 {
-	const struct vfs_lock_request r = request_of(l);
+	const struct vfs_lock_request r = nfs4_lock_request(l);
 	const int status =
 		nfs4_conflict(c, cf, l->args->reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_DENIED);
 
@@ -217,7 +218,7 @@ static int refuse(struct nfs4_compound *c, const struct locking *l, struct vfs_c
 	return status;
 }
 
-static int try_lock(void *arg)
+static int nfs4_lock_try(void *arg)
 {
 	struct locking *l = arg;
 	struct nfs4_compound *c = l->c;
@@ -228,7 +229,7 @@ static int try_lock(void *arg)
 		return status;
 	status = enter_and_ask(c, l, &cf, &rc);
 	if (status == NFS4_OK && rc == -RN_EDENIED)
-		status = refuse(c, l, &cf);
+		status = nfs4_lock_refuse(c, l, &cf);
 	else if (status == NFS4_OK)
 		status = rc == NFS_TRY_AGAIN ? rc : no_lock(c, rc);
 	if (l->args->new_owner) {
@@ -238,23 +239,23 @@ static int try_lock(void *arg)
 	return status;
 }
 
-static int run(struct nfs4_compound *c, struct locking *l)
+static int nfs4_lock_run(struct nfs4_compound *c, struct locking *l)
 {
 	int status = NFS4_OK;
 
 	if (l->args->new_owner)
 		status = get_owner(c, l);
 	if (status == NFS4_OK)
-		status = check_args(c, l);
+		status = nfs4_lock_check_args(c, l);
 	if (status != NFS4_OK)
 		return status;
-	status = nfs4_attempt(c, try_lock, l);
+	status = nfs4_attempt(c, nfs4_lock_try, l);
 	if (status == NFS4_OK)
 		nfs4_put_stateid(c->out, &l->sid);
 	return status;
 }
 
-static int run_lock(struct nfs4_compound *c, void *args)
+static int nfs4_run_lock(struct nfs4_compound *c, void *args)
 {
 	const struct lock_args *a = args;
 	struct locking l = { .c = c, .args = a };
@@ -271,7 +272,7 @@ static int run_lock(struct nfs4_compound *c, void *args)
 		l.open = nfs4_as_open(st);
 	else
 		l.lock = nfs4_as_lock(st);
-	status = run(c, &l);
+	status = nfs4_lock_run(c, &l);
 	if (c->minor == 0 && l.owner && nfs4_seq_advances(status))
 		nfs4_seq_set(l.owner, a->lock_seqid);
 	nfs4_owner_release(l.owner);
@@ -290,5 +291,5 @@ const struct nfs4_op nfs4_op_lock = {
 				       NFS4_E_ROFS | NFS4_E_SYMLINK),
 	.args_size = sizeof(struct lock_args),
 	.decode = decode_lock,
-	.run = run_lock,
+	.run = nfs4_run_lock,
 };

@@ -115,7 +115,7 @@ static void decode_open_downgrade(struct nfs4_compound *c, void *args)
 
 /* True if (access, deny) is the union of some combinations that were opened. Those within it are
  * kept. */
-static bool narrow(struct nfs4_open *open, uint32_t access, uint32_t deny)
+static bool nfs4_open_narrow(struct nfs4_open *open, uint32_t access, uint32_t deny)
 {
 	uint32_t a = 0, d = 0, left = 0;
 
@@ -139,7 +139,7 @@ static int downgrade(struct nfs4_compound *c, struct nfs4_open *open,
 
 	if (access == 0 || access > VFS_SHARE_BOTH || a->deny > VFS_SHARE_BOTH)
 		return NFS4ERR_INVAL;
-	if (!narrow(open, access, a->deny))
+	if (!nfs4_open_narrow(open, access, a->deny))
 		return NFS4ERR_INVAL;
 	/* Cannot fail: fewer bits cause no conflict. */
 	vfs_share_change(&open->share, (uint8_t)access, (uint8_t)a->deny, NULL);
@@ -185,7 +185,7 @@ static void decode_open_confirm(struct nfs4_compound *c, void *args)
 }
 
 /* Confirms the owner. False: there was nothing to confirm. */
-static bool confirm(struct nfs4_state *st)
+static bool nfs4_open_confirm_owner(struct nfs4_state *st)
 {
 	struct nfs4_owner *o = st->owner;
 	struct nfs4_client *cl = o->client;
@@ -226,7 +226,7 @@ static int run_open_confirm(struct nfs4_compound *c, void *args)
 	status = nfs4_state_get_seq(c, &a->sid, a->seqid, NFS4_STATE_OPEN, &st, &replayed);
 	if (status != NFS4_OK || replayed)
 		return status;
-	if (confirm(st)) {
+	if (nfs4_open_confirm_owner(st)) {
 		unkeep(st->owner);
 		nfs4_state_changed(c, st, &sid);
 		nfs4_put_stateid(c->out, &sid);

@@ -49,7 +49,7 @@ static int test_ranges(const struct testing *t, struct vfs_conflict *cf)
 	return rc;
 }
 
-static int test_lock(void *arg)
+static int nfs4_test_lock(void *arg)
 {
 	const struct testing *t = arg;
 	struct vfs_conflict cf = { .holder = NULL };
@@ -88,7 +88,7 @@ static int run_lockt(struct nfs4_compound *c, void *args)
 		return nfs4_status(c->minor, rc);
 	o = nfs4_owner_find(cl, &name);
 	t.lock = o ? nfs4_lock_find(cl, o, f) : NULL;
-	status = nfs4_attempt(c, test_lock, &t);
+	status = nfs4_attempt(c, nfs4_test_lock, &t);
 	if (t.lock)
 		nfs4_state_unref(&t.lock->st);
 	nfs4_owner_release(o);
@@ -115,8 +115,8 @@ static void decode_locku(struct nfs4_compound *c, void *args)
 }
 
 /* Under busy. */
-static int unlock(struct nfs4_compound *c, const struct locku_args *a, struct nfs4_lock *lock,
-		  struct nfs4_stateid *sid)
+static int nfs4_unlock(struct nfs4_compound *c, const struct locku_args *a, struct nfs4_lock *lock,
+		       struct nfs4_stateid *sid)
 {
 	int status = nfs4_state_check(c, &lock->st, &a->sid, NFS4_STATE_LOCK), rc;
 
@@ -148,7 +148,7 @@ static int run_locku(struct nfs4_compound *c, void *args)
 		return status;
 	open = nfs4_open_of(st);
 	rn_lock_take(&open->busy);
-	status = unlock(c, a, nfs4_as_lock(st), &sid);
+	status = nfs4_unlock(c, a, nfs4_as_lock(st), &sid);
 	rn_lock_give(&open->busy);
 	if (status == NFS4_OK)
 		nfs4_put_stateid(c->out, &sid);
@@ -168,7 +168,7 @@ static void decode_release_lockowner(struct nfs4_compound *c, void *args)
 }
 
 /* True if the owner holds any locked range. */
-static bool holds(struct nfs4_client *cl, const struct nfs4_owner *o)
+static bool nfs4_lock_owner_holds(struct nfs4_client *cl, const struct nfs4_owner *o)
 {
 	const struct nfs4_lock *lock;
 	bool held = false;
@@ -181,7 +181,8 @@ static bool holds(struct nfs4_client *cl, const struct nfs4_owner *o)
 }
 
 /* Any lock of the owner, with a reference. */
-static struct nfs4_lock *first_of(struct nfs4_client *cl, const struct nfs4_owner *o)
+static struct nfs4_lock *nfs4_lock_owner_first_lock(struct nfs4_client *cl,
+						    const struct nfs4_owner *o)
 {
 	struct nfs4_lock *lock;
 
@@ -202,11 +203,11 @@ static void forget_sequence(struct nfs4_client *cl, struct nfs4_owner *o)
 	pthread_mutex_unlock(&cl->lock);
 }
 
-static void release(struct nfs4_client *cl, struct nfs4_owner *o)
+static void nfs4_lock_owner_release(struct nfs4_client *cl, struct nfs4_owner *o)
 {
 	struct nfs4_lock *lock;
 
-	while ((lock = first_of(cl, o))) {
+	while ((lock = nfs4_lock_owner_first_lock(cl, o))) {
 		rn_lock_take(&lock->open->busy);
 		if (!lock->st.gone)
 			nfs4_lock_end(lock);
@@ -229,10 +230,10 @@ static int run_release_lockowner(struct nfs4_compound *c, void *args)
 	o = nfs4_owner_find(cl, &name);
 	if (!o)
 		return NFS4_OK;
-	if (holds(cl, o))
+	if (nfs4_lock_owner_holds(cl, o))
 		status = NFS4ERR_LOCKS_HELD;
 	else
-		release(cl, o);
+		nfs4_lock_owner_release(cl, o);
 	nfs4_owner_release(o);
 	return status;
 }

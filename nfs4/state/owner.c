@@ -21,12 +21,12 @@ void nfs4_owner_unref(struct nfs4_owner *o)
 	free(o);
 }
 
-static void holder_ref(struct vfs_holder *h)
+static void owner_holder_ref(struct vfs_holder *h)
 {
 	nfs4_owner_ref(nfs4_owner_of_holder(h));
 }
 
-static void holder_put(struct vfs_holder *h)
+static void owner_holder_put(struct vfs_holder *h)
 {
 	nfs4_owner_unref(nfs4_owner_of_holder(h));
 }
@@ -46,8 +46,8 @@ static enum vfs_yield holder_yield(struct vfs_holder *h)
 }
 
 static const struct vfs_holder_ops holder_ops = {
-	.ref = holder_ref,
-	.put = holder_put,
+	.ref = owner_holder_ref,
+	.put = owner_holder_put,
 	.yield = holder_yield,
 };
 

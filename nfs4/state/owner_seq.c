@@ -98,8 +98,8 @@ static bool is_replay(const struct nfs4_compound *c, const struct nfs4_owner *o)
 }
 
 /* Compares a sequence number with the owner's. Under the client's lock. */
-static enum seq_verdict judge(const struct nfs4_compound *c, const struct nfs4_owner *o,
-			      uint32_t seqid)
+static enum seq_verdict owner_seq_judge(const struct nfs4_compound *c, const struct nfs4_owner *o,
+					uint32_t seqid)
 {
 	if (o->seq_busy)
 		return SEQ_BUSY;
@@ -152,7 +152,7 @@ static int end_replay(struct nfs4_compound *c, const struct nfs4_audience *audie
 	return status;
 }
 
-static int refusal(enum seq_verdict v)
+static int owner_seq_refusal(enum seq_verdict v)
 {
 	switch (v) {
 	case SEQ_BUSY:
@@ -209,7 +209,7 @@ static void keep_answer(const struct nfs4_compound *c, struct nfs4_owner *o, int
 	memcpy(r->body, c->out->base + at, len);
 }
 
-static void done(struct nfs4_compound *c, int status)
+static void owner_seq_done(struct nfs4_compound *c, int status)
 {
 	struct nfs4_owner *o = c->seq_owner;
 
@@ -225,7 +225,7 @@ static void done(struct nfs4_compound *c, int status)
 	nfs4_owner_release(o);
 }
 
-static const struct nfs4_seq_hooks seq_hooks = { .done = done };
+static const struct nfs4_seq_hooks seq_hooks = { .done = owner_seq_done };
 
 int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid, bool *replayed)
 {
@@ -240,13 +240,13 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 	if (c->minor > 0)
 		return NFS4_OK;
 	pthread_mutex_lock(&cl->lock);
-	v = judge(c, o, seqid);
+	v = owner_seq_judge(c, o, seqid);
 	if (v == SEQ_AFRESH && rpc_is_prompt(c->req)) {
 		/* The end of the open that is replaced may wait. */
 		pthread_mutex_unlock(&cl->lock);
 		rpc_move(c->req);
 		pthread_mutex_lock(&cl->lock);
-		v = judge(c, o, seqid);
+		v = owner_seq_judge(c, o, seqid);
 	}
 	if (v == SEQ_AGAIN) {
 		status = put_replay(c, o, &fh, &audience);
@@ -258,7 +258,7 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 		c->seq_owner = o;
 		c->seq_hooks = &seq_hooks;
 	} else {
-		status = refusal(v);
+		status = owner_seq_refusal(v);
 	}
 	pthread_mutex_unlock(&cl->lock);
 	if (v == SEQ_AGAIN) {

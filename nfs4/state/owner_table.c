@@ -12,24 +12,24 @@
 
 #define BUCKETS_MIN 8u
 
-static uint32_t hash_of(const struct nfs4_client *cl, const struct nfs4_owner_name *name)
+static uint32_t owner_table_hash(const struct nfs4_client *cl, const struct nfs4_owner_name *name)
 {
 	return (uint32_t)nfs4_client_hash(cl, name->kind, name->name, name->len);
 }
 
-static struct nfs4_owner **bucket(struct nfs4_holdings *held, uint32_t hash)
+static struct nfs4_owner **owner_table_bucket(struct nfs4_holdings *held, uint32_t hash)
 {
 	return &held->owner_hash[hash & (held->owner_buckets - 1)];
 }
 
-static struct nfs4_owner *find(struct nfs4_holdings *held, const struct nfs4_owner_name *name,
-			       uint32_t hash)
+static struct nfs4_owner *owner_table_find(struct nfs4_holdings *held,
+					   const struct nfs4_owner_name *name, uint32_t hash)
 {
 	struct nfs4_owner *o;
 
 	if (held->owner_buckets == 0)
 		return NULL;
-	for (o = *bucket(held, hash); o; o = o->hash_next) {
+	for (o = *owner_table_bucket(held, hash); o; o = o->hash_next) {
 		if (o->hash == hash && o->kind == name->kind && o->len == name->len &&
 		    memcmp(o->name, name->name, name->len) == 0)
 			return o;
@@ -37,9 +37,9 @@ static struct nfs4_owner *find(struct nfs4_holdings *held, const struct nfs4_own
 	return NULL;
 }
 
-static void insert(struct nfs4_holdings *held, struct nfs4_owner *o)
+static void owner_table_insert(struct nfs4_holdings *held, struct nfs4_owner *o)
 {
-	struct nfs4_owner **at = bucket(held, o->hash);
+	struct nfs4_owner **at = owner_table_bucket(held, o->hash);
 
 	o->hash_next = *at;
 	*at = o;
@@ -52,12 +52,12 @@ static void rehash(struct nfs4_holdings *held, struct nfs4_owner **old, uint32_t
 	for (uint32_t i = 0; i < n; i++) {
 		for (o = old[i]; o; o = next) {
 			next = o->hash_next;
-			insert(held, o);
+			owner_table_insert(held, o);
 		}
 	}
 }
 
-static bool grow(struct nfs4_client *cl)
+static bool owner_table_grow(struct nfs4_client *cl)
 {
 	struct nfs4_holdings *held = cl->holdings;
 	uint32_t n = held->owner_buckets, twice = n > 0 ? 2 * n : BUCKETS_MIN;
@@ -83,7 +83,7 @@ static struct nfs4_owner *new_owner(struct nfs4_client *cl, const struct nfs4_ow
 	struct nfs4_holdings *held = cl->holdings;
 	struct nfs4_owner *o;
 
-	if (held->owners >= held->owner_buckets && !grow(cl))
+	if (held->owners >= held->owner_buckets && !owner_table_grow(cl))
 		return NULL;
 	if (!nfs4_state_charge(cl, nfs4_owner_cost(name->len)))
 		return NULL;
@@ -94,7 +94,7 @@ static struct nfs4_owner *new_owner(struct nfs4_client *cl, const struct nfs4_ow
 	}
 	o->in_table = true;
 	o->hash = hash;
-	insert(held, o);
+	owner_table_insert(held, o);
 	held->owners++;
 	nfs4_totals_count(cl->srv, NFS4_TOTAL_OWNERS, 1);
 	return o;
@@ -124,12 +124,12 @@ int nfs4_owner_get(struct nfs4_compound *c, struct nfs4_client *cl,
 		   const struct nfs4_owner_name *name, struct nfs4_owner **out)
 {
 	struct nfs4_holdings *held = cl->holdings;
-	uint32_t hash = hash_of(cl, name);
+	uint32_t hash = owner_table_hash(cl, name);
 	struct nfs4_owner *o;
 	int status = NFS4_OK;
 
 	pthread_mutex_lock(&cl->lock);
-	o = find(held, name, hash);
+	o = owner_table_find(held, name, hash);
 	if (held->dropped) {
 		status = NFS4ERR_EXPIRED;
 	} else if (!o) {
@@ -151,7 +151,7 @@ struct nfs4_owner *nfs4_owner_find(struct nfs4_client *cl, const struct nfs4_own
 	struct nfs4_owner *o;
 
 	pthread_mutex_lock(&cl->lock);
-	o = find(cl->holdings, name, hash_of(cl, name));
+	o = owner_table_find(cl->holdings, name, owner_table_hash(cl, name));
 	if (o)
 		nfs4_owner_use(o);
 	pthread_mutex_unlock(&cl->lock);
@@ -162,7 +162,7 @@ void nfs4_owner_forget(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 {
 	struct nfs4_client *cl = o->client;
 	struct nfs4_holdings *held = cl->holdings;
-	struct nfs4_owner **at = bucket(held, o->hash);
+	struct nfs4_owner **at = owner_table_bucket(held, o->hash);
 
 	while (*at != o)
 		at = &(*at)->hash_next;

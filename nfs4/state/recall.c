@@ -54,7 +54,7 @@ void nfs4_recalls_init(struct nfs4_recalls *rs)
 
 /* The functions below, down to the next comment, need the client's lock. */
 
-static void list_client(struct nfs4_client *cl, bool listed)
+static void recall_list_client(struct nfs4_client *cl, bool listed)
 {
 	struct nfs4_recall_list *list = cl->srv->recalls;
 	struct nfs4_recalls *rs = &cl->holdings->recalls;
@@ -71,7 +71,7 @@ static void list_client(struct nfs4_client *cl, bool listed)
 	pthread_mutex_unlock(&list->lock);
 }
 
-static void enqueue(struct nfs4_deleg *d)
+static void recall_enqueue(struct nfs4_deleg *d)
 {
 	struct nfs4_client *cl = d->st.client;
 	struct nfs4_recalls *rs = &cl->holdings->recalls;
@@ -81,7 +81,7 @@ static void enqueue(struct nfs4_deleg *d)
 	d->queued = d->due = true;
 	TAILQ_INSERT_TAIL(&rs->all, d, recall_link);
 	TAILQ_INSERT_HEAD(&rs->due, d, due_link); /* before those that are told again */
-	list_client(cl, true);
+	recall_list_client(cl, true);
 }
 
 void nfs4_recall_dequeue(struct nfs4_deleg *d)
@@ -97,11 +97,11 @@ void nfs4_recall_dequeue(struct nfs4_deleg *d)
 		TAILQ_REMOVE(&rs->due, d, due_link);
 	d->due = false;
 	if (TAILQ_EMPTY(&rs->all))
-		list_client(cl, false);
+		recall_list_client(cl, false);
 }
 
 /* The next delegation that the client is to be told of now, with a reference; NULL: none. */
-static struct nfs4_deleg *next_call(struct nfs4_client *cl)
+static struct nfs4_deleg *recall_next_call(struct nfs4_client *cl)
 {
 	struct nfs4_recalls *rs = &cl->holdings->recalls;
 	struct nfs4_deleg *d = TAILQ_FIRST(&rs->due);
@@ -118,20 +118,20 @@ static struct nfs4_deleg *next_call(struct nfs4_client *cl)
 
 /* The functions below are called without locks. */
 
-static void ended(struct nfs4_recall *r, bool taken);
+static void recall_ended(struct nfs4_recall *r, bool taken);
 
-static void call(struct nfs4_deleg *d)
+static void recall_send(struct nfs4_deleg *d)
 {
 	d->call.fh = d->fh;
 	d->call.fh_len = d->fh_len;
-	d->call.ended = ended;
+	d->call.ended = recall_ended;
 	d->call.cb.referring = &d->giver;
 	nfs4_recall(d->st.client, &d->call);
 }
 
 /* Sends what can be sent. One thread at a time does so: a call that fails at once, and so ends
- * within call(), does not begin the next from there. The caller holds a reference of cl. */
-static void pump(struct nfs4_client *cl)
+ * within recall_send(), does not begin the next from there. The caller holds a reference of cl. */
+static void recall_pump(struct nfs4_client *cl)
 {
 	struct nfs4_recalls *rs = &cl->holdings->recalls;
 	struct nfs4_deleg *d;
@@ -141,9 +141,9 @@ static void pump(struct nfs4_client *cl)
 	while (!rs->pumping && rs->pump_again) {
 		rs->pumping = true;
 		rs->pump_again = false;
-		while ((d = next_call(cl))) {
+		while ((d = recall_next_call(cl))) {
 			pthread_mutex_unlock(&cl->lock);
-			call(d);
+			recall_send(d);
 			pthread_mutex_lock(&cl->lock);
 		}
 		rs->pumping = false;
@@ -151,7 +151,7 @@ static void pump(struct nfs4_client *cl)
 	pthread_mutex_unlock(&cl->lock);
 }
 
-static void ended(struct nfs4_recall *r, bool taken)
+static void recall_ended(struct nfs4_recall *r, bool taken)
 {
 	struct nfs4_deleg *d = rn_container_of(r, struct nfs4_deleg, call);
 	struct nfs4_client *cl = d->st.client;
@@ -165,12 +165,12 @@ static void ended(struct nfs4_recall *r, bool taken)
 		TAILQ_INSERT_TAIL(&rs->due, d, due_link);
 	}
 	pthread_mutex_unlock(&cl->lock);
-	pump(cl);
+	recall_pump(cl);
 	nfs4_state_unref(&d->st);
 }
 
 /* d stays while this runs, and so does its client: vfs_deleg_end() waits for it. */
-static void recall(struct vfs_deleg *v)
+static void recall_deleg(struct vfs_deleg *v)
 {
 	struct nfs4_deleg *d = rn_container_of(v, struct nfs4_deleg, vfs);
 	struct nfs4_client *cl = d->st.client;
@@ -181,19 +181,19 @@ static void recall(struct vfs_deleg *v)
 	known = d->given && !d->queued;
 	if (known) {
 		nfs4_deleg_count_recalled(d);
-		enqueue(d);
+		recall_enqueue(d);
 	}
 	pthread_mutex_unlock(&cl->lock);
 	if (known)
-		pump(cl);
+		recall_pump(cl);
 }
 
 void nfs4_recall_own(struct nfs4_deleg *d)
 {
-	recall(&d->vfs);
+	recall_deleg(&d->vfs);
 }
 
-const struct vfs_deleg_ops nfs4_recall_ops = { .recall = recall, .tell = nfs4_news_told };
+const struct vfs_deleg_ops nfs4_recall_ops = { .recall = recall_deleg, .tell = nfs4_news_told };
 
 /* A client of the list that this round has not visited, with a reference; NULL: none. */
 static struct nfs4_client *next_client(struct nfs4_recall_list *list)
@@ -306,7 +306,7 @@ static void tick_client(struct nfs4_client *cl)
 		return;
 	}
 	revoke_overdue(cl);
-	pump(cl);
+	recall_pump(cl);
 }
 
 void nfs4_recalls_tick(struct nfs4_server *srv)

@@ -15,8 +15,8 @@
 
 #define BUCKETS_MIN 16u
 
-static uint32_t bucket_of(const struct nfs4_holdings *held, const struct nfs4_owner *o,
-			  const struct vfs_file *f)
+static uint32_t nfs4_state_bucket_of(const struct nfs4_holdings *held, const struct nfs4_owner *o,
+				     const struct vfs_file *f)
 {
 	uint64_t h = nfs4_mix((uintptr_t)o) ^ (uintptr_t)f;
 
@@ -31,7 +31,7 @@ struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_
 
 	if (held->state_buckets == 0)
 		return NULL;
-	st = held->state_hash[bucket_of(held, o, f)];
+	st = held->state_hash[nfs4_state_bucket_of(held, o, f)];
 	while (st && (st->owner != o || st->file != f))
 		st = st->hash_next;
 	return st;
@@ -52,7 +52,7 @@ struct nfs4_lock *nfs4_lock_find(struct nfs4_client *cl, const struct nfs4_owner
 
 static void hash_insert(struct nfs4_holdings *held, struct nfs4_state *st)
 {
-	struct nfs4_state **at = &held->state_hash[bucket_of(held, st->owner, st->file)];
+	struct nfs4_state **at = &held->state_hash[nfs4_state_bucket_of(held, st->owner, st->file)];
 
 	st->hash_next = *at;
 	*at = st;
@@ -60,7 +60,7 @@ static void hash_insert(struct nfs4_holdings *held, struct nfs4_state *st)
 
 static void hash_remove(struct nfs4_holdings *held, struct nfs4_state *st)
 {
-	struct nfs4_state **at = &held->state_hash[bucket_of(held, st->owner, st->file)];
+	struct nfs4_state **at = &held->state_hash[nfs4_state_bucket_of(held, st->owner, st->file)];
 
 	while (*at != st)
 		at = &(*at)->hash_next;
@@ -68,7 +68,7 @@ static void hash_remove(struct nfs4_holdings *held, struct nfs4_state *st)
 }
 
 /* Doubles the buckets when there are as many states; without memory the chains grow. */
-static int grow(struct nfs4_client *cl)
+static int nfs4_state_table_grow(struct nfs4_client *cl)
 {
 	struct nfs4_holdings *held = cl->holdings;
 	uint32_t n = held->state_buckets > 0 ? 2 * held->state_buckets : BUCKETS_MIN;
@@ -100,7 +100,7 @@ static size_t cost_of(struct nfs4_state *st)
 	return sizeof(struct nfs4_open) + nfs4_as_open(st)->fh_len + NFS4_FILE_COST;
 }
 
-static void count(struct nfs4_client *cl, const struct nfs4_state *st, int by)
+static void nfs4_state_count(struct nfs4_client *cl, const struct nfs4_state *st, int by)
 {
 	struct nfs4_holdings *held = cl->holdings;
 
@@ -144,7 +144,7 @@ int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
 	if (held->dropped)
 		return -ESTALE;
 	if (held->opens + held->locks + held->delegs >= held->state_buckets)
-		rc = grow(cl);
+		rc = nfs4_state_table_grow(cl);
 	if (rc == 0 && !nfs4_state_charge(cl, cost_of(st)))
 		rc = -ENOMEM;
 	if (rc != 0)
@@ -164,7 +164,7 @@ int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
 	if (st->owner)
 		st->owner->states++;
 	nfs4_state_ref(st);
-	count(cl, st, 1);
+	nfs4_state_count(cl, st, 1);
 	count_live(held, st, 1);
 	return 0;
 }
@@ -189,7 +189,7 @@ void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep)
 	}
 	if (st->owner)
 		st->owner->states--;
-	count(cl, st, -1);
+	nfs4_state_count(cl, st, -1);
 	if (!keep)
 		nfs4_state_forget(cl, st);
 }

@@ -27,14 +27,14 @@ static const enum nfs4_state_kind kinds[] = {
 };
 
 /* Under the client's lock. */
-static bool is_shown(struct nfs4_state *st, enum nfs4_view_kind kind)
+static bool nfs4_state_view_is_shown(struct nfs4_state *st, enum nfs4_view_kind kind)
 {
 	if (!st || st->kind != kinds[kind] || st->gone || st->seqid == 0)
 		return false;
 	return kind != NFS4_VIEW_LOCKS || atomic_load(&nfs4_as_lock(st)->held);
 }
 
-static struct found take(struct nfs4_state *st, uint32_t entry)
+static struct found nfs4_state_view_take(struct nfs4_state *st, uint32_t entry)
 {
 	struct found f = { .st = st, .entry = entry, .revoked = st->revoked != 0 };
 
@@ -47,8 +47,8 @@ static struct found take(struct nfs4_state *st, uint32_t entry)
 }
 
 /* Looks at the next entries of a client from *entry on, which moves behind them. */
-static unsigned find(struct nfs4_client *cl, enum nfs4_view_kind kind, uint32_t *entry,
-		     struct found found[PIECE])
+static unsigned nfs4_state_view_find(struct nfs4_client *cl, enum nfs4_view_kind kind,
+				     uint32_t *entry, struct found found[PIECE])
 {
 	unsigned n = 0;
 
@@ -58,8 +58,8 @@ static unsigned find(struct nfs4_client *cl, enum nfs4_view_kind kind, uint32_t 
 	for (unsigned i = 0; i < PIECE && *entry < end; i++, ++*entry) {
 		struct nfs4_state *st = nfs4_stateid_at(cl->holdings, *entry);
 
-		if (is_shown(st, kind))
-			found[n++] = take(st, *entry);
+		if (nfs4_state_view_is_shown(st, kind))
+			found[n++] = nfs4_state_view_take(st, *entry);
 	}
 	if (*entry >= end)
 		*entry = DONE;
@@ -99,7 +99,7 @@ static void set_open(struct nfs4_view_state *v, struct nfs4_state *st)
 	v->deny = share.deny;
 }
 
-static bool show(const struct nfs4_view_query *q, const struct found *f)
+static bool nfs4_state_view_show(const struct nfs4_view_query *q, const struct found *f)
 {
 	struct nfs4_state *st = f->st;
 	const struct nfs4_client *cl = st->client;
@@ -127,18 +127,18 @@ static bool show(const struct nfs4_view_query *q, const struct found *f)
 	return q->show(q->arg, &v);
 }
 
-/* Shows a piece of the client's states. False: show() has ended the call. */
+/* Shows a piece of the client's states. False: nfs4_state_view_show() has ended the call. */
 static bool show_piece(struct nfs4_client *cl, const struct nfs4_view_query *q,
 		       struct nfs4_view_place *at)
 {
 	struct found found[PIECE];
 	uint32_t entry = at->entry;
-	const unsigned n = find(cl, q->kind, &entry, found);
+	const unsigned n = nfs4_state_view_find(cl, q->kind, &entry, found);
 	bool more = true;
 
 	for (unsigned i = 0; i < n; i++) {
 		if (more) {
-			more = show(q, &found[i]);
+			more = nfs4_state_view_show(q, &found[i]);
 			at->entry = found[i].entry + 1;
 		}
 		nfs4_state_unref(found[i].st);
@@ -149,8 +149,9 @@ static bool show_piece(struct nfs4_client *cl, const struct nfs4_view_query *q,
 }
 
 /* The client to go on with, with a reference. NULL: there is none any more. */
-static struct nfs4_client *go_on(struct nfs4_server *s, const struct nfs4_view_query *q,
-				 struct nfs4_view_place *at)
+static struct nfs4_client *nfs4_state_view_next_client(struct nfs4_server *s,
+						       const struct nfs4_view_query *q,
+						       struct nfs4_view_place *at)
 {
 	struct nfs4_client *cl = NULL;
 	const bool begins = at->client == 0;
@@ -175,7 +176,7 @@ bool nfs4_view(struct nfs4_server *s, const struct nfs4_view_query *q, struct nf
 	bool more = true;
 
 	for (; pieces > 0 && more; pieces--) {
-		cl = go_on(s, q, at);
+		cl = nfs4_state_view_next_client(s, q, at);
 		if (!cl)
 			return true;
 		if (q->clientid != 0 && cl->clientid != q->clientid)

@@ -105,8 +105,8 @@ static int check_seqid(const struct nfs4_compound *c, uint32_t is, uint32_t give
 }
 
 /* Under the client's lock. */
-static int check(const struct nfs4_compound *c, const struct nfs4_state *st,
-		 const struct nfs4_stateid *sid, unsigned kinds)
+static int nfs4_state_check_locked(const struct nfs4_compound *c, const struct nfs4_state *st,
+				   const struct nfs4_stateid *sid, unsigned kinds)
 {
 	if (st->gone || st->seqid == 0)
 		return NFS4ERR_BAD_STATEID;
@@ -129,7 +129,7 @@ int nfs4_state_check(const struct nfs4_compound *c, struct nfs4_state *st,
 	if (!get_meant_stateid(c, sid, &meant))
 		return NFS4ERR_BAD_STATEID;
 	pthread_mutex_lock(lock);
-	status = check(c, st, &meant, kinds);
+	status = nfs4_state_check_locked(c, st, &meant, kinds);
 	pthread_mutex_unlock(lock);
 	return status;
 }
@@ -167,7 +167,7 @@ static int lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 	pthread_mutex_lock(&cl->lock);
 	status = find_state(c, &o, &st);
 	if (status == NFS4_OK && kinds != 0)
-		status = check(c, st, &meant, kinds);
+		status = nfs4_state_check_locked(c, st, &meant, kinds);
 	if (status == NFS4_OK) {
 		nfs4_state_ref(st);
 		*out = st;

@@ -18,12 +18,12 @@ static uint64_t free_entry(uint32_t next, uint32_t gen)
 	return ((uint64_t)next << GEN_BITS | (gen & GEN_MASK)) << 1 | 1;
 }
 
-static bool is_free(uint64_t entry)
+static bool stateid_entry_is_free(uint64_t entry)
 {
 	return entry & 1;
 }
 
-static uint32_t next_of(uint64_t entry)
+static uint32_t stateid_entry_next(uint64_t entry)
 {
 	return (uint32_t)(entry >> (GEN_BITS + 1));
 }
@@ -77,7 +77,7 @@ static void append_free(struct nfs4_holdings *held, uint32_t i, uint32_t gen)
 }
 
 /* Adds a chunk. The array of chunks doubles, so that growing has a constant cost per chunk. */
-static int add_chunk(struct nfs4_client *cl)
+static int stateid_add_chunk(struct nfs4_client *cl)
 {
 	struct nfs4_holdings *held = cl->holdings;
 	const uint32_t n = held->nchunks;
@@ -107,7 +107,7 @@ static int add_chunk(struct nfs4_client *cl)
 int nfs4_stateid_take(struct nfs4_client *cl, struct nfs4_state *st)
 {
 	struct nfs4_holdings *held = cl->holdings;
-	int rc = held->free_first == NONE ? add_chunk(cl) : 0;
+	int rc = held->free_first == NONE ? stateid_add_chunk(cl) : 0;
 	uint64_t *entry;
 	uint32_t i;
 
@@ -115,7 +115,7 @@ int nfs4_stateid_take(struct nfs4_client *cl, struct nfs4_state *st)
 		return rc;
 	i = held->free_first;
 	entry = entry_at(held, i);
-	held->free_first = next_of(*entry);
+	held->free_first = stateid_entry_next(*entry);
 	if (held->free_first == NONE)
 		held->free_last = NONE;
 	st->id = i << GEN_BITS | gen_of(*entry);
@@ -139,7 +139,7 @@ struct nfs4_state *nfs4_stateid_at(const struct nfs4_holdings *held, uint32_t en
 	const uint64_t value = *entry_at(held, entry);
 
 	/* NOLINT: the pointer that stateid_take stored */
-	return is_free(value) ? NULL : (struct nfs4_state *)(uintptr_t)value;
+	return stateid_entry_is_free(value) ? NULL : (struct nfs4_state *)(uintptr_t)value;
 }
 
 struct nfs4_state *nfs4_stateid_find(const struct nfs4_holdings *held, uint32_t id)

@@ -41,7 +41,7 @@ static void add_resolved(struct gatherer *g, struct path_set *set, const char *p
 	free(resolved);
 }
 
-static void take_export(void *arg, const char *path)
+static void gather_export(void *arg, const char *path)
 {
 	struct gatherer *g = arg;
 
@@ -187,7 +187,7 @@ static int gather_exports(struct gatherer *g, const struct cfg_settings *setting
 	int rc = -ENOMEM;
 
 	if (file && dir)
-		rc = exp_paths_each(file, dir, take_export, g);
+		rc = exp_paths_each(file, dir, gather_export, g);
 	free(file);
 	free(dir);
 	if (rc == -ENOMEM)

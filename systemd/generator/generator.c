@@ -43,7 +43,7 @@ static void print_drop_in(FILE *out, const struct needs *needs)
 }
 
 /* 0 or -errno. */
-static int write_file(const char *path, const struct needs *needs)
+static int write_drop_in_file(const char *path, const struct needs *needs)
 {
 	FILE *out = fopen(path, "we");
 	int rc;
@@ -69,7 +69,7 @@ static int write_drop_in(const char *directory, const struct needs *needs)
 	else if (mkdir(dir, 0755) && errno != EEXIST)
 		rc = -errno;
 	else
-		rc = write_file(file, needs);
+		rc = write_drop_in_file(file, needs);
 	if (rc != -ENOMEM)
 		free(file);
 	free(dir);

@@ -7,7 +7,7 @@
 static const char suffix[] = ".mount";
 
 /* Not by isalnum(3), which asks the locale. */
-static bool is_plain(char c, bool first)
+static bool unit_char_is_plain(char c, bool first)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       c == ':' || c == '_' || (c == '.' && !first);
@@ -21,7 +21,7 @@ bool mount_unit_name(const char *path, size_t len, char name[MOUNT_UNIT_SIZE])
 		return false;
 	for (size_t i = 1; i < len; i++) {
 		const char c = path[i] == '/' ? '-' : path[i];
-		const bool plain = path[i] == '/' || is_plain(c, i == 1);
+		const bool plain = path[i] == '/' || unit_char_is_plain(c, i == 1);
 
 		if (n + (plain ? 1 : 4) + sizeof(suffix) > MOUNT_UNIT_SIZE)
 			return false;

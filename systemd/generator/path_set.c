@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare(const void *a, const void *b)
+static int path_set_compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -14,7 +14,7 @@ void path_set_sort(struct path_set *set)
 	size_t n = 0;
 
 	if (set->n)
-		qsort(set->paths, set->n, sizeof(*set->paths), compare);
+		qsort(set->paths, set->n, sizeof(*set->paths), path_set_compare);
 	for (size_t i = 0; i < set->n; i++) {
 		if (n && !strcmp(set->paths[n - 1], set->paths[i]))
 			free(set->paths[i]);
@@ -25,7 +25,7 @@ void path_set_sort(struct path_set *set)
 }
 
 /* Room for one more: doubles are thrown out before the set grows. */
-static bool make_room(struct path_set *set)
+static bool path_set_make_room(struct path_set *set)
 {
 	size_t cap = set->cap ? 2 * set->cap : 64;
 	char **grown;
@@ -47,7 +47,7 @@ static bool make_room(struct path_set *set)
 
 void path_set_add(struct path_set *set, const char *path, size_t len)
 {
-	char *copy = !set->full && make_room(set) ? strndup(path, len) : NULL;
+	char *copy = !set->full && path_set_make_room(set) ? strndup(path, len) : NULL;
 
 	if (copy)
 		set->paths[set->n++] = copy;

@@ -24,7 +24,7 @@ struct walk {
 };
 
 /* Target of the link that `done` names: its length, 0 if it is no link. */
-static size_t read_link(struct walk *w, char target[PATH_MAX])
+static size_t walk_read_link(struct walk *w, char target[PATH_MAX])
 {
 	const struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 				      .resolve = RESOLVE_NO_XDEV };
@@ -52,7 +52,7 @@ static void drop_last(struct walk *w)
 }
 
 /* Puts the link's target before the rest. False if that is too long. */
-static bool follow(struct walk *w, const char *target, size_t len)
+static bool walk_follow_link(struct walk *w, const char *target, size_t len)
 {
 	size_t rest = strlen(w->rest);
 
@@ -69,7 +69,7 @@ static bool follow(struct walk *w, const char *target, size_t len)
 }
 
 /* Takes one component from the rest. False at its end, or if the path leads nowhere. */
-static bool step(struct walk *w, bool *wrong)
+static bool walk_step(struct walk *w, bool *wrong)
 {
 	char target[PATH_MAX];
 	size_t skip = strspn(w->rest, "/"), len = strcspn(w->rest + skip, "/");
@@ -91,8 +91,8 @@ static bool step(struct walk *w, bool *wrong)
 	memmove(w->rest, name + len, strlen(name + len) + 1);
 	if (w->blind || !w->done[0])
 		return true;
-	len = read_link(w, target);
-	*wrong = len && (++w->links > LINKS_MAX || !follow(w, target, len));
+	len = walk_read_link(w, target);
+	*wrong = len && (++w->links > LINKS_MAX || !walk_follow_link(w, target, len));
 	return !*wrong;
 }
 
@@ -107,7 +107,7 @@ char *resolve_path(int root, const char *path)
 	w->root = root;
 	if (!wrong)
 		strcpy(w->rest, path);
-	while (!wrong && step(w, &wrong))
+	while (!wrong && walk_step(w, &wrong))
 		;
 	result = strdup(wrong ? path : w->done[0] ? w->done : "/");
 	free(w);

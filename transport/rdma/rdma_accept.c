@@ -46,7 +46,7 @@ static void set_credits(struct rr_conn *c, unsigned credits)
 	c->send_block_size = (size_t)c->nsends * c->threshold + ZEROS_SIZE;
 }
 
-static size_t conn_bytes(const struct rr_conn *c)
+static size_t rr_conn_bytes(const struct rr_conn *c)
 {
 	return sizeof(*c) + sizeof(*c->rpc.client) + c->recv_block_size + c->send_block_size +
 	       c->nrecvs * sizeof(*c->recvs) + c->nsends * sizeof(*c->sends);
@@ -67,7 +67,7 @@ static void size_conn(struct rr_conn *c, const struct rdma_conn_param *param)
 	if (c->nrecvs > max_wr)
 		set_credits(c, max_wr > BESIDES_CREDITS ? max_wr - BESIDES_CREDITS : 1);
 	const size_t room = rr_room_for_one(c->srv);
-	while (c->credits > CREDITS_FLOOR && conn_bytes(c) > room)
+	while (c->credits > CREDITS_FLOOR && rr_conn_bytes(c) > room)
 		set_credits(c, c->credits / 2);
 	c->sq_depth = rn_min(RR_SQ_DEPTH, max_wr);
 	c->sq_room = c->sq_depth;
@@ -76,7 +76,7 @@ static void size_conn(struct rr_conn *c, const struct rdma_conn_param *param)
 
 static int alloc_blocks(struct rr_conn *c)
 {
-	size_t need = conn_bytes(c);
+	size_t need = rr_conn_bytes(c);
 
 	if (!rn_budget_take(&c->srv->conn_memory, need))
 		return -ENOMEM;
@@ -161,7 +161,8 @@ static int accept_now(struct rr_conn *c, uint8_t depth)
 	return rdma_accept(c->id, &param) < 0 ? -errno : 0;
 }
 
-static struct rr_conn *conn_new(struct rr_server *srv, struct rdma_cm_id *id, struct rr_device *dev)
+static struct rr_conn *rr_conn_new(struct rr_server *srv, struct rdma_cm_id *id,
+				   struct rr_device *dev)
 {
 	struct rr_conn *c = calloc(1, sizeof(*c));
 
@@ -204,7 +205,7 @@ static void copy_address(struct sockaddr_storage *to, const struct sockaddr *fro
 }
 
 /* -EACCES for a stranger that has too many connections. */
-static int admit(struct rr_conn *c)
+static int rr_conn_admit(struct rr_conn *c)
 {
 	const struct rr_config *cfg = &c->srv->cfg;
 
@@ -228,7 +229,7 @@ static void show_figures(struct rr_conn *c)
 }
 
 /* Puts the connection on the server's list before the accept, so that every event finds it. */
-static int set_up(struct rr_conn *c, const struct rdma_conn_param *param, uint8_t depth)
+static int rr_conn_set_up(struct rr_conn *c, const struct rdma_conn_param *param, uint8_t depth)
 {
 	struct rr_server *srv = c->srv;
 
@@ -236,7 +237,7 @@ static int set_up(struct rr_conn *c, const struct rdma_conn_param *param, uint8_
 	copy_address(&c->rpc.peer, rdma_get_peer_addr(c->id));
 	copy_address(&c->rpc.local, rdma_get_local_addr(c->id));
 	c->rpc.client = rpc_client_get(srv->cfg.clients, &c->rpc.peer);
-	int rc = c->rpc.client ? admit(c) : -ENOMEM;
+	int rc = c->rpc.client ? rr_conn_admit(c) : -ENOMEM;
 	if (!rc)
 		rc = alloc_blocks(c);
 	if (!rc)
@@ -276,12 +277,12 @@ int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_co
 	if (!dev)
 		return -ENOMEM;
 	uint8_t depth = rn_min(param->initiator_depth, dev->attr.max_qp_init_rd_atom);
-	struct rr_conn *c = depth ? conn_new(srv, id, dev) : NULL;
+	struct rr_conn *c = depth ? rr_conn_new(srv, id, dev) : NULL;
 	if (!c) {
 		rr_device_put(dev);
 		return depth ? -ENOMEM : -EPROTO;
 	}
-	int rc = set_up(c, param, depth);
+	int rc = rr_conn_set_up(c, param, depth);
 	if (rc) {
 		c->open = false;
 		rr_conn_end_verbs(c);

@@ -37,7 +37,7 @@ static void call_free(struct rr_back_msg *call)
 }
 
 /* Memory of connections, which payload cannot use up, or else any. NULL: there is none. */
-static struct rn_budget *take_memory(struct rr_server *srv, size_t size)
+static struct rn_budget *rr_back_take_memory(struct rr_server *srv, size_t size)
 {
 	if (rn_budget_take(&srv->conn_memory, size))
 		return &srv->conn_memory;
@@ -53,7 +53,7 @@ int rr_back_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len)
 
 	if (RR_HEADER_MIN + len > c->threshold)
 		return -EMSGSIZE;
-	struct rn_budget *budget = take_memory(srv, size);
+	struct rn_budget *budget = rr_back_take_memory(srv, size);
 
 	if (!budget)
 		return -ENOMEM;
@@ -72,17 +72,17 @@ int rr_back_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len)
 	return 0;
 }
 
-static uint32_t get_word(const uint8_t *p)
+static uint32_t rr_back_get_word(const uint8_t *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
 /* Copies the call behind its header. 0 or -errno. */
-static int post(struct rr_conn *c, const struct rr_back_msg *call, struct rr_send *s)
+static int rr_back_post_call(struct rr_conn *c, const struct rr_back_msg *call, struct rr_send *s)
 {
 	struct rr_chain own, *ch = rr_chain_start(c, &own);
 
-	rr_call_header_encode(get_word(call->msg), c->back.most, s->buf);
+	rr_call_header_encode(rr_back_get_word(call->msg), c->back.most, s->buf);
 	memcpy(s->buf + RR_HEADER_MIN, call->msg, call->len);
 	rr_chain_add_send(ch, s, RR_HEADER_MIN + call->len);
 	int rc = rr_chain_end(ch);
@@ -115,8 +115,8 @@ void rr_back_post(struct rr_conn *c)
 		if (!s)
 			return;
 		STAILQ_REMOVE_HEAD(&b->waiting, link);
-		b->xid[b->ncalls++] = get_word(call->msg);
-		int rc = post(c, call, s);
+		b->xid[b->ncalls++] = rr_back_get_word(call->msg);
+		int rc = rr_back_post_call(c, call, s);
 
 		call_free(call);
 		if (rc)
@@ -147,15 +147,15 @@ static bool take_answer(struct rr_conn *c, const struct rr_header *h)
 }
 
 /* A reply never has chunks, as no call offers any, nor two xids. */
-static bool is_plain(const struct rr_header *h, const uint8_t *msg)
+static bool rr_back_reply_is_plain(const struct rr_header *h, const uint8_t *msg)
 {
-	return !h->nreads && !h->nwrites && !h->has_reply && get_word(msg) == h->xid;
+	return !h->nreads && !h->nwrites && !h->has_reply && rr_back_get_word(msg) == h->xid;
 }
 
 void rr_back_reply(struct rr_req *r, uint8_t *msg, uint32_t len)
 {
 	struct rr_conn *c = r->conn;
-	bool used = is_plain(&r->call, msg);
+	bool used = rr_back_reply_is_plain(&r->call, msg);
 
 	if (used)
 		take_answer(c, &r->call);
@@ -181,7 +181,7 @@ void rr_back_forget(struct rr_conn *c)
 	take_handed(c);
 	while ((call = STAILQ_FIRST(&c->back.waiting))) {
 		STAILQ_REMOVE_HEAD(&c->back.waiting, link);
-		if (rpc_backchannel_awaits(&c->rpc, get_word(call->msg)))
+		if (rpc_backchannel_awaits(&c->rpc, rr_back_get_word(call->msg)))
 			STAILQ_INSERT_TAIL(&keep, call, link);
 		else
 			call_free(call);

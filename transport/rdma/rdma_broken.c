@@ -29,8 +29,8 @@ static void add_segment(crypto_onetimeauth_state *s, const struct rr_segment *se
 	add_words(s, seg->handle, seg->length, seg->offset);
 }
 
-static void add_chunk(crypto_onetimeauth_state *s, const struct rr_header *h,
-		      const struct rr_write_chunk *c)
+static void rr_broken_sum_chunk(crypto_onetimeauth_state *s, const struct rr_header *h,
+				const struct rr_write_chunk *c)
 {
 	add_words(s, c->nsegs, 0, 0);
 	for (unsigned i = 0; i < c->nsegs; i++)
@@ -50,9 +50,9 @@ static void sum_lists(const struct rr_broken *b, const struct rr_header *h,
 		add_segment(&s, &h->read[i].target);
 	}
 	for (unsigned i = 0; i < h->nwrites; i++)
-		add_chunk(&s, h, &h->write[i]);
+		rr_broken_sum_chunk(&s, h, &h->write[i]);
 	if (h->has_reply)
-		add_chunk(&s, h, &h->reply);
+		rr_broken_sum_chunk(&s, h, &h->reply);
 	crypto_onetimeauth_final(&s, sum);
 }
 
@@ -61,7 +61,7 @@ static bool is_of(const struct rr_broken_call *c, const struct rpc_address *clie
 	return rpc_address_equal(&c->client, client);
 }
 
-static bool is_old(const struct rr_broken_call *c, uint64_t now)
+static bool rr_broken_is_old(const struct rr_broken_call *c, uint64_t now)
 {
 	return !c->since_ns || now > c->since_ns + AGE_NS;
 }
@@ -78,7 +78,7 @@ static struct rr_broken_call *place_for(struct rr_broken *b, const struct rpc_ad
 	for (unsigned i = 0; i < RR_BROKEN_CALLS; i++) {
 		struct rr_broken_call *c = &b->call[i];
 
-		if (is_old(c, now)) {
+		if (rr_broken_is_old(c, now)) {
 			none = none ? none : c;
 			continue;
 		}
@@ -96,13 +96,13 @@ static struct rr_broken_call *place_for(struct rr_broken *b, const struct rpc_ad
 }
 
 /* Under the lock. */
-static struct rr_broken_call *find(struct rr_broken *b, const struct rr_broken_call *like,
-				   uint64_t now)
+static struct rr_broken_call *rr_broken_find(struct rr_broken *b, const struct rr_broken_call *like,
+					     uint64_t now)
 {
 	for (unsigned i = 0; i < b->n; i++) {
 		struct rr_broken_call *c = &b->call[i];
 
-		if (!is_old(c, now) && c->xid == like->xid && is_of(c, &like->client) &&
+		if (!rr_broken_is_old(c, now) && c->xid == like->xid && is_of(c, &like->client) &&
 		    memcmp(c->sum, like->sum, sizeof(c->sum)) == 0)
 			return c;
 	}
@@ -116,7 +116,7 @@ void rr_broken_add(struct rr_broken *b, const struct rpc_address *client,
 
 	sum_lists(b, call, new.sum);
 	pthread_mutex_lock(&b->lock);
-	struct rr_broken_call *c = find(b, &new, now);
+	struct rr_broken_call *c = rr_broken_find(b, &new, now);
 	const unsigned before = c ? c->blame : 0;
 
 	if (!c)
@@ -138,10 +138,10 @@ bool rr_broken_has(struct rr_broken *b, const struct rpc_address *client,
 		return false;
 	sum_lists(b, call, like.sum);
 	pthread_mutex_lock(&b->lock);
-	const struct rr_broken_call *c = find(b, &like, now);
+	const struct rr_broken_call *c = rr_broken_find(b, &like, now);
 	const bool has = c && c->blame >= RR_PROVEN;
 
-	while (b->n && is_old(&b->call[b->n - 1], now))
+	while (b->n && rr_broken_is_old(&b->call[b->n - 1], now))
 		b->n--;
 	pthread_mutex_unlock(&b->lock);
 	return has;

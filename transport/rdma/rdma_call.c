@@ -8,7 +8,7 @@
 #include "transport/rdma/rdma_send.h"
 #include "transport/rdma/rdma_submit.h"
 
-static uint32_t peek(const uint8_t *p)
+static uint32_t rr_call_peek_word(const uint8_t *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
@@ -18,10 +18,10 @@ static uint32_t peek(const uint8_t *p)
 static bool is_reply(const struct rr_req *r)
 {
 	return r->call.proc == RR_MSG && r->recv->len >= r->call.size + 8 &&
-	       peek(r->recv->buf + r->call.size + 4) == RPC_REPLY;
+	       rr_call_peek_word(r->recv->buf + r->call.size + 4) == RPC_REPLY;
 }
 
-static void take_reply(struct rr_req *r)
+static void rr_call_take_reply(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
 
@@ -84,12 +84,12 @@ void rr_call_start(struct rr_recv *recv, struct rr_req *r)
 	switch (rr_header_decode(recv->buf, recv->len, &r->call)) {
 	case RR_CALL:
 		if (is_reply(r))
-			take_reply(r);
+			rr_call_take_reply(r);
 		else
 			start_call(r);
 		break;
 	case RR_REFUSAL:
-		take_reply(r);
+		rr_call_take_reply(r);
 		break;
 	case RR_BAD_VERSION:
 		rr_fail(r, RR_STEP_ERR_VERS);

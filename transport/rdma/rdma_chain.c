@@ -5,7 +5,7 @@
 #include "rpc/conns.h"
 #include "transport/rdma/rdma_conn.h"
 
-static void start(struct rr_chain *ch, struct rr_conn *c)
+static void rr_chain_reset(struct rr_chain *ch, struct rr_conn *c)
 {
 	ch->conn = c;
 	ch->n = 0;
@@ -16,7 +16,7 @@ struct rr_chain *rr_chain_start(struct rr_conn *c, struct rr_chain *own)
 {
 	if (c->gather)
 		return c->gather;
-	start(own, c);
+	rr_chain_reset(own, c);
 	return own;
 }
 
@@ -29,7 +29,7 @@ static void stop_invalidating(struct rr_device *dev, struct ibv_send_wr *wr)
 			wr->opcode = IBV_WR_SEND;
 }
 
-static void post_chain(struct rr_chain *ch)
+static void rr_chain_post(struct rr_chain *ch)
 {
 	struct ibv_send_wr *bad = NULL;
 
@@ -54,7 +54,7 @@ struct ibv_send_wr *rr_chain_add(struct rr_chain *ch, enum ibv_wr_opcode op, str
 				 uint64_t wr_id)
 {
 	if (ch->n == RR_POST_BATCH)
-		post_chain(ch);
+		rr_chain_post(ch);
 	if (ch->n == RR_POST_BATCH)
 		ch->n = 0; /* failed before: nothing more will be posted */
 	ch->sge[ch->n] = sge;
@@ -65,13 +65,13 @@ struct ibv_send_wr *rr_chain_add(struct rr_chain *ch, enum ibv_wr_opcode op, str
 int rr_chain_end(struct rr_chain *ch)
 {
 	if (ch != ch->conn->gather)
-		post_chain(ch);
+		rr_chain_post(ch);
 	return ch->err;
 }
 
 void rr_gather_start(struct rr_conn *c, struct rr_chain *ch)
 {
-	start(ch, c);
+	rr_chain_reset(ch, c);
 	c->gather = ch;
 }
 
@@ -80,7 +80,7 @@ int rr_gather_end(struct rr_conn *c)
 	struct rr_chain *ch = c->gather;
 
 	c->gather = NULL;
-	post_chain(ch);
+	rr_chain_post(ch);
 	return ch->err;
 }
 

@@ -55,7 +55,7 @@ static void blame(struct rr_conn *c, enum rr_tag tag, void *what, enum ibv_wc_st
 /*
  * On error only wr_id and status are valid; the memory of the chain is kept until the QP is gone.
  */
-static void complete(struct rr_conn *c, const struct ibv_wc *wc)
+static void rr_cq_complete(struct rr_conn *c, const struct ibv_wc *wc)
 {
 	void *what = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)RR_TAG_MASK);
 	enum rr_tag tag = wc->wr_id & RR_TAG_MASK;
@@ -83,7 +83,7 @@ static void complete(struct rr_conn *c, const struct ibv_wc *wc)
 }
 
 /* Entries handled, or -1 if the queue is broken. */
-static int drain(struct rr_conn *c)
+static int rr_cq_drain(struct rr_conn *c)
 {
 	struct ibv_wc wc[CQ_ENTRIES];
 	int n = ibv_poll_cq(c->cq, CQ_ENTRIES, wc);
@@ -97,7 +97,7 @@ static int drain(struct rr_conn *c)
 	/* a call makes two completions, or counts as much (rr_sent) */
 	c->loop->work += (uint64_t)n * (TURN_WORK / 2);
 	for (int i = 0; i < n; i++)
-		complete(c, &wc[i]);
+		rr_cq_complete(c, &wc[i]);
 	return n;
 }
 
@@ -108,7 +108,7 @@ static int spin(struct rr_conn *c)
 	int n = 0;
 
 	while (n == 0 && rn_now_ns() < until)
-		n = drain(c);
+		n = rr_cq_drain(c);
 	return n;
 }
 
@@ -118,7 +118,7 @@ static void poll_rounds(struct rr_conn *c, uint64_t until)
 	bool armed = false, found = false;
 
 	do {
-		int n = drain(c);
+		int n = rr_cq_drain(c);
 		if (n == 0 && found && !armed && c->srv->cfg.poll_usec && c->state == RR_OPEN)
 			n = spin(c);
 		if (n < 0)
@@ -157,7 +157,7 @@ static void acknowledge(struct rr_conn *c)
 }
 
 /* Reads one event and queues its connection. False: there is none. */
-static bool next_event(struct ibv_comp_channel *comp)
+static bool rr_cq_next_event(struct ibv_comp_channel *comp)
 {
 	struct ibv_cq *cq;
 	void *ctx;
@@ -196,7 +196,7 @@ void rr_cq_event(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	while (n < ch->at_once && next_event(ch->comp))
+	while (n < ch->at_once && rr_cq_next_event(ch->comp))
 		n++;
 	learn(ch, n);
 }

@@ -135,7 +135,7 @@ void rr_conn_release(struct rr_conn *c)
 	start_flush_timer(c);
 }
 
-static void finish(struct rr_conn *c)
+static void rr_conn_finish(struct rr_conn *c)
 {
 	rr_conn_release(c);
 	c->state = RR_DEAD;
@@ -155,7 +155,7 @@ void rr_conn_flush_timeout(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (c->state == RR_CLOSING)
-		finish(c);
+		rr_conn_finish(c);
 }
 
 void rr_conn_check_flushed(struct rr_conn *c)
@@ -163,5 +163,5 @@ void rr_conn_check_flushed(struct rr_conn *c)
 	if (c->state != RR_CLOSING)
 		return;
 	if (c->posted == 0)
-		finish(c);
+		rr_conn_finish(c);
 }

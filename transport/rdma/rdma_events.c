@@ -13,7 +13,7 @@
 #include "transport/rdma/rdma_reply.h"
 #include "transport/rdma/rdma_send.h"
 
-static void destroy(struct rpc_conn *rc)
+static void rr_conn_destroy(struct rpc_conn *rc)
 {
 	rr_conn_free(rn_container_of(rc, struct rr_conn, rpc));
 }
@@ -27,7 +27,7 @@ const struct rpc_conn_ops rr_conn_ops = {
 	.says_too_long = true,
 	.garbage = rr_garbage,
 	.call = rr_back_call,
-	.destroy = destroy,
+	.destroy = rr_conn_destroy,
 };
 
 static void on_established(struct rr_conn *c)

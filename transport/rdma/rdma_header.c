@@ -12,7 +12,7 @@ struct words {
 	bool err;
 };
 
-static uint32_t get_word(struct words *w)
+static uint32_t rr_header_get_word(struct words *w)
 {
 	if (w->left < 4) {
 		w->err = true;
@@ -26,9 +26,9 @@ static uint32_t get_word(struct words *w)
 	return v;
 }
 
-static bool get_mark(struct words *w)
+static bool rr_header_get_bool(struct words *w)
 {
-	uint32_t v = get_word(w);
+	uint32_t v = rr_header_get_word(w);
 	if (v > 1)
 		w->err = true;
 	return v == 1 && !w->err;
@@ -36,28 +36,28 @@ static bool get_mark(struct words *w)
 
 static void get_segment(struct words *w, struct rr_segment *s)
 {
-	s->handle = get_word(w);
-	s->length = get_word(w);
-	uint64_t high = get_word(w);
-	s->offset = high << 32 | get_word(w);
+	s->handle = rr_header_get_word(w);
+	s->length = rr_header_get_word(w);
+	uint64_t high = rr_header_get_word(w);
+	s->offset = high << 32 | rr_header_get_word(w);
 }
 
 static void get_read_list(struct words *w, struct rr_header *h)
 {
-	while (get_mark(w)) {
+	while (rr_header_get_bool(w)) {
 		if (h->nreads == RR_READ_SEGS_MAX) {
 			w->err = true;
 			return;
 		}
 		struct rr_read_segment *r = &h->read[h->nreads++];
-		r->position = get_word(w);
+		r->position = rr_header_get_word(w);
 		get_segment(w, &r->target);
 	}
 }
 
 static void get_write_chunk(struct words *w, struct rr_header *h, struct rr_write_chunk *c)
 {
-	uint32_t n = get_word(w);
+	uint32_t n = rr_header_get_word(w);
 
 	*c = (struct rr_write_chunk){ .first = h->nsegs };
 	if (n > RR_SEGS_MAX - h->nsegs) {
@@ -72,7 +72,7 @@ static void get_write_chunk(struct words *w, struct rr_header *h, struct rr_writ
 
 static void get_write_list(struct words *w, struct rr_header *h)
 {
-	while (get_mark(w)) {
+	while (rr_header_get_bool(w)) {
 		if (h->nwrites == RR_WRITE_CHUNKS_MAX) {
 			w->err = true;
 			return;
@@ -85,7 +85,7 @@ static void get_write_list(struct words *w, struct rr_header *h)
 static bool is_refusal(const struct words *fixed, const struct rr_header *h)
 {
 	struct words w = *fixed;
-	const uint32_t err = get_word(&w);
+	const uint32_t err = rr_header_get_word(&w);
 
 	return h->vers == RR_VERSION && h->proc == RR_ERROR && !w.err &&
 	       (err == RR_ERR_VERS || err == RR_ERR_CHUNK);
@@ -95,10 +95,10 @@ enum rr_verdict rr_header_decode(const void *msg, size_t len, struct rr_header *
 {
 	struct words w = { msg, len, false };
 
-	h->xid = get_word(&w);
-	h->vers = get_word(&w);
-	h->credits = get_word(&w);
-	h->proc = get_word(&w);
+	h->xid = rr_header_get_word(&w);
+	h->vers = rr_header_get_word(&w);
+	h->credits = rr_header_get_word(&w);
+	h->proc = rr_header_get_word(&w);
 	h->nreads = h->nwrites = h->nsegs = 0;
 	h->has_reply = false;
 	h->reply = (struct rr_write_chunk){ 0 };
@@ -115,7 +115,7 @@ enum rr_verdict rr_header_decode(const void *msg, size_t len, struct rr_header *
 		return RR_BAD_CHUNK;
 	get_read_list(&w, h);
 	get_write_list(&w, h);
-	h->has_reply = get_mark(&w);
+	h->has_reply = rr_header_get_bool(&w);
 	if (h->has_reply)
 		get_write_chunk(&w, h, &h->reply);
 	if (w.err) {
@@ -157,7 +157,7 @@ size_t rr_reply_header_size(const struct rr_header *call)
 	       16u * (size_t)call->nsegs;
 }
 
-static uint8_t *put_word(uint8_t *p, uint32_t v)
+static uint8_t *rr_header_put_word(uint8_t *p, uint32_t v)
 {
 	p[0] = v >> 24;
 	p[1] = v >> 16;
@@ -166,18 +166,18 @@ static uint8_t *put_word(uint8_t *p, uint32_t v)
 	return p + 4;
 }
 
-static uint8_t *put_chunk(uint8_t *p, const struct rr_header *call, const struct rr_write_chunk *c,
-			  uint32_t written)
+static uint8_t *rr_header_put_chunk(uint8_t *p, const struct rr_header *call,
+				    const struct rr_write_chunk *c, uint32_t written)
 {
-	p = put_word(p, c->nsegs);
+	p = rr_header_put_word(p, c->nsegs);
 	for (unsigned i = 0; i < c->nsegs; i++) {
 		const struct rr_segment *s = &call->seg[c->first + i];
 		uint32_t n = s->length < written ? s->length : written;
 		written -= n;
-		p = put_word(p, s->handle);
-		p = put_word(p, n);
-		p = put_word(p, s->offset >> 32);
-		p = put_word(p, (uint32_t)s->offset);
+		p = rr_header_put_word(p, s->handle);
+		p = rr_header_put_word(p, n);
+		p = rr_header_put_word(p, s->offset >> 32);
+		p = rr_header_put_word(p, (uint32_t)s->offset);
 	}
 	return p;
 }
@@ -185,45 +185,45 @@ static uint8_t *put_chunk(uint8_t *p, const struct rr_header *call, const struct
 void rr_reply_header_encode(const struct rr_header *call, enum rr_proc proc, uint32_t credits,
 			    const struct rr_reply_lists *lists, uint8_t *out)
 {
-	uint8_t *p = put_word(out, call->xid);
-	p = put_word(p, RR_VERSION);
-	p = put_word(p, credits);
-	p = put_word(p, proc);
-	p = put_word(p, 0); /* a reply has no Read list */
+	uint8_t *p = rr_header_put_word(out, call->xid);
+	p = rr_header_put_word(p, RR_VERSION);
+	p = rr_header_put_word(p, credits);
+	p = rr_header_put_word(p, proc);
+	p = rr_header_put_word(p, 0); /* a reply has no Read list */
 	for (unsigned i = 0; i < call->nwrites; i++) {
-		p = put_word(p, 1);
-		p = put_chunk(p, call, &call->write[i], lists->bulk_len[i]);
+		p = rr_header_put_word(p, 1);
+		p = rr_header_put_chunk(p, call, &call->write[i], lists->bulk_len[i]);
 	}
-	p = put_word(p, 0);
-	p = put_word(p, call->has_reply);
+	p = rr_header_put_word(p, 0);
+	p = rr_header_put_word(p, call->has_reply);
 	if (call->has_reply)
-		put_chunk(p, call, &call->reply, lists->reply_len);
+		rr_header_put_chunk(p, call, &call->reply, lists->reply_len);
 }
 
 void rr_call_header_encode(uint32_t xid, uint32_t credits, uint8_t *out)
 {
-	uint8_t *p = put_word(out, xid);
+	uint8_t *p = rr_header_put_word(out, xid);
 
-	p = put_word(p, RR_VERSION);
-	p = put_word(p, credits);
-	p = put_word(p, RR_MSG);
+	p = rr_header_put_word(p, RR_VERSION);
+	p = rr_header_put_word(p, credits);
+	p = rr_header_put_word(p, RR_MSG);
 	for (unsigned i = 0; i < 3; i++)
-		p = put_word(p, 0);
+		p = rr_header_put_word(p, 0);
 }
 
 size_t rr_error_encode(const struct rr_header *call, enum rr_errcode err, uint32_t credits,
 		       uint8_t *out)
 {
-	uint8_t *p = put_word(out, call->xid);
+	uint8_t *p = rr_header_put_word(out, call->xid);
 	/* The version of the failing call, even if this server does not support it (RFC 8166
 	 * section 4.5). */
-	p = put_word(p, call->vers);
-	p = put_word(p, credits);
-	p = put_word(p, RR_ERROR);
-	p = put_word(p, err);
+	p = rr_header_put_word(p, call->vers);
+	p = rr_header_put_word(p, credits);
+	p = rr_header_put_word(p, RR_ERROR);
+	p = rr_header_put_word(p, err);
 	if (err == RR_ERR_VERS) {
-		p = put_word(p, RR_VERSION);
-		p = put_word(p, RR_VERSION);
+		p = rr_header_put_word(p, RR_VERSION);
+		p = rr_header_put_word(p, RR_VERSION);
 	}
 	return p - out;
 }

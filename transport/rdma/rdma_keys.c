@@ -32,7 +32,7 @@ void rr_domain_end(struct rr_conn *c)
 	c->pd = NULL;
 }
 
-static const struct ibv_mr *find(const struct rr_req *r, const uint8_t *at, size_t len)
+static const struct ibv_mr *rr_mr_find(const struct rr_req *r, const uint8_t *at, size_t len)
 {
 	for (unsigned i = 0; i < r->nmrs; i++) {
 		const uint8_t *from = r->mr[i]->addr;
@@ -45,7 +45,7 @@ static const struct ibv_mr *find(const struct rr_req *r, const uint8_t *at, size
 static int register_for(struct rr_req *r, uint8_t *at, size_t len, int access, uint32_t *lkey)
 {
 	struct rr_conn *c = r->conn;
-	const struct ibv_mr *mr = find(r, at, len);
+	const struct ibv_mr *mr = rr_mr_find(r, at, len);
 
 	if (!mr) {
 		struct ibv_mr *made =

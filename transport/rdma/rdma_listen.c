@@ -41,7 +41,7 @@ static int channel_open(struct rr_server *srv)
 	return -ENOMEM;
 }
 
-static int bind_and_listen(struct rdma_cm_id *id, struct rr_listener *l)
+static int rr_bind_and_listen(struct rdma_cm_id *id, struct rr_listener *l)
 {
 	int one = 1;
 
@@ -65,7 +65,7 @@ int rr_listener_open(struct rr_server *srv, struct rr_listener *l)
 		return rc;
 	if (rdma_create_id(srv->channel, &id, NULL, RDMA_PS_TCP) < 0)
 		return -errno;
-	rc = bind_and_listen(id, l);
+	rc = rr_bind_and_listen(id, l);
 	if (rc) {
 		rdma_destroy_id(id);
 		return rc;

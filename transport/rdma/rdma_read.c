@@ -27,8 +27,9 @@ static unsigned count_reads(const struct rr_req *r, const struct rr_read_segment
 	return n;
 }
 
-static void add_chunk(struct rr_chain *ch, struct rr_req *r, const struct rr_read_chunk *chunk,
-		      uint32_t lkey, const struct rr_read_segment *last)
+static void rr_read_add_chunk(struct rr_chain *ch, struct rr_req *r,
+			      const struct rr_read_chunk *chunk, uint32_t lkey,
+			      const struct rr_read_segment *last)
 {
 	uintptr_t at = (uintptr_t)r->data->data + chunk->buf_off;
 
@@ -67,7 +68,7 @@ int rr_read_post(struct rr_req *r)
 	c->sq_room -= r->wrs;
 	ch = rr_chain_start(c, &own);
 	for (unsigned i = 0; i < r->plan.nchunks; i++) {
-		add_chunk(ch, r, &r->plan.chunk[i], lkey, last);
+		rr_read_add_chunk(ch, r, &r->plan.chunk[i], lkey, last);
 		bytes += r->plan.chunk[i].length;
 	}
 	rc = rr_chain_end(ch);

@@ -19,7 +19,7 @@
 #include "transport/rdma/rdma_recv.h"
 
 /* Hands r to the connection's loop, which posts all replies that wait by then together. */
-static void hand_over(struct rr_req *r, enum rr_step step)
+static void rr_reply_hand_over(struct rr_req *r, enum rr_step step)
 {
 	struct rr_conn *c = r->conn;
 
@@ -33,7 +33,7 @@ static void hand_over(struct rr_req *r, enum rr_step step)
 
 void rr_reply(struct rpc_request *rpc)
 {
-	hand_over(rpc->transport_private, RR_STEP_REPLY);
+	rr_reply_hand_over(rpc->transport_private, RR_STEP_REPLY);
 }
 
 void rr_drop(struct rpc_request *rpc)
@@ -42,25 +42,25 @@ void rr_drop(struct rpc_request *rpc)
 
 	rr_count(r->conn->srv, dropped, 1);
 	atomic_fetch_add_explicit(&rpc->conn->tally.dropped, 1, memory_order_relaxed);
-	hand_over(r, RR_STEP_DROP);
+	rr_reply_hand_over(r, RR_STEP_DROP);
 }
 
-static void refuse(struct rpc_request *rpc, enum rr_refusal what)
+static void rr_reply_refuse(struct rpc_request *rpc, enum rr_refusal what)
 {
 	struct rr_req *r = rpc->transport_private;
 
 	rr_count(r->conn->srv, refused_by[what], 1);
-	hand_over(r, RR_STEP_ERR_CHUNK);
+	rr_reply_hand_over(r, RR_STEP_ERR_CHUNK);
 }
 
 void rr_too_long(struct rpc_request *rpc)
 {
-	refuse(rpc, RR_REFUSED_REPLY);
+	rr_reply_refuse(rpc, RR_REFUSED_REPLY);
 }
 
 void rr_garbage(struct rpc_request *rpc)
 {
-	refuse(rpc, RR_REFUSED_MESSAGE);
+	rr_reply_refuse(rpc, RR_REFUSED_MESSAGE);
 }
 
 static int repost_recv(struct rr_req *r)
@@ -220,7 +220,8 @@ static void count_reply(struct rr_conn *c, const struct rr_reply_plan *plan)
 	rpc_tally(&c->rpc.tally.bytes_out, bytes);
 }
 
-static int post_chain(struct rr_req *r, const struct rr_reply_plan *plan, struct rr_send *s)
+static int rr_reply_post_chain(struct rr_req *r, const struct rr_reply_plan *plan,
+			       struct rr_send *s)
 {
 	struct rr_chain own, *ch;
 	int rc = repost_recv(r);
@@ -259,7 +260,7 @@ int rr_reply_post(struct rr_req *r, bool *kept)
 		s->req = r;
 		*kept = true;
 	}
-	int rc = post_chain(r, &plan, s);
+	int rc = rr_reply_post_chain(r, &plan, s);
 	if (!rc)
 		count_reply(c, &plan);
 	return rc;

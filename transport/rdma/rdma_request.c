@@ -96,7 +96,7 @@ static void bind_request(struct rr_recv *recv, struct rr_req *r)
 
 /* The functions below, down to grant(), are called under the pool's lock. */
 
-static bool may_have(struct rr_server *srv, const struct rpc_client *client)
+static bool rr_client_may_have_req(struct rr_server *srv, const struct rpc_client *client)
 {
 	const struct rr_pool *p = &srv->pool;
 	const unsigned others = p->max - (p->count - p->nidle);
@@ -106,25 +106,26 @@ static bool may_have(struct rr_server *srv, const struct rpc_client *client)
 		rn_payload_may_hold(srv->cfg.pool, &client->requests, HELD_BYTES));
 }
 
-static bool may_start(void *srv, const struct rn_fq_item *it)
+static bool rr_recv_may_start(void *srv, const struct rn_fq_item *it)
 {
-	return may_have(srv, rn_container_of(it, struct rr_recv, turn)->conn->rpc.client);
+	return rr_client_may_have_req(srv,
+				      rn_container_of(it, struct rr_recv, turn)->conn->rpc.client);
 }
 
-static void charge(struct rpc_client *client)
+static void rr_client_charge(struct rpc_client *client)
 {
 	client->arrivals_held++;
 	atomic_fetch_add_explicit(&client->requests.bytes, HELD_BYTES, memory_order_relaxed);
 }
 
-static void discharge(struct rpc_client *client)
+static void rr_client_discharge(struct rpc_client *client)
 {
 	client->arrivals_held--;
 	atomic_fetch_sub_explicit(&client->requests.bytes, HELD_BYTES, memory_order_relaxed);
 }
 
 /* An idle request, charged to client; NULL: there is none. */
-static struct rr_req *take_idle(struct rr_pool *p, struct rpc_client *client)
+static struct rr_req *rr_pool_take_idle(struct rr_pool *p, struct rpc_client *client)
 {
 	struct rr_req *r = TAILQ_FIRST(&p->idle);
 
@@ -132,7 +133,7 @@ static struct rr_req *take_idle(struct rr_pool *p, struct rpc_client *client)
 		return NULL;
 	TAILQ_REMOVE(&p->idle, r, link);
 	p->nidle--;
-	charge(client);
+	rr_client_charge(client);
 	return r;
 }
 
@@ -142,23 +143,24 @@ static void grant(struct rr_server *srv, struct rr_recv_list *list)
 	struct rr_pool *p = &srv->pool;
 	struct rn_fq_item *it;
 
-	while (p->nidle && (it = rn_fq_pop_if(&p->starving, WAITER_TRIES, may_start, srv))) {
+	while (p->nidle &&
+	       (it = rn_fq_pop_if(&p->starving, WAITER_TRIES, rr_recv_may_start, srv))) {
 		struct rr_recv *recv = rn_container_of(it, struct rr_recv, turn);
 
-		recv->granted = take_idle(p, recv->conn->rpc.client);
+		recv->granted = rr_pool_take_idle(p, recv->conn->rpc.client);
 		TAILQ_INSERT_TAIL(list, recv, link);
 	}
 }
 
 /* Returns r, which was charged to client, to the pool. */
-static void put(struct rr_server *srv, struct rr_req *r, struct rpc_client *client)
+static void rr_pool_put(struct rr_server *srv, struct rr_req *r, struct rpc_client *client)
 {
 	struct rr_recv_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct rr_pool *p = &srv->pool;
 	struct rr_recv *recv;
 
 	pthread_mutex_lock(&p->lock);
-	discharge(client);
+	rr_client_discharge(client);
 	/* At the head, as it is still in the processor's cache. */
 	TAILQ_INSERT_HEAD(&p->idle, r, link);
 	p->nidle++;
@@ -181,7 +183,7 @@ static void on_granted(struct ev_task *t)
 	if (c->state == RR_OPEN)
 		bind_request(recv, r);
 	else
-		put(c->srv, r, c->rpc.client);
+		rr_pool_put(c->srv, r, c->rpc.client);
 	rpc_conn_put(&c->rpc);
 }
 
@@ -193,11 +195,11 @@ static struct rr_req *get_or_starve(struct rr_server *srv, struct rr_recv *recv)
 	struct rr_req *r = NULL;
 
 	pthread_mutex_lock(&p->lock);
-	if (!rn_fq_waits(&client->arrivals) && may_have(srv, client)) {
-		r = take_idle(p, client);
+	if (!rn_fq_waits(&client->arrivals) && rr_client_may_have_req(srv, client)) {
+		r = rr_pool_take_idle(p, client);
 		if (!r && p->count < p->max && (r = req_new(srv))) {
 			p->count++;
-			charge(client);
+			rr_client_charge(client);
 		}
 	}
 	if (!r) {
@@ -253,6 +255,6 @@ void rr_req_done(struct rr_req *r)
 	rn_payload_put(r->data);
 	r->data = NULL;
 	rpc_request_reset(r->rpc);
-	put(c->srv, r, c->rpc.client);
+	rr_pool_put(c->srv, r, c->rpc.client);
 	rpc_conn_put(&c->rpc); /* c, and after it the server, may be gone */
 }

@@ -42,7 +42,7 @@ int rr_room_reserve_least(struct rr_server *srv)
 }
 
 /* Takes so much more, if enough is left. */
-static bool grow(struct rr_server *srv, size_t bytes)
+static bool rr_room_grow(struct rr_server *srv, size_t bytes)
 {
 	struct rn_budget *whole = srv->cfg.budget;
 	const size_t others = whole->max / ROOM_SHARE_OTHERS;
@@ -62,7 +62,7 @@ void rr_room_reserve(struct rr_server *srv)
 		return;
 	srv->room_settled = true;
 	for (unsigned share = ROOM_SHARE; whole / share > srv->conn_memory.max; share *= 2)
-		if (grow(srv, whole / share - srv->conn_memory.max))
+		if (rr_room_grow(srv, whole / share - srv->conn_memory.max))
 			break;
 	if (srv->conn_memory.max < whole / ROOM_SHARE)
 		rn_notice(
@@ -98,7 +98,7 @@ struct candidate {
 	unsigned conns; /* connections of its client */
 };
 
-static bool is_stranger(const struct rr_conn *c)
+static bool rr_conn_is_stranger(const struct rr_conn *c)
 {
 	const enum rpc_standing standing = rpc_conn_standing(&c->rpc);
 
@@ -107,16 +107,16 @@ static bool is_stranger(const struct rr_conn *c)
 
 bool rr_room_is_over(const struct rr_conn *c)
 {
-	return is_stranger(c) && rpc_client_conns(c->rpc.client) > RR_STRANGER_CONNS;
+	return rr_conn_is_stranger(c) && rpc_client_conns(c->rpc.client) > RR_STRANGER_CONNS;
 }
 
 /* True if c may be closed, where `fair` is the number of connections a client is entitled to. A
  * connection that is not established yet counts as idle after some time. */
-static bool judge(struct rr_conn *c, uint64_t now, unsigned fair, struct candidate *out)
+static bool rr_room_judge(struct rr_conn *c, uint64_t now, unsigned fair, struct candidate *out)
 {
 	*out = (struct candidate){
 		.conn = c,
-		.stranger = is_stranger(c),
+		.stranger = rr_conn_is_stranger(c),
 		.busy = c->rpc.refs > 1, /* besides the id's reference: a request is under way */
 		.conns = rpc_client_conns(c->rpc.client),
 	};
@@ -128,7 +128,7 @@ static bool judge(struct rr_conn *c, uint64_t now, unsigned fair, struct candida
 }
 
 /* True if a is to be closed before b: strangers first, then the client with most connections. */
-static bool rather(const struct candidate *a, const struct candidate *b)
+static bool rr_candidate_before(const struct candidate *a, const struct candidate *b)
 {
 	if (a->stranger != b->stranger)
 		return a->stranger;
@@ -148,7 +148,8 @@ bool rr_room_make(struct rr_server *srv)
 
 	pthread_mutex_lock(&srv->lock);
 	LIST_FOREACH (c, &srv->conns, link) {
-		if (judge(c, now, fair, &one) && (!best.conn || rather(&one, &best)))
+		if (rr_room_judge(c, now, fair, &one) &&
+		    (!best.conn || rr_candidate_before(&one, &best)))
 			best = one;
 	}
 	if (best.conn) {

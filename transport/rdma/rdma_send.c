@@ -88,7 +88,7 @@ void rr_post_waiting(struct rr_conn *c)
 }
 
 /* Gives back the contexts of a Send and of the quiet ones before it. */
-static void give_back(struct rr_conn *c, struct rr_send *s)
+static void rr_sends_give_back(struct rr_conn *c, struct rr_send *s)
 {
 	struct rr_send *earlier;
 
@@ -104,7 +104,7 @@ void rr_send_done(struct rr_conn *c, struct rr_send *s)
 	struct rr_req *r = s->req;
 
 	s->req = NULL;
-	give_back(c, s);
+	rr_sends_give_back(c, s);
 	if (r)
 		rr_req_done(r);
 	rr_post_waiting(c);

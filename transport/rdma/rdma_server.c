@@ -16,7 +16,7 @@
 #include "transport/rdma/rdma_room.h"
 
 /* True if a connection is to be closed now. */
-static bool is_due(struct rr_conn *c, uint64_t now)
+static bool rr_conn_close_is_due(struct rr_conn *c, uint64_t now)
 {
 	int state = c->state;
 
@@ -30,7 +30,7 @@ static bool is_due(struct rr_conn *c, uint64_t now)
 	return c->rpc.refs == 1 && now > c->active_ns + c->srv->cfg.idle_seconds * RN_NS_PER_SECOND;
 }
 
-static void on_tick(void *arg)
+static void rr_server_on_tick(void *arg)
 {
 	struct rr_server *srv = arg;
 	struct rr_conn *c;
@@ -38,7 +38,7 @@ static void on_tick(void *arg)
 
 	pthread_mutex_lock(&srv->lock);
 	LIST_FOREACH (c, &srv->conns, link)
-		if (is_due(c, now))
+		if (rr_conn_close_is_due(c, now))
 			rr_conn_notify(c, RR_EV_CLOSE);
 		else if (atomic_load_explicit(&c->rpc.back, memory_order_relaxed))
 			rr_conn_notify(c, RR_EV_EXPIRE);
@@ -50,7 +50,7 @@ static void start_tick(void *arg)
 {
 	struct rr_server *srv = arg;
 
-	ev_second_start(&srv->tick, srv->cfg.loops[0]->base, on_tick, srv);
+	ev_second_start(&srv->tick, srv->cfg.loops[0]->base, rr_server_on_tick, srv);
 }
 
 size_t rr_server_memory(size_t whole, bool sure)

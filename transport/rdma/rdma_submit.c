@@ -17,7 +17,7 @@ void rr_bad_chunk(struct rr_req *r, enum rr_refusal what, const char *why)
 	rr_fail(r, RR_STEP_ERR_CHUNK);
 }
 
-static uint32_t peek(const uint8_t *p)
+static uint32_t rr_submit_peek_word(const uint8_t *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
@@ -28,7 +28,7 @@ static const char *check_message(const struct rr_req *r, const uint8_t *p, uint3
 {
 	if (len < 8)
 		return "no RPC message";
-	if (peek(p) != r->call.xid)
+	if (rr_submit_peek_word(p) != r->call.xid)
 		return "two different xids";
 	return NULL;
 }
@@ -82,7 +82,7 @@ void rr_submit(struct rr_req *r)
 	const char *why = check_message(r, stream, len);
 
 	/* A reply has no chunks, and came before (rdma_call.c). */
-	if (len >= 8 && peek(stream + 4) == RPC_REPLY) {
+	if (len >= 8 && rr_submit_peek_word(stream + 4) == RPC_REPLY) {
 		rr_count(c->srv, dropped, 1);
 		rr_req_done(r);
 		return;

@@ -34,7 +34,7 @@ static unsigned distance(unsigned a, unsigned b)
 	return a > b ? a - b : b - a;
 }
 
-static void consider(struct search *s, struct tcp_conn *c)
+static void tcp_balance_consider(struct search *s, struct tcp_conn *c)
 {
 	const unsigned part = (unsigned)(s->load * c->work / (s->all + 1));
 
@@ -76,7 +76,7 @@ void tcp_balance_tick(struct tcp_loop *loop)
 	find_room(loop, &s);
 	TAILQ_FOREACH (c, &loop->conns, link) {
 		if (s.to)
-			consider(&s, c);
+			tcp_balance_consider(&s, c);
 		c->work = 0;
 	}
 	if (!s.best)

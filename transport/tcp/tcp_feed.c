@@ -11,7 +11,7 @@
 /*
  * True if another connection of the client may go on, besides those that this round has let go on.
  */
-static bool may_go_on(struct tcp_loop *loop, struct rpc_client *client)
+static bool tcp_feed_may_go_on(struct tcp_loop *loop, struct rpc_client *client)
 {
 	struct rpc_loop_share *s = &client->loop[loop->index];
 
@@ -60,7 +60,7 @@ void tcp_feed(struct tcp_loop *loop)
 	needy_first(loop, &again);
 	while ((c = TAILQ_FIRST(&again))) {
 		TAILQ_REMOVE(&again, c, starving);
-		if (may_go_on(loop, c->rpc.client)) {
+		if (tcp_feed_may_go_on(loop, c->rpc.client)) {
 			tcp_read_forgive_wait(c);
 			c->pause = TCP_GOING;
 			tcp_read_resume(c);

@@ -25,13 +25,13 @@
 static const struct timeval pause_short = { 0, 50000 };
 static const struct timeval pause_full = { 0, 5000 }; /* while room is made */
 
-static void rest(struct tcp_listener *l, const struct timeval *pause)
+static void tcp_listener_pause(struct tcp_listener *l, const struct timeval *pause)
 {
 	event_del(l->ev);
 	event_add(l->retry, pause);
 }
 
-static void on_retry(evutil_socket_t fd, short what, void *arg)
+static void tcp_listener_on_retry(evutil_socket_t fd, short what, void *arg)
 {
 	struct tcp_listener *l = arg;
 
@@ -80,7 +80,7 @@ static bool full(struct tcp_server *srv)
 
 /* Accepts one connection; first: the first of this turn, of which it is known that somebody waits.
  * False: no more in this turn. */
-static bool accept_one(struct tcp_listener *l, bool first)
+static bool tcp_accept_one(struct tcp_listener *l, bool first)
 {
 	struct sockaddr_storage peer = { 0 };
 	socklen_t len = sizeof(peer);
@@ -89,7 +89,7 @@ static bool accept_one(struct tcp_listener *l, bool first)
 		if (!first)
 			return false;
 		tcp_room_ask(l->srv);
-		rest(l, &pause_full);
+		tcp_listener_pause(l, &pause_full);
 		return false;
 	}
 	int fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -107,12 +107,12 @@ static bool accept_one(struct tcp_listener *l, bool first)
 		warn(l, errno);
 		tcp_room_ask(l->srv);
 		refuse_one(l);
-		rest(l, &pause_short);
+		tcp_listener_pause(l, &pause_short);
 		return false;
 	case ENOBUFS:
 	case ENOMEM:
 		warn(l, errno);
-		rest(l, &pause_short);
+		tcp_listener_pause(l, &pause_short);
 		return false;
 	default: /* only this caller or its network is gone: accept(2) */
 		return true;
@@ -126,7 +126,7 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	for (unsigned i = 0; i < ACCEPT_BATCH; i++)
-		if (!accept_one(l, i == 0))
+		if (!tcp_accept_one(l, i == 0))
 			break;
 }
 
@@ -166,14 +166,14 @@ struct setup {
 };
 
 /* On the listener's loop. */
-static void set_up(void *arg)
+static void tcp_listener_set_up(void *arg)
 {
 	struct setup *s = arg;
 	struct tcp_listener *l = s->l;
 	struct event_base *base = l->loop->ev->base;
 
 	l->ev = event_new(base, l->fd, EV_READ | EV_PERSIST, on_accept, l);
-	l->retry = event_new(base, -1, 0, on_retry, l);
+	l->retry = event_new(base, -1, 0, tcp_listener_on_retry, l);
 	if (!l->ev || !l->retry || event_add(l->ev, NULL) < 0) {
 		tcp_listener_free(l);
 		s->err = -ENOMEM;
@@ -205,7 +205,7 @@ int tcp_server_adopt(struct tcp_server *srv, int fd, struct sockaddr_storage *bo
 	l->reserve_fd = open_reserve();
 	struct setup s = { .l = l };
 
-	ev_loop_call(l->loop->ev, set_up, &s);
+	ev_loop_call(l->loop->ev, tcp_listener_set_up, &s);
 	if (s.err)
 		return s.err;
 	SLIST_INSERT_HEAD(&srv->listeners, l, link);

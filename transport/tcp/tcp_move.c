@@ -29,7 +29,7 @@
 #define LEAVE_USEC 100000
 
 /* The list is ordered by the time of the last input. */
-static void insert(struct tcp_conn_list *list, struct tcp_conn *c)
+static void tcp_conn_list_insert(struct tcp_conn_list *list, struct tcp_conn *c)
 {
 	struct tcp_conn *before = TAILQ_LAST(list, tcp_conn_list);
 
@@ -48,7 +48,7 @@ void tcp_move_settle(struct tcp_conn *c)
 	event_assign(&c->rd, base, c->fd, EV_READ | EV_PERSIST, tcp_read_ready, c);
 	event_assign(&c->wr, base, c->fd, EV_WRITE, tcp_write_ready, c);
 	c->work = 0;
-	insert(&c->loop->conns, c);
+	tcp_conn_list_insert(&c->loop->conns, c);
 }
 
 bool tcp_move_may(const struct tcp_conn *c)
@@ -80,7 +80,7 @@ static void arrive(struct ev_task *task)
 }
 
 /* Logs the move. The connection has left already, so its new loop's thread may change c->loop. */
-static void tell(const struct tcp_conn *c, const struct tcp_loop *from)
+static void tcp_move_log(const struct tcp_conn *c, const struct tcp_loop *from)
 {
 	const struct tcp_loop *to = from->leaves_to;
 
@@ -153,7 +153,7 @@ void tcp_move_go_on(struct tcp_conn *c)
 	const bool gone = depart_locked(c);
 	pthread_mutex_unlock(&c->lock);
 	if (gone)
-		tell(c, from);
+		tcp_move_log(c, from);
 	rpc_conn_put(&c->rpc);
 }
 

@@ -73,7 +73,7 @@ static void pay_back(struct tcp_server *srv, bool prepaid)
 		rn_budget_give(srv->cfg.budget, TCP_REQUEST_BYTES);
 }
 
-static struct tcp_req *make(struct tcp_server *srv)
+static struct tcp_req *tcp_req_make(struct tcp_server *srv)
 {
 	bool prepaid = take_prepaid(srv);
 
@@ -93,7 +93,7 @@ static struct tcp_req *make(struct tcp_server *srv)
 	return t;
 }
 
-static void unmake(struct tcp_server *srv, struct tcp_req *t)
+static void tcp_req_unmake(struct tcp_server *srv, struct tcp_req *t)
 {
 	bool prepaid = t->prepaid;
 
@@ -108,7 +108,7 @@ int tcp_pool_fill(struct tcp_loop *loop)
 	const unsigned ready = ready_of(loop->srv->reserve, loop->srv->cfg.nloops);
 
 	for (unsigned i = 0; i < ready; i++) {
-		struct tcp_req *t = make(loop->srv);
+		struct tcp_req *t = tcp_req_make(loop->srv);
 		if (!t)
 			return -ENOMEM;
 		tcp_pool_put(loop, t);
@@ -116,27 +116,27 @@ int tcp_pool_fill(struct tcp_loop *loop)
 	return 0;
 }
 
-static void charge(struct tcp_req *t, struct rpc_client *client)
+static void tcp_req_charge(struct tcp_req *t, struct rpc_client *client)
 {
 	t->client = client;
 	atomic_fetch_add_explicit(&client->requests.bytes, TCP_HELD_BYTES, memory_order_relaxed);
 }
 
-static void discharge(struct tcp_req *t)
+static void tcp_req_discharge(struct tcp_req *t)
 {
 	if (!t->client)
-		return; /* new, from make() */
+		return; /* new, from tcp_req_make() */
 	atomic_fetch_sub_explicit(&t->client->requests.bytes, TCP_HELD_BYTES, memory_order_relaxed);
 	t->client = NULL;
 }
 
-static bool may_have(const struct tcp_loop *loop, struct rpc_client *client)
+static bool tcp_client_may_have_req(const struct tcp_loop *loop, struct rpc_client *client)
 {
 	return rn_payload_may_hold(loop->srv->cfg.pool, &client->requests, TCP_HELD_BYTES);
 }
 
 /* An idle request, or a new one, charged to client. NULL: there is no memory. */
-static struct tcp_req *take(struct tcp_loop *loop, struct rpc_client *client)
+static struct tcp_req *tcp_pool_take_req(struct tcp_loop *loop, struct rpc_client *client)
 {
 	pthread_mutex_lock(&loop->lock);
 	struct tcp_req *t = STAILQ_FIRST(&loop->idle);
@@ -146,20 +146,20 @@ static struct tcp_req *take(struct tcp_loop *loop, struct rpc_client *client)
 	}
 	pthread_mutex_unlock(&loop->lock);
 	if (!t)
-		t = make(loop->srv);
+		t = tcp_req_make(loop->srv);
 	if (t) {
 		t->sent = 0;
 		t->rpc->nseg = 0;
-		charge(t, client);
+		tcp_req_charge(t, client);
 	}
 	return t;
 }
 
 struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client)
 {
-	if (!may_have(loop, client))
+	if (!tcp_client_may_have_req(loop, client))
 		return NULL;
-	struct tcp_req *t = take(loop, client);
+	struct tcp_req *t = tcp_pool_take_req(loop, client);
 
 	if (!t)
 		loop->pressed_ns = rn_now_ns();
@@ -168,14 +168,14 @@ struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client)
 
 struct tcp_req *tcp_pool_get_from_afar(struct tcp_loop *loop, struct rpc_client *client)
 {
-	return may_have(loop, client) ? take(loop, client) : NULL;
+	return tcp_client_may_have_req(loop, client) ? tcp_pool_take_req(loop, client) : NULL;
 }
 
 void tcp_pool_put(struct tcp_loop *loop, struct tcp_req *t)
 {
 	bool wake = false, keep;
 
-	discharge(t);
+	tcp_req_discharge(t);
 	rpc_request_reset(t->rpc);
 	t->rpc->conn = NULL;
 	pthread_mutex_lock(&loop->lock);
@@ -191,7 +191,7 @@ void tcp_pool_put(struct tcp_loop *loop, struct tcp_req *t)
 	}
 	pthread_mutex_unlock(&loop->lock);
 	if (!keep)
-		unmake(loop->srv, t);
+		tcp_req_unmake(loop->srv, t);
 	if (wake)
 		ev_loop_post(loop->ev, &loop->wake);
 }
@@ -202,7 +202,7 @@ void tcp_pool_free(struct tcp_loop *loop)
 
 	while ((t = STAILQ_FIRST(&loop->idle))) {
 		STAILQ_REMOVE_HEAD(&loop->idle, link);
-		unmake(loop->srv, t);
+		tcp_req_unmake(loop->srv, t);
 	}
 	loop->nidle = 0;
 }

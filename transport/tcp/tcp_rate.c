@@ -24,7 +24,7 @@ void tcp_rate_suspend(struct tcp_conn *c, uint64_t ns)
 	c->span_ns += ns;
 }
 
-static uint64_t expected(uint64_t ns, uint64_t rate)
+static uint64_t tcp_rate_expected(uint64_t ns, uint64_t rate)
 {
 	return ns / (RN_NS_PER_SECOND / rate);
 }
@@ -38,9 +38,10 @@ bool tcp_rate_is_slow(struct tcp_conn *c, uint64_t now, bool pressed)
 	if (!c->cur)
 		return false;
 	if (now >= c->span_ns + TCP_PRESSED_SPAN_MS * (RN_NS_PER_SECOND / 1000)) {
-		c->slow = got - c->span_got < expected(now - c->span_ns, TCP_PRESSED_RATE);
+		c->slow = got - c->span_got < tcp_rate_expected(now - c->span_ns, TCP_PRESSED_RATE);
 		c->span_ns = now;
 		c->span_got = got;
 	}
-	return (pressed && c->slow) || (since > grace && got < expected(since - grace, TCP_RATE));
+	return (pressed && c->slow) ||
+	       (since > grace && got < tcp_rate_expected(since - grace, TCP_RATE));
 }

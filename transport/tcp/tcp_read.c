@@ -129,7 +129,7 @@ static size_t payload_want(const struct tcp_conn *c, uint32_t moved)
 	return rn_min(want, RN_PAYLOAD_MAX);
 }
 
-static void add_payload(struct tcp_req *t, struct rn_payload *p, uint32_t moved)
+static void tcp_read_add_payload(struct tcp_req *t, struct rn_payload *p, uint32_t moved)
 {
 	struct rpc_request *r = t->rpc;
 
@@ -262,7 +262,7 @@ void tcp_read_take_less(struct tcp_conn *c)
 
 /* True if the message may be longer than the head: a call of the client, or the reply that a call over
  * the server's own connection waits for. */
-static bool may_go_on(struct tcp_conn *c, const struct tcp_req *t)
+static bool tcp_read_may_outgrow_head(struct tcp_conn *c, const struct tcp_req *t)
 {
 	uint32_t xid;
 
@@ -279,7 +279,7 @@ static enum feed open_payload(struct tcp_conn *c, size_t n)
 	struct rn_payload *p = tcp_take_granted(c);
 	uint32_t moved = t->rpc->nseg == 1 ? TCP_HEAD_SIZE - split_at(c, t) : 0;
 
-	if (t->rpc->nseg == RPC_SEGS_MAX || !may_go_on(c, t)) {
+	if (t->rpc->nseg == RPC_SEGS_MAX || !tcp_read_may_outgrow_head(c, t)) {
 		rn_payload_put(p);
 		return FEED_BAD;
 	}
@@ -297,14 +297,14 @@ static enum feed open_payload(struct tcp_conn *c, size_t n)
 			return FEED_PAUSED;
 	}
 	c->arrived = false;
-	add_payload(t, p, moved);
+	tcp_read_add_payload(t, p, moved);
 	return FEED_MORE;
 }
 
 _Static_assert(TCP_HEAD_SIZE == RPC_CALLBACK_REPLY, "a client's reply to a call lies in the head");
 
 /* A reply to a call of this server. A client that has never been called sends none. */
-static enum feed take_reply(struct tcp_conn *c, struct tcp_req *t)
+static enum feed tcp_read_take_reply(struct tcp_conn *c, struct tcp_req *t)
 {
 	const enum rpc_reply_use use =
 		rpc_backchannel_long_reply(&c->rpc, t->rpc->seg, t->rpc->nseg);
@@ -321,14 +321,14 @@ static enum feed take_reply(struct tcp_conn *c, struct tcp_req *t)
 	return FEED_MORE;
 }
 
-static enum feed submit(struct tcp_conn *c)
+static enum feed tcp_read_submit(struct tcp_conn *c)
 {
 	struct tcp_server *srv = c->srv;
 	struct tcp_req *t = c->cur;
 
 	tcp_record_start(&c->rec, c->max_record);
 	if (t && is_a(t, RPC_REPLY))
-		return take_reply(c, t);
+		return tcp_read_take_reply(c, t);
 	/* Anything else ends the connection before it costs a worker's time. */
 	if (!t || !is_a(t, RPC_CALL) || c->rpc.dialed)
 		return FEED_BAD;
@@ -352,7 +352,7 @@ static enum feed submit(struct tcp_conn *c)
 }
 
 /* Copies up to n bytes to their place in the request; returns how many. There is room. */
-static size_t place(struct tcp_conn *c, const uint8_t *p, size_t n)
+static size_t tcp_read_place(struct tcp_conn *c, const uint8_t *p, size_t n)
 {
 	struct tcp_req *t = c->cur;
 	struct rpc_seg *s = &t->rpc->seg[t->rpc->nseg - 1];
@@ -374,7 +374,7 @@ static enum feed feed(struct tcp_conn *c, const uint8_t **pp, size_t *n)
 		case TCP_RECORD_MARK:
 			return FEED_MORE;
 		case TCP_RECORD_END:
-			f = submit(c);
+			f = tcp_read_submit(c);
 			break;
 		case TCP_RECORD_DATA:
 			if (!c->cur) {
@@ -385,7 +385,7 @@ static enum feed feed(struct tcp_conn *c, const uint8_t **pp, size_t *n)
 			} else if (!room_left(c->cur)) {
 				f = open_payload(c, *n);
 			} else if (*n) {
-				size_t len = place(c, *pp, *n);
+				size_t len = tcp_read_place(c, *pp, *n);
 				*pp += len;
 				*n -= len;
 				f = FEED_MORE;
@@ -402,7 +402,7 @@ static enum feed feed(struct tcp_conn *c, const uint8_t **pp, size_t *n)
 }
 
 /* Keeps n bytes for later. */
-static int keep(struct tcp_conn *c, const uint8_t *p, size_t n)
+static int tcp_read_keep_pending(struct tcp_conn *c, const uint8_t *p, size_t n)
 {
 	uint8_t *copy = NULL;
 
@@ -428,7 +428,7 @@ static int use_input(struct tcp_conn *c, const uint8_t *p, size_t n)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "not an RPC call, or a record over the limits");
 		return -1;
 	}
-	if (keep(c, p, n) < 0) {
+	if (tcp_read_keep_pending(c, p, n) < 0) {
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory");
 		return -1;
 	}
@@ -517,7 +517,7 @@ static size_t receive_scratch(struct tcp_conn *c)
 	return use_input(c, scratch, have + got) == 0 && got == ask ? got : 0;
 }
 
-static size_t receive(struct tcp_conn *c)
+static size_t tcp_read_receive(struct tcp_conn *c)
 {
 	bool direct = c->cur && c->cur->rpc->nseg > 1 && c->rec.frag_left && room_left(c->cur);
 
@@ -565,7 +565,7 @@ void tcp_read_some(struct tcp_conn *c, uint64_t until)
 		if (rc < 0)
 			return;
 	}
-	while (c->loop->ev->work < until && receive(c) > 0)
+	while (c->loop->ev->work < until && tcp_read_receive(c) > 0)
 		;
 	tcp_read_pending(c);
 }

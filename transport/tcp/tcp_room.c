@@ -25,7 +25,7 @@ struct candidate {
 	unsigned conns; /* connections of its client */
 };
 
-static bool is_stranger(const struct tcp_conn *c)
+static bool tcp_conn_is_stranger(const struct tcp_conn *c)
 {
 	const enum rpc_standing standing = rpc_conn_standing(&c->rpc);
 
@@ -34,11 +34,11 @@ static bool is_stranger(const struct tcp_conn *c)
 
 bool tcp_room_is_over(struct tcp_conn *c)
 {
-	return is_stranger(c) && rpc_client_conns(c->rpc.client) > TCP_STRANGER_CONNS;
+	return tcp_conn_is_stranger(c) && rpc_client_conns(c->rpc.client) > TCP_STRANGER_CONNS;
 }
 
 /* True if c may be closed, where `fair` is the number of connections a client is entitled to. */
-static bool judge(struct tcp_conn *c, uint64_t now, unsigned fair, struct candidate *out)
+static bool tcp_room_judge(struct tcp_conn *c, uint64_t now, unsigned fair, struct candidate *out)
 {
 	pthread_mutex_lock(&c->lock);
 	const bool working = c->inflight > 0;
@@ -46,7 +46,7 @@ static bool judge(struct tcp_conn *c, uint64_t now, unsigned fair, struct candid
 
 	*out = (struct candidate){
 		.conn = c,
-		.stranger = is_stranger(c),
+		.stranger = tcp_conn_is_stranger(c),
 		.busy = working || (c->cur && !c->slow),
 		.conns = rpc_client_conns(c->rpc.client),
 	};
@@ -56,7 +56,7 @@ static bool judge(struct tcp_conn *c, uint64_t now, unsigned fair, struct candid
 }
 
 /* True if a is to be closed before b. */
-static bool rather(const struct candidate *a, const struct candidate *b)
+static bool tcp_candidate_before(const struct candidate *a, const struct candidate *b)
 {
 	if (a->stranger != b->stranger)
 		return a->stranger;
@@ -68,11 +68,12 @@ static bool rather(const struct candidate *a, const struct candidate *b)
 }
 
 /* Inserts a candidate among the n best so far, of at most max; returns their number. */
-static unsigned rank(struct candidate *best, unsigned n, unsigned max, const struct candidate *c)
+static unsigned tcp_room_rank(struct candidate *best, unsigned n, unsigned max,
+			      const struct candidate *c)
 {
 	unsigned at = n;
 
-	while (at > 0 && rather(c, &best[at - 1]))
+	while (at > 0 && tcp_candidate_before(c, &best[at - 1]))
 		at--;
 	if (at == max)
 		return n;
@@ -100,8 +101,8 @@ void tcp_room_make(struct ev_task *task)
 	atomic_store(&loop->making_room, false);
 	TAILQ_FOREACH (c, &loop->conns, link) {
 		total++;
-		if (judge(c, now, fair, &one))
-			n = rank(best, n, BATCH, &one);
+		if (tcp_room_judge(c, now, fair, &one))
+			n = tcp_room_rank(best, n, BATCH, &one);
 	}
 	max = (unsigned)rn_min(n, total / BATCH_SHARE + 1);
 	tcp_count(loop->srv, closed_room, max);

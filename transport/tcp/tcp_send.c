@@ -34,7 +34,7 @@ struct packing {
 	size_t skip; /* bytes to leave out, as they were sent before */
 };
 
-static void add_piece(struct packing *p, const void *base, size_t len)
+static void tcp_send_add_piece(struct packing *p, const void *base, size_t len)
 {
 	struct tcp_parcel *to = p->to;
 
@@ -48,7 +48,8 @@ static void add_piece(struct packing *p, const void *base, size_t len)
 }
 
 /* Adds the pipe of an item, or ends the parcel before it. False: nothing may be added behind it. */
-static bool add_pipe(struct packing *p, const struct tcp_req *t, const struct xdr_out_bulk *b)
+static bool tcp_send_add_pipe(struct packing *p, const struct tcp_req *t,
+			      const struct xdr_out_bulk *b)
 {
 	struct tcp_parcel *to = p->to;
 
@@ -72,11 +73,11 @@ static bool add_item(struct packing *p, const struct tcp_req *t, const struct xd
 
 	if (b->len == 0)
 		return true;
-	if (b->pipe && !add_pipe(p, t, b))
+	if (b->pipe && !tcp_send_add_pipe(p, t, b))
 		return false;
 	if (!b->pipe)
-		add_piece(p, b->payload->data + b->off, b->len);
-	add_piece(p, zeros, rn_xdr_pad(b->len));
+		tcp_send_add_piece(p, b->payload->data + b->off, b->len);
+	tcp_send_add_piece(p, zeros, rn_xdr_pad(b->len));
 	return true;
 }
 
@@ -87,19 +88,19 @@ static bool add_reply(struct tcp_parcel *to, const struct tcp_req *t)
 	struct packing p = { to, t->sent };
 	size_t done = 0; /* bytes of the head used so far */
 
-	add_piece(&p, t->mark, sizeof(t->mark));
+	tcp_send_add_piece(&p, t->mark, sizeof(t->mark));
 	for (unsigned i = 0; i < x->nbulks; i++) {
-		add_piece(&p, x->base + done, x->bulk[i].at - done);
+		tcp_send_add_piece(&p, x->base + done, x->bulk[i].at - done);
 		done = x->bulk[i].at;
 		if (!add_item(&p, t, &x->bulk[i]))
 			return false;
 	}
-	add_piece(&p, x->base + done, x->used - done);
+	tcp_send_add_piece(&p, x->base + done, x->used - done);
 	return true;
 }
 
 /* True if the parcel has room for the reply. */
-static bool fits(const struct tcp_parcel *p, const struct tcp_req *t)
+static bool tcp_parcel_fits(const struct tcp_parcel *p, const struct tcp_req *t)
 {
 	const unsigned pieces = 2 + 3 * t->rpc->out.nbulks;
 
@@ -115,7 +116,7 @@ void tcp_send_pack(const struct tcp_req_list *out, struct tcp_parcel *p)
 	p->pipe = NULL;
 	p->bytes = 0;
 	p->more = false;
-	while (t && fits(p, t) && add_reply(p, t))
+	while (t && tcp_parcel_fits(p, t) && add_reply(p, t))
 		t = STAILQ_NEXT(t, link);
 }
 

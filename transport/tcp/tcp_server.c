@@ -21,13 +21,13 @@ struct loop_setup {
 	int err;
 };
 
-static void on_tick(void *arg)
+static void tcp_loop_on_tick(void *arg)
 {
 	tcp_times_tick(arg);
 	tcp_balance_tick(arg);
 }
 
-static void on_retry(evutil_socket_t fd, short what, void *arg)
+static void tcp_loop_on_retry(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
@@ -40,10 +40,11 @@ static void set_up_loop(void *arg)
 	struct tcp_loop *loop = s->loop;
 	struct event_base *base = loop->ev->base;
 
-	loop->retry = event_new(base, -1, 0, on_retry, loop);
+	loop->retry = event_new(base, -1, 0, tcp_loop_on_retry, loop);
 	loop->patience = event_new(base, -1, 0, tcp_move_timeout, loop);
-	s->err = loop->retry && loop->patience ? ev_second_start(&loop->tick, base, on_tick, loop)
-					       : -ENOMEM;
+	s->err = loop->retry && loop->patience
+			 ? ev_second_start(&loop->tick, base, tcp_loop_on_tick, loop)
+			 : -ENOMEM;
 }
 
 static void tear_down_loop(void *arg)
@@ -95,33 +96,33 @@ size_t tcp_server_memory(unsigned max_connections, unsigned nloops, size_t whole
 	return (size_t)max_connections * sizeof(struct tcp_conn) + tcp_pool_memory(nloops, whole);
 }
 
-static size_t conn_bytes(const struct tcp_config *cfg)
+static size_t tcp_conns_bytes(const struct tcp_config *cfg)
 {
 	return (size_t)cfg->max_connections * sizeof(struct tcp_conn);
 }
 
 /* Connections and requests are paid for now: later there may be no budget left, and a client must
  * still get in. */
-static bool take_memory(struct tcp_server *srv)
+static bool tcp_server_take_memory(struct tcp_server *srv)
 {
 	const struct tcp_config *cfg = &srv->cfg;
 
-	if (!rn_budget_take(cfg->budget, conn_bytes(cfg))) {
+	if (!rn_budget_take(cfg->budget, tcp_conns_bytes(cfg))) {
 		rn_err(cfg->log, "tcp: %u connections need %zu KiB, more than there is",
-		       cfg->max_connections, conn_bytes(cfg) >> 10);
+		       cfg->max_connections, tcp_conns_bytes(cfg) >> 10);
 		return false;
 	}
 	if (tcp_pool_reserve(srv) < 0) {
-		rn_budget_give(cfg->budget, conn_bytes(cfg));
+		rn_budget_give(cfg->budget, tcp_conns_bytes(cfg));
 		return false;
 	}
 	return true;
 }
 
-static void give_memory(struct tcp_server *srv)
+static void tcp_server_give_memory(struct tcp_server *srv)
 {
 	tcp_pool_unreserve(srv);
-	rn_budget_give(srv->cfg.budget, conn_bytes(&srv->cfg));
+	rn_budget_give(srv->cfg.budget, tcp_conns_bytes(&srv->cfg));
 }
 
 int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out)
@@ -138,7 +139,7 @@ int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out)
 	srv->loops = calloc(cfg->nloops, sizeof(*srv->loops));
 	/* Connections are paid for now: later there may be no budget left, and a client must still
 	 * get in. */
-	if (!srv->loops || !take_memory(srv)) {
+	if (!srv->loops || !tcp_server_take_memory(srv)) {
 		free(srv->loops);
 		free(srv);
 		return -ENOMEM;
@@ -148,7 +149,7 @@ int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out)
 		int rc = init_loop(srv, i);
 		if (rc) {
 			free_loops(srv, i + 1);
-			give_memory(srv);
+			tcp_server_give_memory(srv);
 			free(srv);
 			return rc;
 		}
@@ -191,7 +192,7 @@ void tcp_server_quiesce(struct tcp_server *srv)
 		ev_loop_call(srv->loops[i].ev, quiet_loop, &srv->loops[i]);
 }
 
-static void close_all(void *arg)
+static void tcp_loop_close_conns(void *arg)
 {
 	struct tcp_loop *loop = arg;
 	struct tcp_conn *c;
@@ -206,13 +207,13 @@ void tcp_server_free(struct tcp_server *srv)
 		return;
 	tcp_server_quiesce(srv);
 	for (unsigned i = 0; i < srv->cfg.nloops; i++)
-		ev_loop_call(srv->loops[i].ev, close_all, &srv->loops[i]);
+		ev_loop_call(srv->loops[i].ev, tcp_loop_close_conns, &srv->loops[i]);
 	pthread_mutex_lock(&srv->lock);
 	while (srv->live)
 		pthread_cond_wait(&srv->gone, &srv->lock);
 	pthread_mutex_unlock(&srv->lock);
 	free_loops(srv, srv->cfg.nloops);
-	give_memory(srv);
+	tcp_server_give_memory(srv);
 	pthread_mutex_destroy(&srv->lock);
 	pthread_cond_destroy(&srv->gone);
 	free(srv);

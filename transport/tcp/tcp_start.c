@@ -43,7 +43,7 @@ static const struct rpc_conn_ops conn_ops = {
 };
 
 /* Sets socket options; a failure is no reason to refuse a client. */
-static void set_options(int fd)
+static void tcp_set_socket_options(int fd)
 {
 	static const struct {
 		int level, name, value;
@@ -61,7 +61,7 @@ static void set_options(int fd)
 }
 
 /* Reads on, or leaves, if it has waited for that. */
-static void go_on(struct tcp_conn *c, bool room)
+static void tcp_conn_go_on(struct tcp_conn *c, bool room)
 {
 	if (c->pause == TCP_LEAVING) {
 		tcp_move_go_on(c);
@@ -104,7 +104,7 @@ static void attend(struct ev_task *task)
 			tcp_write_held(c);
 		if (blocked && !event_pending(&c->wr, EV_WRITE, NULL))
 			event_add(&c->wr, NULL);
-		go_on(c, room);
+		tcp_conn_go_on(c, room);
 	}
 	rpc_conn_put(&c->rpc);
 }
@@ -122,7 +122,7 @@ static void forgive(struct tcp_conn *c, uint64_t since)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void visit(struct turn *t, uint64_t until)
+static void tcp_conn_visit(struct turn *t, uint64_t until)
 {
 	struct tcp_conn *c = rn_container_of(t, struct tcp_conn, turn);
 
@@ -148,7 +148,7 @@ static void await_connection(struct tcp_conn *c)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
 }
 
-static void start(struct ev_task *task)
+static void tcp_conn_start(struct ev_task *task)
 {
 	struct tcp_conn *c = rn_container_of(task, struct tcp_conn, task);
 
@@ -166,7 +166,8 @@ static void start(struct ev_task *task)
 }
 
 /* Makes a connection that is not counted yet; its loop is chosen. NULL: no memory. */
-static struct tcp_conn *make(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer)
+static struct tcp_conn *tcp_conn_make(struct tcp_server *srv, int fd,
+				      const struct sockaddr_storage *peer)
 {
 	struct tcp_conn *c = calloc(1, sizeof(*c)); /* in the budget since start */
 	struct rpc_client *client = c ? rpc_client_get(srv->cfg.clients, peer) : NULL;
@@ -177,7 +178,7 @@ static struct tcp_conn *make(struct tcp_server *srv, int fd, const struct sockad
 	}
 	socklen_t len = sizeof(c->rpc.local);
 
-	set_options(fd);
+	tcp_set_socket_options(fd);
 	c->rpc.ops = &conn_ops;
 	c->rpc.peer = *peer;
 	c->rpc.client = client;
@@ -191,8 +192,8 @@ static struct tcp_conn *make(struct tcp_server *srv, int fd, const struct sockad
 	STAILQ_INIT(&c->out);
 	c->window = (unsigned)rn_min(TCP_WINDOW, srv->cfg.max_requests);
 	c->turn.conn = &c->rpc;
-	c->turn.visit = visit;
-	c->task.run = start;
+	c->turn.visit = tcp_conn_visit;
+	c->task.run = tcp_conn_start;
 	return c;
 }
 
@@ -209,7 +210,7 @@ static void launch(struct tcp_conn *c)
 
 int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer)
 {
-	struct tcp_conn *c = make(srv, fd, peer);
+	struct tcp_conn *c = tcp_conn_make(srv, fd, peer);
 
 	if (!c) {
 		close(fd);
@@ -243,7 +244,7 @@ static bool count_dialed(struct tcp_server *srv, struct rpc_client *client)
 }
 
 /* Frees a connection that no loop has seen. */
-static void discard(struct tcp_conn *c)
+static void tcp_conn_discard(struct tcp_conn *c)
 {
 	close(c->fd);
 	pthread_mutex_destroy(&c->lock);
@@ -254,19 +255,19 @@ static void discard(struct tcp_conn *c)
 int tcp_conn_new_dialed(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer,
 			uint32_t reply_max, struct tcp_conn **out)
 {
-	struct tcp_conn *c = make(srv, fd, peer);
+	struct tcp_conn *c = tcp_conn_make(srv, fd, peer);
 
 	if (!c) {
 		close(fd);
 		return -ENOMEM;
 	}
 	if (!count_dialed(srv, c->rpc.client)) {
-		discard(c);
+		tcp_conn_discard(c);
 		return -RN_EFULL;
 	}
 	c->rpc.dialed = true;
 	c->max_record = rn_max(reply_max, RPC_CALLBACK_REPLY);
-	/* Until start(), other threads queue what they send, and post no task. */
+	/* Until tcp_conn_start(), other threads queue what they send, and post no task. */
 	c->blocked = c->posted = true;
 	rpc_conn_ref(&c->rpc);
 	*out = c;

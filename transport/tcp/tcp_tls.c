@@ -69,7 +69,7 @@ static const struct tcp_io io_ktls = {
 	.held = TLS_HELD_BYTES,
 };
 
-static uint32_t word(const struct tcp_req *t, unsigned i)
+static uint32_t tcp_tls_call_word(const struct tcp_req *t, unsigned i)
 {
 	const uint8_t *p = t->head + (size_t)4 * i;
 
@@ -82,9 +82,10 @@ bool tcp_tls_is_probe(const struct tcp_conn *c, const struct tcp_req *t)
 	    t->rpc->seg[0].len != PROBE_SIZE)
 		return false;
 	/* Behind the program and its version: NULL, the flavour, and nothing in the rest. */
-	return word(t, 1) == RPC_CALL && word(t, 2) == RPC_VERSION && word(t, 5) == 0 &&
-	       word(t, 6) == RPC_AUTH_TLS && word(t, 7) == 0 && word(t, 8) == RPC_AUTH_NONE &&
-	       word(t, 9) == 0;
+	return tcp_tls_call_word(t, 1) == RPC_CALL && tcp_tls_call_word(t, 2) == RPC_VERSION &&
+	       tcp_tls_call_word(t, 5) == 0 && tcp_tls_call_word(t, 6) == RPC_AUTH_TLS &&
+	       tcp_tls_call_word(t, 7) == 0 && tcp_tls_call_word(t, 8) == RPC_AUTH_NONE &&
+	       tcp_tls_call_word(t, 9) == 0;
 }
 
 /* True if the answer to an earlier call is not out yet: the task runs then. */
@@ -98,12 +99,12 @@ static bool owes(struct tcp_conn *c)
 	return owing;
 }
 
-static void answer(struct tcp_conn *c)
+static void tcp_tls_send_answer(struct tcp_conn *c)
 {
 	struct tcp_req *t = c->asked;
 
 	c->asked = NULL;
-	rpc_put_starttls(&t->rpc->out, word(t, 0));
+	rpc_put_starttls(&t->rpc->out, tcp_tls_call_word(t, 0));
 	t->rpc->conn = &c->rpc;
 	rpc_conn_ref(&c->rpc);
 	pthread_mutex_lock(&c->lock);
@@ -123,7 +124,7 @@ void tcp_tls_answer(struct tcp_conn *c, struct tcp_req *t)
 	tcp_count(c->srv, calls, 1);
 	tcp_conn_worked(c, TURN_WORK);
 	if (!owes(c))
-		answer(c);
+		tcp_tls_send_answer(c);
 }
 
 /* On the thread of handshakes. */
@@ -146,7 +147,7 @@ static void await_input(struct tcp_conn *c)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
 }
 
-static void begin(struct tcp_conn *c)
+static void tcp_tls_begin(struct tcp_conn *c)
 {
 	if (c->pending_len > 0) {
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "bytes behind the question for TLS");
@@ -206,7 +207,7 @@ static void protect(struct tcp_conn *c)
 	tcp_read_pending(c);
 }
 
-static bool at_rest(struct tcp_conn *c)
+static bool tcp_tls_at_rest(struct tcp_conn *c)
 {
 	pthread_mutex_lock(&c->lock);
 	const bool rest = !c->inflight && !c->sending;
@@ -223,12 +224,12 @@ void tcp_tls_go_on(struct tcp_conn *c)
 		return;
 	if (c->pause == TCP_WAIT_TLS && c->asked) {
 		if (!owes(c))
-			answer(c);
+			tcp_tls_send_answer(c);
 		return;
 	}
 	if (c->pause == TCP_WAIT_TLS) {
-		if (at_rest(c))
-			begin(c);
+		if (tcp_tls_at_rest(c))
+			tcp_tls_begin(c);
 		return;
 	}
 	pthread_mutex_lock(&c->lock);

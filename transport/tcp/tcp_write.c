@@ -23,7 +23,7 @@
 #include "transport/tcp/tcp_send.h"
 
 /* Ends n requests that are back in the pool: gives their room and their references back. */
-static void finish(struct tcp_conn *c, unsigned n)
+static void tcp_write_finish(struct tcp_conn *c, unsigned n)
 {
 	pthread_mutex_lock(&c->lock);
 	c->inflight -= n;
@@ -47,7 +47,7 @@ static void finish_list(struct tcp_conn *c, struct tcp_req_list *list)
 		n++;
 	}
 	if (n > 0)
-		finish(c, n);
+		tcp_write_finish(c, n);
 }
 
 /* c->lock is held. */
@@ -60,7 +60,7 @@ static void end_unanswered(struct tcp_conn *c, struct rpc_request *req)
 static void finish_one(struct tcp_conn *c, struct tcp_req *t)
 {
 	tcp_pool_put(c->loop, t);
-	finish(c, 1);
+	tcp_write_finish(c, 1);
 }
 
 /* Takes the replies that are out off the queue, after n bytes of it were sent; c->lock is held. */
@@ -125,7 +125,7 @@ static size_t drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 }
 
 /* c->lock is held. */
-static bool may_send(const struct tcp_conn *c)
+static bool tcp_write_may_send(const struct tcp_conn *c)
 {
 	return !c->sending && !c->silent;
 }
@@ -137,7 +137,7 @@ static size_t send_queued(struct tcp_conn *c)
 	size_t sent = 0;
 
 	pthread_mutex_lock(&c->lock);
-	if (may_send(c) && !c->blocked && !STAILQ_EMPTY(&c->out))
+	if (tcp_write_may_send(c) && !c->blocked && !STAILQ_EMPTY(&c->out))
 		sent = drain_locked(c, &done);
 	pthread_mutex_unlock(&c->lock);
 	finish_list(c, &done);
@@ -166,7 +166,7 @@ void tcp_write_some(struct tcp_conn *c)
 	c->writable = false;
 	pthread_mutex_lock(&c->lock);
 	c->blocked = false;
-	if (may_send(c))
+	if (tcp_write_may_send(c))
 		tcp_conn_worked(c, drain_locked(c, &done));
 	pthread_mutex_unlock(&c->lock);
 	finish_list(c, &done);
@@ -208,7 +208,7 @@ void tcp_reply(struct rpc_request *req)
 		c->out_bytes += t->size;
 		if (held_back(c))
 			tcp_conn_post_locked(c);
-		else if (may_send(c) && !c->blocked)
+		else if (tcp_write_may_send(c) && !c->blocked)
 			drain_locked(c, &done);
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -231,7 +231,7 @@ int tcp_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len)
 	pthread_mutex_unlock(&c->lock);
 	t = tcp_pool_get_from_afar(c->loop, rc->client);
 	if (!t) {
-		finish(c, 1);
+		tcp_write_finish(c, 1);
 		return -ENOMEM;
 	}
 	xdr_put_fixed(&t->rpc->out, msg, len);

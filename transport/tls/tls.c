@@ -41,7 +41,7 @@ static void *shake_main(void *arg)
 	return NULL;
 }
 
-static int set_aside(struct tls *t)
+static int tls_set_memory_aside(struct tls *t)
 {
 	const size_t bytes = t->cfg.budget->max / TLS_SHARE;
 
@@ -67,7 +67,7 @@ int tls_new(const struct tls_config *cfg, struct tls **out, char why[TLS_WHY])
 	pthread_cond_init(&t->wake, NULL);
 	rn_fq_init(&t->queue, 1);
 	rn_shares_init(&t->shares, TLS_HANDSHAKES_MAX, 0);
-	int rc = set_aside(t);
+	int rc = tls_set_memory_aside(t);
 
 	if (!rc)
 		rc = -pthread_create(&t->thread, NULL, shake_main, t);
@@ -147,7 +147,7 @@ const char *tls_reason_name(enum tls_reason reason)
 }
 
 /* Under the lock. *aside: as in the session. */
-static bool take_memory(struct tls *t, const struct tls_shake *s, unsigned **aside)
+static bool tls_take_memory_locked(struct tls *t, const struct tls_shake *s, unsigned **aside)
 {
 	const size_t held = *s->aside * TLS_SESSION_BYTES;
 
@@ -163,7 +163,7 @@ static bool take_memory(struct tls *t, const struct tls_shake *s, unsigned **asi
 }
 
 /* Under the lock. */
-static void give_memory(struct tls *t, unsigned *aside)
+static void tls_give_memory_locked(struct tls *t, unsigned *aside)
 {
 	if (aside)
 		--*aside;
@@ -173,13 +173,13 @@ static void give_memory(struct tls *t, unsigned *aside)
 void tls_give_memory(struct tls *t, unsigned *aside)
 {
 	pthread_mutex_lock(&t->lock);
-	give_memory(t, aside);
+	tls_give_memory_locked(t, aside);
 	pthread_mutex_unlock(&t->lock);
 }
 
 /* Takes the handshake among those under way. Others that make room end when their event threads see that the socket
  * was shut down; it is theirs until then. Under the lock. */
-static bool take_in(struct tls *t, struct tls_shake *s)
+static bool tls_take_in_handshake(struct tls *t, struct tls_shake *s)
 {
 	struct rn_share_item *old;
 
@@ -191,17 +191,17 @@ static bool take_in(struct tls *t, struct tls_shake *s)
 }
 
 /* Counts one more handshake, if there may be one; gives its context. */
-static SSL_CTX *admit(struct tls *t, struct tls_shake *s, unsigned **aside)
+static SSL_CTX *tls_admit(struct tls *t, struct tls_shake *s, unsigned **aside)
 {
 	struct rn_shares_line line;
 	SSL_CTX *ctx = NULL;
 	bool tell;
 
 	pthread_mutex_lock(&t->lock);
-	if (!take_memory(t, s, aside)) {
+	if (!tls_take_memory_locked(t, s, aside)) {
 		t->n.refused++;
-	} else if (!take_in(t, s)) {
-		give_memory(t, *aside);
+	} else if (!tls_take_in_handshake(t, s)) {
+		tls_give_memory_locked(t, *aside);
 		t->n.refused++;
 	} else {
 		t->under_way++;
@@ -218,7 +218,7 @@ static SSL_CTX *admit(struct tls *t, struct tls_shake *s, unsigned **aside)
 int tls_shake_begin(struct tls *t, struct tls_shake *s)
 {
 	unsigned *aside;
-	SSL_CTX *ctx = admit(t, s, &aside);
+	SSL_CTX *ctx = tls_admit(t, s, &aside);
 
 	if (!ctx)
 		return -RN_EFULL;

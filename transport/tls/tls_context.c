@@ -14,7 +14,8 @@
 static const uint8_t alpn[] = { 6, 's', 'u', 'n', 'r', 'p', 'c' };
 
 /* Writes the message, with the library's own reason. */
-static int __attribute__((format(printf, 2, 3))) wrong(char why[TLS_WHY], const char *form, ...)
+static int __attribute__((format(printf, 2, 3)))
+tls_context_error(char why[TLS_WHY], const char *form, ...)
 {
 	const unsigned long e = ERR_peek_last_error();
 	const char *reason = e ? ERR_reason_error_string(e) : NULL;
@@ -46,7 +47,7 @@ static int choose_alpn(SSL *ssl, const unsigned char **out, unsigned char *len,
 }
 
 /* Without a CA a client's certificate proves nothing, and is not refused either. */
-static int take_any(int ok, X509_STORE_CTX *store)
+static int tls_accept_any_cert(int ok, X509_STORE_CTX *store)
 {
 	(void)ok;
 	(void)store;
@@ -64,14 +65,15 @@ static int no_password(char *buf, int size, int rwflag, void *asked)
 }
 
 /* 0 if the file can be read. */
-static int look(const char *setting, const char *path, char why[TLS_WHY])
+static int tls_check_readable(const char *setting, const char *path, char why[TLS_WHY])
 {
 	FILE *f = fopen(path, "re");
 	const int error = errno;
 
 	if (!f)
-		return wrong(why, "%s: %s cannot be read: %s: correct the path or its permissions",
-			     setting, path, strerror(error));
+		return tls_context_error(
+			why, "%s: %s cannot be read: %s: correct the path or its permissions",
+			setting, path, strerror(error));
 	fclose(f);
 	return 0;
 }
@@ -92,34 +94,36 @@ static int load_key(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY
 	bool encrypted = false;
 	struct stat st;
 
-	if (look("tls.key", cfg->key, why))
+	if (tls_check_readable("tls.key", cfg->key, why))
 		return -1;
 	if (stat(cfg->key, &st) == 0 && (st.st_mode & (S_IROTH | S_IWOTH)))
-		return wrong(why,
-			     "tls.key: everybody may read or write %s: chmod 600 %s, and "
-			     "replace the key if it is not a secret any more",
-			     cfg->key, cfg->key);
+		return tls_context_error(
+			why,
+			"tls.key: everybody may read or write %s: chmod 600 %s, and "
+			"replace the key if it is not a secret any more",
+			cfg->key, cfg->key);
 	const int rc = read_key(ctx, cfg->key, &encrypted);
 
 	if (rc != 1 && encrypted)
-		return wrong(
+		return tls_context_error(
 			why,
 			"tls.key: %s has a password, and nobody is there to give it at a "
 			"start: write the key without one (openssl pkey -in %s), and make that "
 			"file readable by root alone",
 			cfg->key, cfg->key);
 	if (rc != 1)
-		return wrong(
+		return tls_context_error(
 			why,
 			"tls.key: %s has no usable private key for the certificate: give a PEM "
 			"file with the key, without a password, that tls.certificate was "
 			"made for",
 			cfg->key);
 	if (SSL_CTX_check_private_key(ctx) != 1)
-		return wrong(why,
-			     "tls.key: %s is not the key of tls.certificate: give the key "
-			     "that the certificate was made for",
-			     cfg->key);
+		return tls_context_error(
+			why,
+			"tls.key: %s is not the key of tls.certificate: give the key "
+			"that the certificate was made for",
+			cfg->key);
 	return 0;
 }
 
@@ -128,13 +132,14 @@ static int load_crl(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY
 	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
 	X509_LOOKUP *lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
 
-	if (look("tls.crl", cfg->crl, why))
+	if (tls_check_readable("tls.crl", cfg->crl, why))
 		return -1;
 	if (!lookup || X509_load_crl_file(lookup, cfg->crl, X509_FILETYPE_PEM) <= 0)
-		return wrong(why,
-			     "tls.crl: %s has no certificate revocation list: give a PEM file "
-			     "with one, signed by tls.ca",
-			     cfg->crl);
+		return tls_context_error(
+			why,
+			"tls.crl: %s has no certificate revocation list: give a PEM file "
+			"with one, signed by tls.ca",
+			cfg->crl);
 	X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
 	return 0;
 }
@@ -142,32 +147,35 @@ static int load_crl(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY
 static int load_ca(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY])
 {
 	if (!cfg->ca) {
-		SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, take_any);
-		return cfg->crl ? wrong(why, "tls.crl: a revocation list needs the CA that has "
-					     "signed it: set tls.ca")
+		SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, tls_accept_any_cert);
+		return cfg->crl ? tls_context_error(
+					  why, "tls.crl: a revocation list needs the CA that has "
+					       "signed it: set tls.ca")
 				: 0;
 	}
-	if (look("tls.ca", cfg->ca, why))
+	if (tls_check_readable("tls.ca", cfg->ca, why))
 		return -1;
 	if (SSL_CTX_load_verify_locations(ctx, cfg->ca, NULL) != 1)
-		return wrong(why,
-			     "tls.ca: %s has no certificate of a CA: give a PEM file with "
-			     "those that sign clients' certificates",
-			     cfg->ca);
+		return tls_context_error(
+			why,
+			"tls.ca: %s has no certificate of a CA: give a PEM file with "
+			"those that sign clients' certificates",
+			cfg->ca);
 	SSL_CTX_set_client_CA_list(ctx, SSL_load_client_CA_file(cfg->ca));
 	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
 	return cfg->crl ? load_crl(ctx, cfg, why) : 0;
 }
 
-static int load(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY])
+static int tls_context_load(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY])
 {
-	if (look("tls.certificate", cfg->certificate, why))
+	if (tls_check_readable("tls.certificate", cfg->certificate, why))
 		return -1;
 	if (SSL_CTX_use_certificate_chain_file(ctx, cfg->certificate) != 1)
-		return wrong(why,
-			     "tls.certificate: %s has no certificate: give a PEM file with the "
-			     "server's certificate first, then those of its CAs",
-			     cfg->certificate);
+		return tls_context_error(
+			why,
+			"tls.certificate: %s has no certificate: give a PEM file with the "
+			"server's certificate first, then those of its CAs",
+			cfg->certificate);
 	return load_key(ctx, cfg, why) || load_ca(ctx, cfg, why) ? -1 : 0;
 }
 
@@ -178,7 +186,7 @@ SSL_CTX *tls_context_new(const struct tls_config *cfg, char why[TLS_WHY])
 	ERR_clear_error();
 	ctx = SSL_CTX_new(TLS_server_method());
 	if (!ctx || SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) != 1) {
-		wrong(why, "OpenSSL has no TLS 1.3");
+		tls_context_error(why, "OpenSSL has no TLS 1.3");
 		SSL_CTX_free(ctx);
 		return NULL;
 	}
@@ -193,7 +201,7 @@ SSL_CTX *tls_context_new(const struct tls_config *cfg, char why[TLS_WHY])
 	SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
 	SSL_CTX_set_alpn_select_cb(ctx, choose_alpn, NULL);
 	SSL_CTX_set_max_cert_list(ctx, 32 << 10);
-	if (load(ctx, cfg, why) == 0)
+	if (tls_context_load(ctx, cfg, why) == 0)
 		return ctx;
 	SSL_CTX_free(ctx);
 	return NULL;

@@ -65,7 +65,7 @@ static void put_name(struct rn_certificate *to, enum rn_cert_kind kind, const AS
 	to->nnames++;
 }
 
-static void put_names(const X509 *cert, struct rn_certificate *to)
+static void tls_put_alt_names(const X509 *cert, struct rn_certificate *to)
 {
 	GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
 
@@ -87,5 +87,5 @@ void tls_identity(const X509 *cert, struct rn_certificate *to)
 	tls_subject(cert, to->subject);
 	put_fingerprint(cert, to);
 	to->expires = tls_expiry(cert);
-	put_names(cert, to);
+	tls_put_alt_names(cert, to);
 }

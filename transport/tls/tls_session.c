@@ -65,7 +65,7 @@ void tls_session_free(struct tls *t, struct tls_session *s)
 }
 
 /* Looks at what was agreed on. */
-static enum tls_result judge(struct tls_session *s)
+static enum tls_result tls_session_judge(struct tls_session *s)
 {
 	const unsigned char *proto;
 	unsigned len;
@@ -124,7 +124,7 @@ enum tls_result tls_session_shake(struct tls_session *s)
 	const int error = rc == 1 ? SSL_ERROR_NONE : SSL_get_error(s->ssl, rc);
 
 	if (rc == 1)
-		result = judge(s);
+		result = tls_session_judge(s);
 	else if (error == SSL_ERROR_WANT_READ)
 		result = TLS_WANT_INPUT;
 	else
@@ -135,7 +135,7 @@ enum tls_result tls_session_shake(struct tls_session *s)
 }
 
 /* One read. Bytes, or as tls_session_recv. */
-static ssize_t read_some(struct tls_session *s, uint8_t *to, size_t size)
+static ssize_t tls_session_read(struct tls_session *s, uint8_t *to, size_t size)
 {
 	size_t got = 0;
 	int rc, calls = 0;
@@ -168,7 +168,7 @@ ssize_t tls_session_recv(struct tls_session *s, uint8_t *to, size_t size)
 
 	pthread_mutex_lock(&s->lock);
 	ERR_clear_error();
-	while (have < size && (got = read_some(s, to + have, size - have)) > 0)
+	while (have < size && (got = tls_session_read(s, to + have, size - have)) > 0)
 		have += (size_t)got;
 	ERR_clear_error();
 	pthread_mutex_unlock(&s->lock);

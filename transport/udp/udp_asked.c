@@ -18,7 +18,7 @@ void udp_asked_fini(struct udp_asked *a)
 	pthread_mutex_destroy(&a->lock);
 }
 
-static uint64_t hash(const struct udp_asked *a, const void *bytes, size_t n)
+static uint64_t udp_asked_hash(const struct udp_asked *a, const void *bytes, size_t n)
 {
 	uint64_t h;
 
@@ -32,12 +32,12 @@ static struct udp_asked_cell *network_of(struct udp_asked *a, const struct socka
 	struct rn_host network;
 
 	rn_network_of((const struct sockaddr *)peer, &network);
-	return &a->network[hash(a, &network, sizeof(network))];
+	return &a->network[udp_asked_hash(a, &network, sizeof(network))];
 }
 
-static bool is_known(const struct udp_asked *a, const struct rpc_address *addr)
+static bool udp_asked_is_known(const struct udp_asked *a, const struct rpc_address *addr)
 {
-	return rpc_address_equal(&a->admitted[hash(a, addr, sizeof(*addr))], addr);
+	return rpc_address_equal(&a->admitted[udp_asked_hash(a, addr, sizeof(*addr))], addr);
 }
 
 static bool has_left(struct udp_asked_cell *c, uint32_t most, uint64_t second)
@@ -54,9 +54,9 @@ bool udp_asked_may(struct udp_asked *a, const struct sockaddr_storage *peer, uin
 
 	rpc_address_of(peer, &addr);
 	pthread_mutex_lock(&a->lock);
-	const bool may =
-		is_known(a, &addr) || (has_left(network_of(a, peer), UDP_ASKED_NETWORK, second) &&
-				       has_left(&a->all, UDP_ASKED_ALL, second));
+	const bool may = udp_asked_is_known(a, &addr) ||
+			 (has_left(network_of(a, peer), UDP_ASKED_NETWORK, second) &&
+			  has_left(&a->all, UDP_ASKED_ALL, second));
 	pthread_mutex_unlock(&a->lock);
 	return may;
 }
@@ -72,8 +72,8 @@ void udp_asked_got(struct udp_asked *a, const struct sockaddr_storage *peer, enu
 	rpc_address_of(peer, &addr);
 	pthread_mutex_lock(&a->lock);
 	if (is == RPC_ADMITTED) {
-		a->admitted[hash(a, &addr, sizeof(addr))] = addr;
-	} else if (!is_known(a, &addr)) {
+		a->admitted[udp_asked_hash(a, &addr, sizeof(addr))] = addr;
+	} else if (!udp_asked_is_known(a, &addr)) {
 		struct udp_asked_cell *c = network_of(a, peer);
 
 		has_left(c, UDP_ASKED_NETWORK, second);

@@ -39,7 +39,7 @@ static uint64_t id_of(const struct udp_server *s, const struct sockaddr_storage 
 }
 
 /* NULL: no memory. */
-static struct udp_conn *conn_new(struct udp_listener *l, const struct udp_datagram *d)
+static struct udp_conn *udp_conn_new(struct udp_listener *l, const struct udp_datagram *d)
 {
 	struct udp_server *s = l->srv;
 	struct udp_conn *c = calloc(1, sizeof(*c));
@@ -62,7 +62,7 @@ static struct udp_conn *conn_new(struct udp_listener *l, const struct udp_datagr
 	return c;
 }
 
-static void discard(struct udp_conn *c)
+static void udp_conn_discard(struct udp_conn *c)
 {
 	rpc_client_put(c->rpc.client);
 	free(c);
@@ -70,7 +70,7 @@ static void discard(struct udp_conn *c)
 
 /* Takes a place among all calls, and then among those of strangers if the host is one: asking for its
  * standing may cost a question to a name service. False: there is no place, or there were too many questions. */
-static bool enter(struct udp_conn *c)
+static bool udp_call_enter(struct udp_conn *c)
 {
 	struct udp_server *s = c->from->srv;
 	enum rpc_standing is;
@@ -91,7 +91,8 @@ static bool enter(struct udp_conn *c)
 }
 
 /* Copies the call to its request. False: there is no memory. */
-static bool fill(const struct udp_conn *c, struct udp_req *r, const struct udp_datagram *d)
+static bool udp_call_fill_req(const struct udp_conn *c, struct udp_req *r,
+			      const struct udp_datagram *d)
 {
 	const struct udp_config *cfg = &c->from->srv->cfg;
 	struct rpc_request *rpc = r->rpc;
@@ -124,7 +125,7 @@ static struct rpc_request *request_for(struct udp_conn *c, const struct udp_data
 
 	if (!r)
 		return NULL;
-	if (!fill(c, r, d)) {
+	if (!udp_call_fill_req(c, r, d)) {
 		udp_pool_put(s, r, c->rpc.client);
 		return NULL;
 	}
@@ -143,13 +144,13 @@ void udp_call_take(struct udp_listener *l, const struct udp_datagram *d)
 		udp_dropped(s, UDP_NO_CALL);
 		return;
 	}
-	struct udp_conn *c = conn_new(l, d);
+	struct udp_conn *c = udp_conn_new(l, d);
 	if (!c) {
 		udp_dropped(s, UDP_NO_MEMORY);
 		return;
 	}
-	if (!enter(c)) {
-		discard(c);
+	if (!udp_call_enter(c)) {
+		udp_conn_discard(c);
 		udp_dropped(s, UDP_BUSY);
 		return;
 	}

@@ -57,7 +57,7 @@ struct setup {
 };
 
 /* On the listener's loop. */
-static void set_up(void *arg)
+static void udp_listener_set_up(void *arg)
 {
 	struct setup *s = arg;
 	struct udp_listener *l = s->l;
@@ -87,7 +87,7 @@ int udp_server_listen(struct udp_server *srv, const struct sockaddr *addr, sockl
 	l->srv = srv;
 	l->loop = srv->cfg.loops[srv->nlisteners++ % srv->cfg.nloops];
 	struct setup s = { .l = l };
-	ev_loop_call(l->loop, set_up, &s);
+	ev_loop_call(l->loop, udp_listener_set_up, &s);
 	if (s.err) {
 		ev_loop_call(l->loop, udp_listener_quiet, l);
 		udp_listener_free(l);

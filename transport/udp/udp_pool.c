@@ -7,7 +7,7 @@
 #define REQUEST_BYTES (sizeof(struct udp_req) + sizeof(struct rpc_request))
 #define HELD_BYTES (REQUEST_BYTES + RPC_HEAD_SIZE + sizeof(struct udp_conn))
 
-static struct udp_req *make(struct udp_server *s)
+static struct udp_req *udp_req_make(struct udp_server *s)
 {
 	if (!rn_budget_take(s->cfg.budget, REQUEST_BYTES))
 		return NULL;
@@ -25,7 +25,7 @@ static struct udp_req *make(struct udp_server *s)
 	return r;
 }
 
-static void unmake(struct udp_server *s, struct udp_req *r)
+static void udp_req_unmake(struct udp_server *s, struct udp_req *r)
 {
 	atomic_fetch_sub(&s->made, 1);
 	rpc_request_free(r->rpc);
@@ -41,7 +41,7 @@ size_t udp_pool_memory(void)
 int udp_pool_fill(struct udp_server *s)
 {
 	for (unsigned i = 0; i < UDP_READY; i++) {
-		struct udp_req *r = make(s);
+		struct udp_req *r = udp_req_make(s);
 
 		if (!r)
 			return -ENOMEM;
@@ -57,7 +57,7 @@ void udp_pool_free(struct udp_server *s)
 
 	while ((r = STAILQ_FIRST(&s->idle))) {
 		STAILQ_REMOVE_HEAD(&s->idle, link);
-		unmake(s, r);
+		udp_req_unmake(s, r);
 	}
 	s->nidle = 0;
 }
@@ -113,7 +113,7 @@ struct udp_req *udp_pool_get(struct udp_server *s, struct rpc_client *client)
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!r)
-		r = make(s);
+		r = udp_req_make(s);
 	if (r)
 		atomic_fetch_add_explicit(&client->requests.bytes, HELD_BYTES,
 					  memory_order_relaxed);
@@ -133,5 +133,5 @@ void udp_pool_put(struct udp_server *s, struct udp_req *r, struct rpc_client *cl
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!keep)
-		unmake(s, r);
+		udp_req_unmake(s, r);
 }

@@ -24,7 +24,7 @@ void udp_dropped(struct udp_server *s, enum udp_dropped why)
 }
 
 /* Gives the request back, and its reference on the connection. */
-static void finish(struct rpc_request *req)
+static void udp_reply_finish(struct rpc_request *req)
 {
 	struct udp_conn *c = conn_of(req->conn);
 
@@ -37,7 +37,7 @@ static void finish_unanswered(struct rpc_request *req, enum udp_dropped why)
 {
 	udp_dropped(conn_of(req->conn)->from->srv, why);
 	atomic_fetch_add_explicit(&req->conn->tally.dropped, 1, memory_order_relaxed);
-	finish(req);
+	udp_reply_finish(req);
 }
 
 /* True if the call has shown a file handle. */
@@ -47,7 +47,7 @@ static bool shows_handle(const struct rpc_request *req)
 	       (req->proc->flags & (RPC_FOR_ALL | RPC_NO_EXPORT | RPC_BY_PATH)) == 0;
 }
 
-static bool may_send(const struct rpc_request *req, uint32_t len)
+static bool udp_reply_may_send(const struct rpc_request *req, uint32_t len)
 {
 	struct udp_conn *c = conn_of(req->conn);
 	struct udp_server *s = c->from->srv;
@@ -61,7 +61,7 @@ static bool may_send(const struct rpc_request *req, uint32_t len)
 }
 
 /* The pieces of the reply; returns their number. */
-static unsigned pack(const struct xdr_out *x, struct iovec iov[IOV_MAX_REPLY])
+static unsigned udp_reply_pack(const struct xdr_out *x, struct iovec iov[IOV_MAX_REPLY])
 {
 	static const uint8_t zeros[4];
 	size_t done = 0; /* bytes of the head used so far */
@@ -89,11 +89,11 @@ static void reply(struct rpc_request *req)
 	const uint32_t len = (uint32_t)xdr_out_total(&req->out);
 	struct iovec iov[IOV_MAX_REPLY];
 
-	if (!may_send(req, len)) {
+	if (!udp_reply_may_send(req, len)) {
 		finish_unanswered(req, UDP_RATIONED);
 		return;
 	}
-	const unsigned n = pack(&req->out, iov);
+	const unsigned n = udp_reply_pack(&req->out, iov);
 
 	/* Before the reply goes, so that whoever has it finds it counted. */
 	udp_count(&s->replies, 1);
@@ -101,20 +101,20 @@ static void reply(struct rpc_request *req)
 	if (udp_socket_send(c->from->fd, iov, n, &c->rpc.peer, &c->rpc.local) < 0)
 		finish_unanswered(req, UDP_NOT_SENT);
 	else
-		finish(req);
+		udp_reply_finish(req);
 }
 
-static void drop(struct rpc_request *req)
+static void udp_reply_drop(struct rpc_request *req)
 {
 	finish_unanswered(req, UDP_DUPLICATE);
 }
 
-static void garbage(struct rpc_request *req)
+static void udp_reply_garbage(struct rpc_request *req)
 {
 	finish_unanswered(req, UDP_NO_CALL);
 }
 
-static void too_long(struct rpc_request *req)
+static void udp_reply_too_long(struct rpc_request *req)
 {
 	xdr_out_release(&req->out);
 	xdr_out_init(&req->out, req->head->data, req->head->size);
@@ -122,7 +122,7 @@ static void too_long(struct rpc_request *req)
 	reply(req);
 }
 
-static void destroy(struct rpc_conn *rpc)
+static void udp_conn_destroy(struct rpc_conn *rpc)
 {
 	struct udp_conn *c = conn_of(rpc);
 	struct rpc_client *client = c->rpc.client;
@@ -139,8 +139,8 @@ const struct rpc_conn_ops udp_conn_ops = {
 	.data_max = UDP_DATA_MAX,
 	.says_too_long = true,
 	.reply = reply,
-	.drop = drop,
-	.too_long = too_long,
-	.garbage = garbage,
-	.destroy = destroy,
+	.drop = udp_reply_drop,
+	.too_long = udp_reply_too_long,
+	.garbage = udp_reply_garbage,
+	.destroy = udp_conn_destroy,
 };

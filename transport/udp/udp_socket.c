@@ -16,7 +16,7 @@ union control {
 	char v4[CMSG_SPACE(sizeof(struct in_pktinfo))];
 };
 
-static int set_options(int fd, int family)
+static int udp_set_socket_options(int fd, int family)
 {
 	static const int on = 1, room = RECEIVE_BYTES;
 
@@ -34,7 +34,7 @@ int udp_socket_open(const struct sockaddr *addr, socklen_t len)
 
 	if (fd < 0)
 		return -errno;
-	if (set_options(fd, addr->sa_family) < 0 || bind(fd, addr, len) < 0) {
+	if (udp_set_socket_options(fd, addr->sa_family) < 0 || bind(fd, addr, len) < 0) {
 		const int rc = -errno;
 
 		close(fd);
@@ -43,7 +43,7 @@ int udp_socket_open(const struct sockaddr *addr, socklen_t len)
 	return fd;
 }
 
-static void get_local(struct msghdr *m, uint16_t port, struct sockaddr_storage *out)
+static void udp_get_local_addr(struct msghdr *m, uint16_t port, struct sockaddr_storage *out)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
@@ -85,12 +85,12 @@ ssize_t udp_socket_receive(int fd, uint8_t *buf, size_t size, uint16_t port,
 
 	if (n < 0)
 		return -errno;
-	get_local(&m, port, local);
+	udp_get_local_addr(&m, port, local);
 	return m.msg_flags & MSG_TRUNC ? -EMSGSIZE : n;
 }
 
 /* The address to send from. */
-static void put_local(const struct sockaddr_storage *local, struct msghdr *m)
+static void udp_put_local_addr(const struct sockaddr_storage *local, struct msghdr *m)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)local;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)local;
@@ -125,7 +125,7 @@ int udp_socket_send(int fd, const struct iovec *iov, unsigned niov,
 	if (local->ss_family == AF_UNSPEC)
 		m.msg_control = NULL;
 	else
-		put_local(local, &m);
+		udp_put_local_addr(local, &m);
 	do
 		n = sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);

@@ -23,7 +23,7 @@ struct opening {
 	const struct vfs_handle *handle;
 };
 
-static int open_once(const struct opening *o)
+static int fd_open_once(const struct opening *o)
 {
 	int fd;
 
@@ -41,7 +41,7 @@ static bool too_many(struct vfs *vfs)
 	return vfs->cfg.max_fds_most && atomic_load(&vfs->fds) > (long)vfs->cfg.max_fds_most;
 }
 
-static int open_counted(struct vfs *vfs, const struct opening *o)
+static int fd_open_counted(struct vfs *vfs, const struct opening *o)
 {
 	struct timespec pause = { .tv_nsec = PAUSE_NS };
 	int fd = -RN_EFULL;
@@ -49,7 +49,7 @@ static int open_counted(struct vfs *vfs, const struct opening *o)
 	if (atomic_fetch_add(&vfs->fds, 1) >= (long)vfs->cfg.max_fds)
 		vfs->evict(vfs);
 	for (unsigned i = 0; i < TRIES; i++) {
-		fd = too_many(vfs) ? -EMFILE : open_once(o);
+		fd = too_many(vfs) ? -EMFILE : fd_open_once(o);
 		if (fd != -EMFILE && fd != -ENFILE)
 			break;
 		if (!vfs->evict(vfs))
@@ -63,7 +63,7 @@ static int open_counted(struct vfs *vfs, const struct opening *o)
 
 int vfs_fd_openat(struct vfs *vfs, int dirfd, const char *path, int flags, mode_t mode)
 {
-	return open_counted(
+	return fd_open_counted(
 		vfs,
 		&(struct opening){ .dirfd = dirfd, .path = path, .flags = flags, .mode = mode });
 }
@@ -112,7 +112,7 @@ int vfs_fd_dup(struct vfs *vfs, int fd)
 
 int vfs_fd_open_handle(struct vfs *vfs, int mount_fd, const struct vfs_handle *h)
 {
-	return open_counted(vfs, &(struct opening){ .dirfd = mount_fd, .handle = h });
+	return fd_open_counted(vfs, &(struct opening){ .dirfd = mount_fd, .handle = h });
 }
 
 void vfs_fd_set_aside(struct vfs *vfs, int n)

@@ -89,7 +89,7 @@ static bool needs_buffer(int res)
 	return res == -EXDEV || res == -EOPNOTSUPP || res == -ENOSYS || res == -EPERM;
 }
 
-static int step(struct vfs_copy *c)
+static int vfs_copy_step(struct vfs_copy *c)
 {
 	int n = c->priv.buffer ? 0 : kernel_step(c);
 
@@ -112,7 +112,7 @@ static int64_t copy_all(struct vfs_copy *c)
 	else if (sync)
 		vfs_uncommitted_write(c->node);
 	while (n > 0 && c->priv.left > 0) {
-		n = step(c);
+		n = vfs_copy_step(c);
 		if (n > 0) {
 			c->priv.copied += (uint32_t)n;
 			c->priv.left -= (uint32_t)n;
@@ -125,7 +125,7 @@ static int64_t copy_all(struct vfs_copy *c)
 	return copy_end(c, n < 0 ? n : 0);
 }
 
-static int open_both(const struct vfs_copy *c, struct vfs_copy_range *r)
+static int vfs_copy_open_both(const struct vfs_copy *c, struct vfs_copy_range *r)
 {
 	int rc = vfs_copy_range_open(c, r);
 
@@ -135,7 +135,7 @@ static int open_both(const struct vfs_copy *c, struct vfs_copy_range *r)
 int vfs_copy_measure(const struct vfs_copy *c, uint64_t *count)
 {
 	struct vfs_copy_range r = { .count = 0 };
-	int rc = open_both(c, &r);
+	int rc = vfs_copy_open_both(c, &r);
 
 	*count = r.count;
 	return rc;
@@ -147,7 +147,7 @@ int64_t vfs_copy(struct vfs_copy *c)
 	int rc;
 
 	rn_fiber_move(c->ctx->fiber);
-	rc = open_both(c, &r);
+	rc = vfs_copy_open_both(c, &r);
 	c->stable = false;
 	if (rc < 0 || r.count == 0) {
 		vfs_file_change_end(&r.change);

@@ -21,7 +21,7 @@ static int check_permission(const struct vfs_copy *c)
 
 /* The size of the source decides, before anything is written (RFC 7862 sections 15.2.3 and
  * 15.13.3). */
-static int check_range(const struct vfs_copy *c, struct vfs_copy_range *r)
+static int copy_range_check(const struct vfs_copy *c, struct vfs_copy_range *r)
 {
 	struct stat st;
 	uint64_t size;
@@ -37,14 +37,14 @@ static int check_range(const struct vfs_copy *c, struct vfs_copy_range *r)
 	return c->offset > VFS_OFFSET_MAX || r->count > VFS_OFFSET_MAX - c->offset ? -EFBIG : 0;
 }
 
-static int open_both(const struct vfs_copy *c, struct vfs_copy_range *out)
+static int copy_range_open_fds(const struct vfs_copy *c, struct vfs_copy_range *out)
 {
 	/* The destination first: if both are one file, its descriptor is for the source, too. */
 	out->to_fd = vfs_writing_fd(c->ctx, c->node);
 	if (out->to_fd < 0)
 		return out->to_fd;
 	out->from_fd = vfs_node_readable_fd(c->from.ctx, c->from.node);
-	return out->from_fd < 0 ? out->from_fd : check_range(c, out);
+	return out->from_fd < 0 ? out->from_fd : copy_range_check(c, out);
 }
 
 int vfs_copy_range_open(const struct vfs_copy *c, struct vfs_copy_range *out)
@@ -55,7 +55,7 @@ int vfs_copy_range_open(const struct vfs_copy *c, struct vfs_copy_range *out)
 	if (rc == 0)
 		rc = vfs_file_change_begin(c->ctx, c->node, &out->change);
 	if (rc == 0)
-		rc = open_both(c, out);
+		rc = copy_range_open_fds(c, out);
 	if (rc < 0)
 		vfs_file_change_end(&out->change);
 	return rc;

@@ -84,7 +84,7 @@ static bool is_fast(const struct vfs_group *g, uint64_t dev)
 	return g->dev == dev && g->usual_ns < FAST_NS;
 }
 
-static bool may_start(const struct vfs_worker *w, uint64_t dev)
+static bool group_may_flush(const struct vfs_worker *w, uint64_t dev)
 {
 	unsigned left = is_fast(&w->group, dev) ? 1 : SLOW_UNDER_WAY;
 	const struct vfs_sync *s;
@@ -97,19 +97,19 @@ static bool may_start(const struct vfs_worker *w, uint64_t dev)
 }
 
 /* The oldest change whose file system may have another flush, or NULL. */
-static struct vfs_sync *next(struct vfs_worker *w)
+static struct vfs_sync *group_next_sync(struct vfs_worker *w)
 {
 	struct vfs_sync *s;
 
 	for (s = STAILQ_FIRST(&w->group.waiting); s; s = STAILQ_NEXT(s, priv.link)) {
-		if (may_start(w, dev_of(s)))
+		if (group_may_flush(w, dev_of(s)))
 			return s;
 	}
 	return NULL;
 }
 
 /* Moves the changes that wait for the same file system to first, and finds how to flush them. */
-static unsigned gather(struct vfs_worker *w, struct vfs_sync *first)
+static unsigned group_gather(struct vfs_worker *w, struct vfs_sync *first)
 {
 	struct vfs_sync_list *waiting = &w->group.waiting;
 	struct vfs_sync *s, *after;
@@ -140,7 +140,7 @@ static void begin_one(struct vfs_sync *s)
 	}
 }
 
-static void end_one(struct vfs_sync *s, int res)
+static void group_end_sync(struct vfs_sync *s, int res)
 {
 	vfs_worker_of(s->ctx)->in_flight--;
 	for (unsigned i = 0; i < VFS_SYNC_NODES; i++) {
@@ -199,12 +199,12 @@ static void flush_end(struct vfs_sync *first, int res)
 
 	measured(&w->group, dev_of(first), rn_now_ns() - first->priv.began);
 	STAILQ_REMOVE(&w->group.under_way, first, vfs_sync, priv.link);
-	end_all(first, res, res < 0 && of_file ? each_by_itself : end_one);
+	end_all(first, res, res < 0 && of_file ? each_by_itself : group_end_sync);
 	if (log_fd >= 0)
 		vfs_fd_close(vfs, log_fd);
 }
 
-static void flush_complete(struct vfs_ring_op *op, int res)
+static void group_flush_complete(struct vfs_ring_op *op, int res)
 {
 	flush_end(op->owner, res);
 }
@@ -238,15 +238,15 @@ static void flush_by_ring(struct vfs_worker *w, struct vfs_sync *first, int fd)
 	const bool file = first->priv.by && first->priv.by->type == S_IFREG;
 	struct vfs_ring_op *op = &first->priv.op[0];
 
-	op->complete = flush_complete;
+	op->complete = group_flush_complete;
 	op->owner = first;
 	vfs_ring_begin_fsync(w, op, fd, file ? VFS_OFFSET_MAX - 1 : 0, file ? 1 : 0);
 }
 
 /* True if the flush has ended already. */
-static bool flush(struct vfs_worker *w, struct vfs_sync *first, bool idle)
+static bool group_flush(struct vfs_worker *w, struct vfs_sync *first, bool idle)
 {
-	const unsigned n = gather(w, first);
+	const unsigned n = group_gather(w, first);
 	const int fd = open_target(first);
 	struct vfs_sync *s;
 
@@ -268,17 +268,17 @@ static bool flush(struct vfs_worker *w, struct vfs_sync *first, bool idle)
 }
 
 /* Looks around once before it flushes, as more changes may have arrived that can share it. */
-static enum vfs_turn turn(struct vfs_worker *w, bool idle)
+static enum vfs_turn group_turn(struct vfs_worker *w, bool idle)
 {
-	struct vfs_sync *s = next(w);
+	struct vfs_sync *s = group_next_sync(w);
 
 	if (s && !w->group.looked) {
 		w->group.looked = true;
 		return VFS_TURN_POLL;
 	}
 	w->group.looked = false;
-	for (; s; s = next(w)) {
-		if (flush(w, s, idle))
+	for (; s; s = group_next_sync(w)) {
+		if (group_flush(w, s, idle))
 			return VFS_TURN_DONE;
 	}
 	return STAILQ_EMPTY(&w->finished) ? VFS_TURN_WAIT : VFS_TURN_POLL;
@@ -289,6 +289,6 @@ void vfs_group_add(struct vfs_sync *s)
 	struct vfs_worker *w = vfs_worker_of(s->ctx);
 
 	w->in_flight++;
-	w->group.turn = turn;
+	w->group.turn = group_turn;
 	STAILQ_INSERT_TAIL(&w->group.waiting, s, priv.link);
 }

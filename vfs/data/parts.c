@@ -63,7 +63,7 @@ static uint64_t end_of_data(int fd, uint64_t at, uint64_t end)
 	return pos < 0 ? end : within(pos, at, end);
 }
 
-static void add(struct vfs_parts *p, uint64_t from, uint64_t to, bool hole)
+static void parts_add(struct vfs_parts *p, uint64_t from, uint64_t to, bool hole)
 {
 	struct vfs_part *last = p->n > 0 ? &p->part[p->n - 1] : NULL;
 
@@ -77,13 +77,13 @@ static void add(struct vfs_parts *p, uint64_t from, uint64_t to, bool hole)
 
 /* True if a hole that ends before `end` or there can be told of: it needs a part, and so do the data
  * behind it. */
-static bool has_room(const struct vfs_parts *p, bool is_last)
+static bool parts_has_room(const struct vfs_parts *p, bool is_last)
 {
 	return p->n + (is_last ? 1 : 2) <= p->most;
 }
 
 /* Splits offset..end, which is within the file. Returns the end, which may have come nearer. */
-static uint64_t split(int fd, struct vfs_parts *p, uint64_t end)
+static uint64_t parts_split(int fd, struct vfs_parts *p, uint64_t end)
 {
 	uint64_t at = p->offset, data;
 
@@ -91,13 +91,13 @@ static uint64_t split(int fd, struct vfs_parts *p, uint64_t end)
 		if (!find_data(fd, at, &end, &data))
 			break;
 		const bool tell = data - at >= VFS_HOLE_LEAST;
-		if (tell && !has_room(p, data == end))
+		if (tell && !parts_has_room(p, data == end))
 			break;
-		add(p, at, data, tell);
+		parts_add(p, at, data, tell);
 		at = data < end ? end_of_data(fd, data, end) : end;
-		add(p, data, at, false);
+		parts_add(p, data, at, false);
 	}
-	add(p, at, end, false);
+	parts_add(p, at, end, false);
 	return end;
 }
 
@@ -133,7 +133,7 @@ int vfs_parts(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_parts *p)
 	const uint64_t end = rn_min(p->offset + p->count, size);
 	p->n = 0;
 	p->eof = p->offset + p->count >= size;
-	if (p->offset < end && split(fd, p, end) < end)
+	if (p->offset < end && parts_split(fd, p, end) < end)
 		p->eof = true;
 	return 0;
 }

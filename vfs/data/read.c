@@ -55,7 +55,7 @@ static uint32_t read_have(const struct vfs_io *io)
 }
 
 /* Reads on in the window: bytes or -errno. */
-static int read_next(struct vfs_io *io)
+static int read_next_window(struct vfs_io *io)
 {
 	struct vfs_ring_rw rw = { .fd = -EINVAL,
 				  .offset = io->offset - io->data_off + io->priv.moved,
@@ -77,7 +77,7 @@ static int read_next(struct vfs_io *io)
 }
 
 /* True if what failed with that error may be tried again: buffered, or as the kernel broke it off. */
-static bool may_retry(struct vfs_io *io, int error)
+static bool read_may_retry(struct vfs_io *io, int error)
 {
 	if (!io->priv.direct || error != -EINVAL)
 		return vfs_io_again(&io->priv.tries, error);
@@ -87,7 +87,7 @@ static bool may_retry(struct vfs_io *io, int error)
 
 /* The file's size: that of its attributes, unless the res bytes that were read up to the offset at
  * show that the file has grown or shrunk since. 0 or -errno. */
-static int size_of(struct vfs_io *io, int res, uint64_t at, uint64_t *size)
+static int read_file_size(struct vfs_io *io, int res, uint64_t at, uint64_t *size)
 {
 	struct stat st;
 	int fd;
@@ -114,14 +114,14 @@ static int read_window(struct vfs_io *io)
 
 	for (;;) {
 		/* Without bytes that are wanted, only the end is looked for. */
-		res = io->priv.window > 0 ? read_next(io) : 0;
-		if (res < 0 && may_retry(io, res))
+		res = io->priv.window > 0 ? read_next_window(io) : 0;
+		if (res < 0 && read_may_retry(io, res))
 			continue;
 		if (res < 0)
 			return res;
 		io->priv.moved += (uint32_t)res;
 		at = io->offset - io->data_off + io->priv.moved;
-		rc = size_of(io, res, at, &size);
+		rc = read_file_size(io, res, at, &size);
 		if (rc < 0)
 			return rc;
 		if (res == 0 || io->priv.moved >= io->priv.window || at >= size)

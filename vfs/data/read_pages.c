@@ -26,7 +26,7 @@
 #define TRY_EVERY (64 << 10)
 
 /* True if the byte can be read without a wait. */
-static bool is_there(int fd, uint64_t offset)
+static bool page_is_cached(int fd, uint64_t offset)
 {
 	uint8_t byte;
 	struct iovec iov = { &byte, 1 };
@@ -42,14 +42,14 @@ static bool is_cached(const struct vfs_io *io, int fd, uint64_t offset, uint32_t
 	const int64_t page = sysconf(_SC_PAGESIZE);
 	const int64_t first = (int64_t)offset, last = first + len - 1;
 
-	if (!is_there(fd, (uint64_t)last))
+	if (!page_is_cached(fd, (uint64_t)last))
 		return false;
 	const int64_t cached = vfs_cached_pages(fd, offset, len);
 	if (cached != -ENOSYS)
 		return cached >= last / page - first / page + 1;
 	rn_fiber_move(io->ctx->fiber);
 	for (int64_t at = first; at < last; at += TRY_EVERY)
-		if (!is_there(fd, (uint64_t)at))
+		if (!page_is_cached(fd, (uint64_t)at))
 			return false;
 	return true;
 }
@@ -67,7 +67,7 @@ static bool is_worth_it(const struct vfs_io *io)
  * Fills the pipe with up to io->count bytes. False: it does not hold what an answer needs. As in
  * vfs_read, whether the end was reached is decided by the size after the last byte was read.
  */
-static bool fill(struct vfs_io *io, struct rn_pipe *pipe, int fd)
+static bool pipe_fill_pages(struct vfs_io *io, struct rn_pipe *pipe, int fd)
 {
 	struct stat st;
 
@@ -88,7 +88,7 @@ static bool fill(struct vfs_io *io, struct rn_pipe *pipe, int fd)
 	}
 }
 
-static bool read_pages(struct vfs_io *io, struct rn_pipe *pipe)
+static bool read_pages_to_pipe(struct vfs_io *io, struct rn_pipe *pipe)
 {
 	/* The permission comes before the file is opened, which may break a lease. */
 	if (io->ctx->exp->mode == VFS_IO_DIRECT || !is_worth_it(io) || vfs_io_may_read(io) != 0)
@@ -96,12 +96,12 @@ static bool read_pages(struct vfs_io *io, struct rn_pipe *pipe)
 	const int fd = vfs_node_readable_fd(io->ctx, io->node);
 
 	/* cachestat(2) answers those only who may write the file. */
-	return fd >= 0 && vfs_act_as_root(io->ctx) == 0 && fill(io, pipe, fd);
+	return fd >= 0 && vfs_act_as_root(io->ctx) == 0 && pipe_fill_pages(io, pipe, fd);
 }
 
 bool vfs_read_pages(struct vfs_io *io, struct rn_pipe *pipe)
 {
-	if (!read_pages(io, pipe))
+	if (!read_pages_to_pipe(io, pipe))
 		return false;
 	vfs_io_moved(io, pipe->bytes, 0);
 	io->has_attr = false; /* the end was looked for again */

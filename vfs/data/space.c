@@ -52,7 +52,7 @@ static int space_all(struct vfs_space *s)
 	return rc == -EFBIG && s->what == VFS_SPACE_PUNCH && s->length == 0 ? 0 : rc;
 }
 
-static int check_range(struct vfs_space *s)
+static int space_check_range(struct vfs_space *s)
 {
 	if (s->length == 0)
 		return -EINVAL;
@@ -97,7 +97,7 @@ int vfs_space(struct vfs_space *s)
 	int rc = vfs_io_may_write(&io);
 
 	if (rc == 0)
-		rc = check_range(s);
+		rc = space_check_range(s);
 	if (rc == 0)
 		rc = vfs_file_change_begin(s->ctx, s->node, &change);
 	if (rc == 0)

@@ -28,7 +28,7 @@ union extents {
 };
 
 /* Adds the extents of a call, and returns where the next one begins. */
-static uint64_t add(const union extents *e, struct sharing *s)
+static uint64_t sharing_add_extents(const union extents *e, struct sharing *s)
 {
 	uint64_t next = UINT64_MAX;
 
@@ -46,7 +46,7 @@ static uint64_t add(const union extents *e, struct sharing *s)
 }
 
 /* -EOPNOTSUPP: the file system shares no blocks, as far as the kernel tells. */
-static int look(int fd, struct sharing *s)
+static int sharing_measure(int fd, struct sharing *s)
 {
 	uint64_t at = 0;
 
@@ -63,7 +63,7 @@ static int look(int fd, struct sharing *s)
 		if (e.head.fm_mapped_extents == 0)
 			s->whole = true;
 		else
-			at = add(&e, s);
+			at = sharing_add_extents(&e, s);
 	}
 	return 0;
 }
@@ -83,7 +83,7 @@ int vfs_space_freed(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_at
 	fd = vfs_node_readable_fd(ctx, n);
 	if (fd < 0)
 		return (int)vfs_io_answer(fd);
-	rc = look(fd, &s);
+	rc = sharing_measure(fd, &s);
 	if (rc < 0) /* extents are unknown here: none is shared */
 		return rc == -EOPNOTSUPP || rc == -ENOTTY || rc == -EINVAL ? 0 : rc;
 	*out -= rn_min(*out, s.shared);

@@ -154,7 +154,7 @@ static int writing_fd(struct vfs_io *io)
 }
 
 /* Writes on: bytes or -errno. *of_disk: 0 if nothing was written that could have failed. */
-static int write_next(struct vfs_io *io, int *of_disk)
+static int write_next_part(struct vfs_io *io, int *of_disk)
 {
 	struct rn_payload *payload = NULL;
 	struct vfs_ring_rw rw = { .fd = writing_fd(io),
@@ -180,7 +180,7 @@ static int write_next(struct vfs_io *io, int *of_disk)
 	return n;
 }
 
-static bool may_retry(struct vfs_io *io, int error)
+static bool write_may_retry(struct vfs_io *io, int error)
 {
 	if (!io->priv.direct || error != -EINVAL)
 		return vfs_io_again(&io->priv.tries, error);
@@ -188,13 +188,13 @@ static bool may_retry(struct vfs_io *io, int error)
 	return true;
 }
 
-static int64_t write_all(struct vfs_io *io)
+static int64_t write_all_parts(struct vfs_io *io)
 {
 	int n, of_disk;
 
 	while (io->priv.moved < io->count) {
-		n = write_next(io, &of_disk);
-		if (n < 0 && of_disk < 0 && may_retry(io, n))
+		n = write_next_part(io, &of_disk);
+		if (n < 0 && of_disk < 0 && write_may_retry(io, n))
 			continue;
 		if (n < 0)
 			return write_end(io, n, of_disk);
@@ -260,5 +260,5 @@ int64_t vfs_write(struct vfs_io *io)
 	write_begin(io);
 	io->priv.direct =
 		io->ctx->exp->mode == VFS_IO_DIRECT && on_granule(io) && enter_direct(io->node);
-	return write_all(io);
+	return write_all_parts(io);
 }

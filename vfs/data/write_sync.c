@@ -34,7 +34,7 @@ static struct vfs_sharer **maker_of(const struct vfs_sharer *s)
 }
 
 /* True if it makes the fsync itself. */
-static bool join(struct vfs_sharer *s, bool waits)
+static bool write_sync_join(struct vfs_sharer *s, bool waits)
 {
 	/* Once it waits and the lock is free, it may be woken, and be gone. */
 	pthread_mutex_t *lock = &s->node->uncommitted.lock;
@@ -50,7 +50,7 @@ static bool join(struct vfs_sharer *s, bool waits)
 	return makes;
 }
 
-static void wake(struct vfs_sharer *s)
+static void write_sync_wake(struct vfs_sharer *s)
 {
 	s->ctx->fiber->wake(s->ctx->fiber);
 }
@@ -58,8 +58,8 @@ static void wake(struct vfs_sharer *s)
 /* The fiber is at rest: it can be woken at once. */
 static void join_at_rest(void *arg)
 {
-	if (join(arg, true))
-		wake(arg);
+	if (write_sync_join(arg, true))
+		write_sync_wake(arg);
 }
 
 static void widen(struct vfs_written *all, const struct vfs_written *one)
@@ -99,7 +99,7 @@ static int sync_measured(struct vfs_sharer *s, int fd, const struct vfs_written 
 }
 
 /* Takes the writes that wait by now into the fsync that s makes, and finds the range that covers all of them. */
-static void begin(struct vfs_sharer *s, struct sharers *with, struct vfs_written *all)
+static void write_sync_begin(struct vfs_sharer *s, struct sharers *with, struct vfs_written *all)
 {
 	const struct vfs_sharer *o;
 
@@ -113,7 +113,7 @@ static void begin(struct vfs_sharer *s, struct sharers *with, struct vfs_written
 }
 
 /* The first of those who came meanwhile makes the next one. NULL: nobody has come. */
-static struct vfs_sharer *hand_over(struct vfs_sharer *s)
+static struct vfs_sharer *write_sync_hand_over(struct vfs_sharer *s)
 {
 	struct vfs_sharer *first;
 
@@ -136,15 +136,15 @@ static int make_sync(struct vfs_sharer *s, int fd)
 	struct sharers with;
 	int rc;
 
-	begin(s, &with, &all);
+	write_sync_begin(s, &with, &all);
 	rc = sync_measured(s, fd, &all);
-	first = hand_over(s);
+	first = write_sync_hand_over(s);
 	if (first)
-		wake(first);
+		write_sync_wake(first);
 	while ((o = STAILQ_FIRST(&with)) != NULL) {
 		STAILQ_REMOVE_HEAD(&with, link); /* it is gone as soon as it is woken */
 		o->result = rc;
-		wake(o);
+		write_sync_wake(o);
 	}
 	return rc;
 }
@@ -156,7 +156,7 @@ int vfs_write_sync(struct vfs_ctx *ctx, struct vfs_node *n, int fd, const struct
 	STAILQ_INIT(&s.next);
 	if (!ctx->fiber->stack) /* it is all of its thread, and waits for nobody */
 		return sync_measured(&s, fd, what);
-	if (join(&s, false))
+	if (write_sync_join(&s, false))
 		vfs_worker_yield(ctx); /* more may be in its worker's hands */
 	else
 		rn_fiber_wait(ctx->fiber, RN_WAIT_RING, join_at_rest, &s);

@@ -21,7 +21,7 @@ struct place {
 	uint64_t ino, mnt_id, dev;
 };
 
-static int place_of(int fd, struct place *out)
+static int boundary_place_of(int fd, struct place *out)
 {
 	struct statx sx;
 
@@ -57,7 +57,7 @@ static int step_up(struct vfs *vfs, int fd, struct place *at)
 {
 	int up = vfs_fd_openat(vfs, fd, "..", O_PATH | O_DIRECTORY, 0);
 	struct place parent;
-	int rc = up < 0 ? up : place_of(up, &parent);
+	int rc = up < 0 ? up : boundary_place_of(up, &parent);
 
 	vfs_fd_close(vfs, fd);
 	if (rc == -ENOENT || (rc == 0 && same_place(&parent, at)))
@@ -80,7 +80,7 @@ int vfs_export_contains(const struct vfs_export *exp, int fd)
 
 	if (exp->detached)
 		return contains_detached(exp, fd);
-	rc = place_of(fd, &at);
+	rc = boundary_place_of(fd, &at);
 	if (rc != 0)
 		return rc;
 	fd = vfs_fd_openat(exp->vfs, fd, ".", O_PATH | O_DIRECTORY, 0);

@@ -58,7 +58,7 @@ static struct vfs_export *export_new(struct vfs *vfs, const char *path, int fd)
 	return exp;
 }
 
-static void export_free(struct vfs_export *exp)
+static void vfs_export_free(struct vfs_export *exp)
 {
 	struct vfs_mount *mnt;
 
@@ -91,7 +91,7 @@ void vfs_export_ref(struct vfs_export *exp)
 void vfs_export_put(struct vfs_export *exp)
 {
 	if (exp && atomic_fetch_sub(&exp->refs, 1) == 1)
-		export_free(exp);
+		vfs_export_free(exp);
 }
 
 const char *vfs_path_below(const char *path, const char *dir)
@@ -198,7 +198,7 @@ uint64_t vfs_write_verifier(const struct vfs_export *exp)
 	return atomic_load(&exp->verifier->value);
 }
 
-static int check_type(struct vfs_export *exp, int fd, const char **why)
+static int export_check_type(struct vfs_export *exp, int fd, const char **why)
 {
 	struct statx sx;
 	struct stat st;
@@ -277,7 +277,7 @@ int vfs_export_open(struct vfs *vfs, const struct vfs_export_config *cfg, struct
 	exp->mode = cfg->mode;
 	exp->crossmnt = cfg->flags & VFS_EXPORT_CROSSMNT;
 	exp->vouched = cfg->flags & VFS_EXPORT_FSID;
-	rc = check_type(exp, fd, why);
+	rc = export_check_type(exp, fd, why);
 	if (rc == 0)
 		rc = open_root(exp, fd, why);
 	if (rc != 0) {

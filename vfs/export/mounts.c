@@ -274,7 +274,7 @@ struct wanted {
 	uint64_t mnt_id;
 };
 
-static bool is_wanted(const struct vfs_mount *mnt, const struct wanted *w)
+static bool mount_is_wanted(const struct vfs_mount *mnt, const struct wanted *w)
 {
 	return w->by_id ? mnt->id == w->id : mnt->mnt_id == w->mnt_id;
 }
@@ -306,7 +306,7 @@ static struct vfs_mount *try_entry(struct vfs_export *exp, const struct vfs_moun
 	if (!rel || (w->by_id ? id != w->id : e->id != w->mnt_id) ||
 	    open_submount(exp, e->path, id, &mnt) != 0)
 		return NULL;
-	if (is_wanted(mnt, w))
+	if (mount_is_wanted(mnt, w))
 		return mnt;
 	vfs_mount_put(mnt);
 	return NULL;
@@ -340,7 +340,7 @@ uint64_t vfs_mounts_generation(struct vfs *vfs)
 	return gen;
 }
 
-static int compare_ids(const void *a, const void *b)
+static int mount_compare_ids(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -367,7 +367,7 @@ static int list_ids(struct vfs_export *exp)
 			if (rel)
 				ids[exp->sub_nids++] = submount_id(rel);
 		}
-		qsort(ids, exp->sub_nids, sizeof(*ids), compare_ids);
+		qsort(ids, exp->sub_nids, sizeof(*ids), mount_compare_ids);
 	}
 	vfs_mount_table_free(&t);
 	return ids ? 0 : -ENOMEM;
@@ -384,15 +384,15 @@ static bool may_exist(struct vfs_export *exp, uint32_t id)
 			return true;
 		exp->sub_generation = gen;
 	}
-	return bsearch(&id, exp->sub_ids, exp->sub_nids, sizeof(id), compare_ids);
+	return bsearch(&id, exp->sub_ids, exp->sub_nids, sizeof(id), mount_compare_ids);
 }
 
-static int find_mount(struct vfs_export *exp, const struct wanted *w, struct vfs_mount **out)
+static int mount_find_wanted(struct vfs_export *exp, const struct wanted *w, struct vfs_mount **out)
 {
 	struct vfs_mount *mnt;
 
 	/* Mount 0 is never exchanged, and nearly always the one. */
-	if (is_wanted(exp->root_mnt, w)) {
+	if (mount_is_wanted(exp->root_mnt, w)) {
 		vfs_mount_ref(exp->root_mnt);
 		*out = exp->root_mnt;
 		return 0;
@@ -401,7 +401,7 @@ static int find_mount(struct vfs_export *exp, const struct wanted *w, struct vfs
 		return -ESTALE;
 	pthread_mutex_lock(&exp->mounts_lock);
 	TAILQ_FOREACH (mnt, &exp->mounts, link) {
-		if (is_wanted(mnt, w))
+		if (mount_is_wanted(mnt, w))
 			break;
 	}
 	if (!mnt && (!w->by_id || may_exist(exp, w->id)))
@@ -417,12 +417,12 @@ static int find_mount(struct vfs_export *exp, const struct wanted *w, struct vfs
 
 int vfs_mount_by_id(struct vfs_export *exp, uint32_t id, struct vfs_mount **out)
 {
-	return find_mount(exp, &(struct wanted){ .by_id = true, .id = id }, out);
+	return mount_find_wanted(exp, &(struct wanted){ .by_id = true, .id = id }, out);
 }
 
 int vfs_mount_by_mnt_id(struct vfs_export *exp, uint64_t mnt_id, struct vfs_mount **out)
 {
-	return find_mount(exp, &(struct wanted){ .mnt_id = mnt_id }, out);
+	return mount_find_wanted(exp, &(struct wanted){ .mnt_id = mnt_id }, out);
 }
 
 void vfs_mounts_read_watches(struct vfs_export *exp)

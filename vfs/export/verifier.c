@@ -5,7 +5,7 @@
 
 #include "vfs/base/instance.h"
 
-static struct vfs_verifier *find_locked(struct vfs *vfs, uint32_t id)
+static struct vfs_verifier *verifier_find_locked(struct vfs *vfs, uint32_t id)
 {
 	struct vfs_verifier *v;
 
@@ -35,7 +35,7 @@ struct vfs_verifier *vfs_verifier_get(struct vfs *vfs, uint32_t id, uint64_t dev
 	struct vfs_verifier *v;
 
 	pthread_mutex_lock(&vfs->verifiers_lock);
-	v = find_locked(vfs, id);
+	v = verifier_find_locked(vfs, id);
 	if (!v)
 		v = new_locked(vfs, id, dev);
 	if (v) {
@@ -62,7 +62,7 @@ void vfs_verifier_put(struct vfs *vfs, struct vfs_verifier *v)
 }
 
 /* Verifiers of different runs of the daemon (vfs_config) are far apart. */
-static bool change_locked(struct vfs *vfs, struct vfs_verifier *v)
+static bool verifier_change_locked(struct vfs *vfs, struct vfs_verifier *v)
 {
 	if (atomic_load(&v->uncommitted) <= 0)
 		return false;
@@ -75,7 +75,7 @@ bool vfs_verifier_change(struct vfs *vfs, struct vfs_verifier *v)
 	bool changed;
 
 	pthread_mutex_lock(&vfs->verifiers_lock);
-	changed = change_locked(vfs, v);
+	changed = verifier_change_locked(vfs, v);
 	pthread_mutex_unlock(&vfs->verifiers_lock);
 	return changed;
 }
@@ -88,7 +88,7 @@ bool vfs_verifier_device_failed(struct vfs *vfs, struct vfs_verifier *v, uint64_
 	pthread_mutex_lock(&vfs->verifiers_lock);
 	LIST_FOREACH (other, &vfs->verifiers, link) {
 		if (other == v || other->dev == dev)
-			changed |= change_locked(vfs, other);
+			changed |= verifier_change_locked(vfs, other);
 	}
 	pthread_mutex_unlock(&vfs->verifiers_lock);
 	return changed;

@@ -104,7 +104,7 @@ int64_t vfs_change_clock(const struct vfs_changes *t)
 	return t ? (int64_t)rn_wall_coarse_ns() : 0;
 }
 
-static unsigned bucket_of(uint64_t dev, uint64_t ino)
+static unsigned change_bucket_of(uint64_t dev, uint64_t ino)
 {
 	uint64_t h = (ino ^ dev << 32 ^ dev) * 0x9e3779b97f4a7c15u;
 
@@ -112,7 +112,7 @@ static unsigned bucket_of(uint64_t dev, uint64_t ino)
 }
 
 /* The entry of an inode, or NULL. */
-static struct entry *find(struct entry *e, uint64_t dev, uint64_t ino)
+static struct entry *change_find_entry(struct entry *e, uint64_t dev, uint64_t ino)
 {
 	for (unsigned i = 0; i < WAYS; i++) {
 		if (e[i].n && e[i].ino == ino && e[i].dev == dev)
@@ -121,7 +121,7 @@ static struct entry *find(struct entry *e, uint64_t dev, uint64_t ino)
 	return NULL;
 }
 
-static struct entry *make_room(struct bucket *b)
+static struct entry *change_make_room(struct bucket *b)
 {
 	struct entry *oldest = b->entry;
 
@@ -138,7 +138,7 @@ static struct entry *make_room(struct bucket *b)
 	return oldest;
 }
 
-static bool is_fresh(int64_t ctime, int64_t clock)
+static bool change_is_fresh(int64_t ctime, int64_t clock)
 {
 	return clock - ctime < (ctime % SECOND ? FRESH_NS : FRESH_SECONDS_NS);
 }
@@ -158,9 +158,9 @@ static uint32_t number_of_old(struct entry *e, const struct entry *now, const st
 /* Under the bucket's lock. */
 static uint32_t number_of(struct bucket *b, const struct entry *now, const struct vfs_look *look)
 {
-	struct entry *e = find(b->entry, now->dev, now->ino);
+	struct entry *e = change_find_entry(b->entry, now->dev, now->ino);
 
-	if (!is_fresh(now->ctime, look->clock))
+	if (!change_is_fresh(now->ctime, look->clock))
 		return number_of_old(e, now, look);
 	if (e && e->ctime == now->ctime) {
 		if (look->others && e->others != look->others)
@@ -168,13 +168,13 @@ static uint32_t number_of(struct bucket *b, const struct entry *now, const struc
 		return e->n;
 	}
 	if (!e)
-		e = make_room(b);
+		e = change_make_room(b);
 	*e = *now;
 	e->uncounted = now->ctime <= b->lost;
 	return e->n;
 }
 
-static int64_t ns_of(const struct statx_timestamp *t)
+static int64_t change_statx_ns(const struct statx_timestamp *t)
 {
 	return t->tv_sec * SECOND + t->tv_nsec;
 }
@@ -183,11 +183,11 @@ uint64_t vfs_change_of(struct vfs_changes *t, const struct statx *sx, const stru
 {
 	struct entry now = { .dev = vfs_device_of(sx),
 			     .ino = sx->stx_ino,
-			     .ctime = ns_of(&sx->stx_ctime),
+			     .ctime = change_statx_ns(&sx->stx_ctime),
 			     .others = look->others,
 			     .by = NOBODY,
 			     .n = 1 };
-	unsigned b = bucket_of(now.dev, now.ino);
+	unsigned b = change_bucket_of(now.dev, now.ino);
 	uint32_t n;
 
 	if (!t)
@@ -200,7 +200,7 @@ uint64_t vfs_change_of(struct vfs_changes *t, const struct statx *sx, const stru
 
 void vfs_change_made(struct vfs_changes *t, uint64_t dev, uint64_t ino, uint64_t by)
 {
-	unsigned b = bucket_of(dev, ino);
+	unsigned b = change_bucket_of(dev, ino);
 	struct entry *e;
 
 	if (!t)
@@ -208,7 +208,7 @@ void vfs_change_made(struct vfs_changes *t, uint64_t dev, uint64_t ino, uint64_t
 	/* One that is not there was not looked at since its ctime was fresh: there is nothing to
 	 * tell it apart from. */
 	pthread_mutex_lock(&t->lock[b % LOCKS]);
-	e = find(t->bucket[b].entry, dev, ino);
+	e = change_find_entry(t->bucket[b].entry, dev, ino);
 	if (e && e->n < VFS_CHANGE_SETTLED - 2)
 		e->n++;
 	if (e)
@@ -219,15 +219,15 @@ void vfs_change_made(struct vfs_changes *t, uint64_t dev, uint64_t ino, uint64_t
 uint64_t vfs_change_asks(struct vfs_changes *t, uint64_t dev, uint64_t ino)
 {
 	const int64_t clock = vfs_change_clock(t);
-	unsigned b = bucket_of(dev, ino);
+	unsigned b = change_bucket_of(dev, ino);
 	const struct entry *e;
 	uint64_t others = 0;
 
 	if (!t)
 		return 0;
 	pthread_mutex_lock(&t->lock[b % LOCKS]);
-	e = find(t->bucket[b].entry, dev, ino);
-	if (e && !is_fresh(e->ctime, clock) && !e->settled && !e->stays && !e->uncounted)
+	e = change_find_entry(t->bucket[b].entry, dev, ino);
+	if (e && !change_is_fresh(e->ctime, clock) && !e->settled && !e->stays && !e->uncounted)
 		others = e->others;
 	pthread_mutex_unlock(&t->lock[b % LOCKS]);
 	return others;
@@ -235,12 +235,13 @@ uint64_t vfs_change_asks(struct vfs_changes *t, uint64_t dev, uint64_t ino)
 
 void vfs_change_stays(struct vfs_changes *t, uint64_t dev, uint64_t ino, uint64_t others)
 {
-	unsigned b = bucket_of(dev, ino);
+	unsigned b = change_bucket_of(dev, ino);
 	struct entry *e;
 
 	pthread_mutex_lock(&t->lock[b % LOCKS]);
-	e = find(t->bucket[b].entry, dev, ino);
-	if (e && !is_fresh(e->ctime, vfs_change_clock(t)) && !e->settled && e->others == others)
+	e = change_find_entry(t->bucket[b].entry, dev, ino);
+	if (e && !change_is_fresh(e->ctime, vfs_change_clock(t)) && !e->settled &&
+	    e->others == others)
 		e->stays = true;
 	pthread_mutex_unlock(&t->lock[b % LOCKS]);
 }
@@ -249,7 +250,7 @@ void vfs_change_stays(struct vfs_changes *t, uint64_t dev, uint64_t ino, uint64_
  * to. */
 static bool is_exact(struct bucket *b, const struct entry *now)
 {
-	const struct entry *e = find(b->entry, now->dev, now->ino);
+	const struct entry *e = change_find_entry(b->entry, now->dev, now->ino);
 
 	if (!e || e->ctime < now->ctime)
 		return now->ctime > b->lost;
@@ -265,7 +266,7 @@ bool vfs_change_is_exact(struct vfs_changes *t, uint64_t dev, uint64_t ino,
 				   .ino = ino,
 				   .ctime = ctime->tv_sec * SECOND + ctime->tv_nsec,
 				   .others = others };
-	unsigned b = bucket_of(dev, ino);
+	unsigned b = change_bucket_of(dev, ino);
 	bool exact;
 
 	if (!t)
@@ -277,9 +278,10 @@ bool vfs_change_is_exact(struct vfs_changes *t, uint64_t dev, uint64_t ino,
 }
 
 /* Under the bucket's lock. A look at a fresh ctime leaves an entry, and an old ctime has one state. */
-static bool tells(const struct vfs_changes *t, struct bucket *b, const struct entry *now)
+static bool change_entry_tells(const struct vfs_changes *t, struct bucket *b,
+			       const struct entry *now)
 {
-	const struct entry *e = find(b->entry, now->dev, now->ino);
+	const struct entry *e = change_find_entry(b->entry, now->dev, now->ino);
 
 	if (!e || e->ctime < now->ctime)
 		return now->ctime > b->lost && now->ctime > t->born;
@@ -297,13 +299,13 @@ bool vfs_change_ctime_tells(struct vfs_changes *t, uint64_t dev, uint64_t ino,
 				   .ctime = ctime->tv_sec * SECOND + ctime->tv_nsec,
 				   .others = others,
 				   .by = who };
-	unsigned b = bucket_of(dev, ino);
+	unsigned b = change_bucket_of(dev, ino);
 	bool yes;
 
 	if (!t)
 		return true;
 	pthread_mutex_lock(&t->lock[b % LOCKS]);
-	yes = tells(t, &t->bucket[b], &now);
+	yes = change_entry_tells(t, &t->bucket[b], &now);
 	pthread_mutex_unlock(&t->lock[b % LOCKS]);
 	return yes;
 }

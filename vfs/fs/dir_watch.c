@@ -70,7 +70,7 @@ void vfs_dir_watch_unmark(struct vfs_dir_watch *w, int dir_fd)
 }
 
 /* By the kernel's handle, as vfs_handle_file_part has it. */
-static unsigned slot_of(const uint8_t *part, uint32_t len)
+static unsigned dir_watch_slot_of(const uint8_t *part, uint32_t len)
 {
 	return (unsigned)(vfs_handle_part_hash(part, len) % SLOTS);
 }
@@ -80,7 +80,7 @@ static unsigned slot_of_dir(const struct vfs_fh *dir)
 	uint32_t len;
 	const uint8_t *part = vfs_handle_file_part(dir, &len);
 
-	return slot_of(part, len);
+	return dir_watch_slot_of(part, len);
 }
 
 bool vfs_dir_watch_mark(struct vfs_dir_watch *w, int dir_fd, const struct vfs_fh *dir)
@@ -103,7 +103,7 @@ struct vfs_dir_events vfs_dir_events(struct vfs_dir_watch *w, const struct vfs_f
 }
 
 /* Under the lock: counts the first of len bytes of events. Returns its size; 0: there is none. */
-static size_t count(struct vfs_dir_watch *w, const char *at, size_t len)
+static size_t dir_watch_count_event(struct vfs_dir_watch *w, const char *at, size_t len)
 {
 	struct vfs_watch_event e;
 	size_t size = vfs_watch_event_parse(at, len, FAN_EVENT_INFO_TYPE_DFID, &e);
@@ -112,14 +112,14 @@ static size_t count(struct vfs_dir_watch *w, const char *at, size_t len)
 	if (e.lost) {
 		atomic_fetch_add(&w->lost, 1);
 	} else if (size > 0) {
-		slot = slot_of(e.part, e.len);
+		slot = dir_watch_slot_of(e.part, e.len);
 		atomic_fetch_add(e.pid == w->self ? &w->ours[slot] : &w->others[slot], 1);
 	}
 	return size;
 }
 
 /* Under the lock. False: there is nothing more. */
-static bool read_some(struct vfs_dir_watch *w)
+static bool dir_watch_read_events(struct vfs_dir_watch *w)
 {
 	char room[ROOM];
 	ssize_t len = read(w->fd, room, sizeof(room));
@@ -128,7 +128,7 @@ static bool read_some(struct vfs_dir_watch *w)
 	if (len < 0 && errno != EAGAIN)
 		atomic_fetch_add(&w->lost, 1);
 	while (len > 0 && one > 0) {
-		one = count(w, room + at, (size_t)len - at);
+		one = dir_watch_count_event(w, room + at, (size_t)len - at);
 		at += one;
 	}
 	return len > (ssize_t)(sizeof(room) - VFS_WATCH_EVENT_MAX);
@@ -139,7 +139,7 @@ void vfs_dir_watch_read(struct vfs_dir_watch *w)
 	unsigned reads = 0;
 
 	pthread_mutex_lock(&w->lock);
-	while (read_some(w)) {
+	while (dir_watch_read_events(w)) {
 		if (++reads < READS)
 			continue;
 		atomic_fetch_add(&w->lost, 1);

@@ -39,7 +39,7 @@ static bool take_text(struct vfs_fs_id *out, const char *text, size_t len)
 	return true;
 }
 
-static bool probe(blkid_probe pr, struct vfs_fs_id *out)
+static bool fs_id_probe(blkid_probe pr, struct vfs_fs_id *out)
 {
 	const char *text;
 	size_t len;
@@ -56,7 +56,7 @@ static bool uuid_of_device(dev_t dev, struct vfs_fs_id *out)
 {
 	char *name = major(dev) ? blkid_devno_to_devname(dev) : NULL;
 	blkid_probe pr = name ? blkid_new_probe_from_filename(name) : NULL;
-	bool found = pr && probe(pr, out);
+	bool found = pr && fs_id_probe(pr, out);
 
 	if (pr)
 		blkid_free_probe(pr);

@@ -123,7 +123,8 @@ static uint64_t mix(uint64_t v)
 
 /* All bits count: ext4 puts the files of a large directory into groups of inodes at distances that
  * are powers of two. */
-static uint64_t bucket_of(const struct vfs_handle_cache *c, const struct vfs_inode_key *key)
+static uint64_t handle_cache_bucket_of(const struct vfs_handle_cache *c,
+				       const struct vfs_inode_key *key)
 {
 	const uint64_t other = (uint64_t)key->mount << 32 | key->volume;
 
@@ -131,7 +132,7 @@ static uint64_t bucket_of(const struct vfs_handle_cache *c, const struct vfs_ino
 }
 
 /* The entry of the inode, whatever its ctime is; NULL: there is none. */
-static struct entry *find(struct entry *bucket, const struct vfs_inode_key *key)
+static struct entry *handle_cache_find(struct entry *bucket, const struct vfs_inode_key *key)
 {
 	for (unsigned i = 0; i < WAYS; i++) {
 		if (bucket[i].ino == key->ino && bucket[i].mount == key->mount &&
@@ -141,7 +142,7 @@ static struct entry *find(struct entry *bucket, const struct vfs_inode_key *key)
 	return NULL;
 }
 
-static struct entry *make_room(struct entry *bucket, const struct vfs_inode_key *key)
+static struct entry *handle_cache_make_room(struct entry *bucket, const struct vfs_inode_key *key)
 {
 	for (unsigned i = 0; i < WAYS; i++) {
 		if (bucket[i].mount == 0)
@@ -152,7 +153,7 @@ static struct entry *make_room(struct entry *bucket, const struct vfs_inode_key 
 
 void vfs_handle_cache_prefetch(const struct vfs_handle_cache *c, const struct vfs_inode_key *key)
 {
-	const struct entry *e = c->bucket[bucket_of(c, key)];
+	const struct entry *e = c->bucket[handle_cache_bucket_of(c, key)];
 
 	__builtin_prefetch(e);
 	__builtin_prefetch(e + WAYS / 2);
@@ -161,14 +162,14 @@ void vfs_handle_cache_prefetch(const struct vfs_handle_cache *c, const struct vf
 bool vfs_handle_cache_find(struct vfs_handle_cache *c, const struct vfs_inode_key *key,
 			   struct vfs_handle *out)
 {
-	const uint64_t b = bucket_of(c, key);
+	const uint64_t b = handle_cache_bucket_of(c, key);
 	struct stripe *s = &c->stripe[b % LOCKS];
 	struct vfs_inode_handle parts;
 	const struct entry *e;
 	bool found;
 
 	pthread_mutex_lock(&s->lock);
-	e = find(c->bucket[b], key);
+	e = handle_cache_find(c->bucket[b], key);
 	found = e && e->ctime == key->ctime;
 	if (found) {
 		parts = (struct vfs_inode_handle){ e->ino, e->volume, e->generation, e->type };
@@ -192,7 +193,7 @@ static bool is_settled(int64_t ctime, int64_t clock)
 void vfs_handle_cache_add(struct vfs_handle_cache *c, const struct vfs_inode_key *key,
 			  const struct vfs_handle *h, int64_t clock)
 {
-	const uint64_t b = bucket_of(c, key);
+	const uint64_t b = handle_cache_bucket_of(c, key);
 	struct stripe *s = &c->stripe[b % LOCKS];
 	struct vfs_inode_handle parts;
 	struct entry *e;
@@ -201,9 +202,9 @@ void vfs_handle_cache_add(struct vfs_handle_cache *c, const struct vfs_inode_key
 	    parts.ino != key->ino || parts.volume != key->volume)
 		return;
 	pthread_mutex_lock(&s->lock);
-	e = find(c->bucket[b], key);
+	e = handle_cache_find(c->bucket[b], key);
 	if (!e)
-		e = make_room(c->bucket[b], key);
+		e = handle_cache_make_room(c->bucket[b], key);
 	*e = (struct entry){
 		.ino = key->ino,
 		.ctime = key->ctime,

@@ -17,7 +17,7 @@ bool vfs_handles_by_inode(int fd)
 	       fs.f_type == BTRFS_SUPER_MAGIC;
 }
 
-static void put(struct vfs_handle *h, const void *part, uint32_t size)
+static void inode_handle_put(struct vfs_handle *h, const void *part, uint32_t size)
 {
 	memcpy(h->bytes + h->len, part, size);
 	h->len += size;
@@ -31,16 +31,17 @@ void vfs_handle_join(const struct vfs_inode_handle *in, struct vfs_handle *out)
 	out->type = in->type;
 	out->len = 0;
 	if (in->type == FILEID_INO32_GEN)
-		put(out, &small, sizeof(small));
+		inode_handle_put(out, &small, sizeof(small));
 	else
-		put(out, &in->ino, sizeof(in->ino));
+		inode_handle_put(out, &in->ino, sizeof(in->ino));
 	if (in->type == FILEID_BTRFS)
-		put(out, &volume, sizeof(volume));
-	put(out, &in->generation, sizeof(in->generation));
+		inode_handle_put(out, &volume, sizeof(volume));
+	inode_handle_put(out, &in->generation, sizeof(in->generation));
 }
 
 /* Cuts the handle up by its type. False: it has no such length. */
-static bool cut(const struct vfs_handle *h, struct vfs_inode_handle *out, uint64_t *volume)
+static bool inode_handle_cut(const struct vfs_handle *h, struct vfs_inode_handle *out,
+			     uint64_t *volume)
 {
 	const uint32_t ino_size = h->type == FILEID_INO32_GEN ? sizeof(uint32_t) : sizeof(uint64_t);
 	const uint32_t volume_size = h->type == FILEID_BTRFS ? sizeof(*volume) : 0;
@@ -67,7 +68,7 @@ bool vfs_handle_split(const struct vfs_handle *h, struct vfs_inode_handle *out)
 	if (h->type != FILEID_INO32_GEN && h->type != FILEID_XFS_INO64_GEN &&
 	    h->type != FILEID_BTRFS)
 		return false;
-	if (!cut(h, out, &volume) || volume > UINT32_MAX)
+	if (!inode_handle_cut(h, out, &volume) || volume > UINT32_MAX)
 		return false;
 	out->volume = (uint32_t)volume;
 	out->type = h->type;

@@ -11,7 +11,7 @@ _Static_assert(VFS_HANDLE_KEY_LEN >= crypto_generichash_KEYBYTES_MIN &&
 	       "the hash's");
 
 /* Each field with its length before it: two different inputs are never the same bytes. */
-static void add(crypto_generichash_state *st, const void *data, uint32_t len)
+static void mount_key_add(crypto_generichash_state *st, const void *data, uint32_t len)
 {
 	uint32_t be = htobe32(len);
 
@@ -27,10 +27,10 @@ void vfs_mount_key(const uint8_t above[VFS_HANDLE_KEY_LEN], uint32_t id, const s
 	crypto_generichash_state st;
 
 	crypto_generichash_init(&st, above, VFS_HANDLE_KEY_LEN, VFS_HANDLE_KEY_LEN);
-	add(&st, use, sizeof(use));
-	add(&st, numbers, sizeof(numbers));
-	add(&st, fs->bytes, fs->len);
-	add(&st, root->bytes, root->len);
+	mount_key_add(&st, use, sizeof(use));
+	mount_key_add(&st, numbers, sizeof(numbers));
+	mount_key_add(&st, fs->bytes, fs->len);
+	mount_key_add(&st, root->bytes, root->len);
 	crypto_generichash_final(&st, key, VFS_HANDLE_KEY_LEN);
 	sodium_memzero(&st, sizeof(st));
 }

@@ -13,7 +13,7 @@
 #define MOUNTINFO "/proc/self/mountinfo"
 #define CHUNK ((size_t)64 << 10)
 
-static int read_all(int fd, char **text)
+static int mount_table_read(int fd, char **text)
 {
 	size_t room = 0, len = 0;
 	char *buf = NULL;
@@ -73,7 +73,7 @@ static const char *find_type(char *options)
 }
 
 /* "id parent dev root mountpoint options ... - type ...". Path and type stay in the line. */
-static bool parse_line(char *line, struct vfs_mount_entry *e)
+static bool mount_table_parse_line(char *line, struct vfs_mount_entry *e)
 {
 	unsigned long long id, parent;
 	int from = 0, to = 0;
@@ -110,7 +110,7 @@ int vfs_mount_table_load(struct vfs_mount_table *out)
 	*out = (struct vfs_mount_table){ .n = 0 };
 	if (fd < 0)
 		return -errno;
-	rc = read_all(fd, &out->text);
+	rc = mount_table_read(fd, &out->text);
 	close(fd);
 	if (rc != 0)
 		return rc;
@@ -120,7 +120,7 @@ int vfs_mount_table_load(struct vfs_mount_table *out)
 		return -ENOMEM;
 	}
 	for (next = out->text; (line = strsep(&next, "\n")) != NULL;)
-		out->n += parse_line(line, &out->entry[out->n]);
+		out->n += mount_table_parse_line(line, &out->entry[out->n]);
 	return 0;
 }
 

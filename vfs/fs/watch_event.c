@@ -6,7 +6,8 @@
 #include <sys/fanotify.h>
 
 /* The handle out of what follows the metadata. False: it cannot be told. */
-static bool take_handle(const char *at, size_t room, uint8_t info_type, struct vfs_watch_event *out)
+static bool watch_event_take_handle(const char *at, size_t room, uint8_t info_type,
+				    struct vfs_watch_event *out)
 {
 	struct fanotify_event_info_fid info;
 	struct file_handle h;
@@ -45,7 +46,8 @@ size_t vfs_watch_event_parse(const char *at, size_t len, uint8_t info_type,
 		out->lost = true;
 		return 0;
 	}
-	out->lost = (e.mask & FAN_Q_OVERFLOW) ||
-		    !take_handle(at + sizeof(e), e.event_len - sizeof(e), info_type, out);
+	out->lost =
+		(e.mask & FAN_Q_OVERFLOW) ||
+		!watch_event_take_handle(at + sizeof(e), e.event_len - sizeof(e), info_type, out);
 	return e.event_len;
 }

@@ -20,7 +20,7 @@ struct wish {
 	enum vfs_deleg_type type;
 };
 
-static void count(struct vfs_files *t, const struct vfs_deleg *d, uint64_t by)
+static void deleg_count(struct vfs_files *t, const struct vfs_deleg *d, uint64_t by)
 {
 	atomic_fetch_add(&t->delegs, by);
 	if (d->type == VFS_DELEG_WRITE)
@@ -60,7 +60,7 @@ static bool has_one(const struct vfs_file *f, const void *client)
 	return d;
 }
 
-static bool is_quiet(const struct vfs_file *f)
+static bool deleg_is_quiet(const struct vfs_file *f)
 {
 	return vfs_quiet_is(&f->vfs->files->recalled, f->hash, vfs_deleg_quiet_time(f->vfs));
 }
@@ -72,8 +72,9 @@ static bool may_give(const struct vfs_file *f, const struct wish *d)
 					.use = d->type == VFS_DELEG_WRITE ? VFS_USE_WRITE
 									  : VFS_USE_READ };
 
-	return LIST_EMPTY(&f->delegs.recalled) && !is_quiet(f) && !vfs_deleg_conflicts(f, &u) &&
-	       !has_one(f, d->client) && f->ranges.count == 0 && !shares_refuse(f, d);
+	return LIST_EMPTY(&f->delegs.recalled) && !deleg_is_quiet(f) &&
+	       !vfs_deleg_conflicts(f, &u) && !has_one(f, d->client) && f->ranges.count == 0 &&
+	       !shares_refuse(f, d);
 }
 
 /* Local processes may use the file. */
@@ -131,17 +132,17 @@ static bool has_lease(struct vfs_file *f)
 	return has;
 }
 
-static int give(struct vfs_file *f, const struct vfs_node *n, struct vfs_deleg *d,
-		struct vfs_lease_fds *fds)
+static int deleg_give(struct vfs_file *f, const struct vfs_node *n, struct vfs_deleg *d,
+		      struct vfs_lease_fds *fds)
 {
 	int rc;
 
-	count(f->vfs->files, d, 1);
+	deleg_count(f->vfs->files, d, 1);
 	pthread_mutex_lock(&f->lock);
 	rc = give_locked(f, n, d, fds);
 	pthread_mutex_unlock(&f->lock);
 	if (rc != 0)
-		count(f->vfs->files, d, (uint64_t)-1);
+		deleg_count(f->vfs->files, d, (uint64_t)-1);
 	return rc;
 }
 
@@ -155,7 +156,7 @@ static int open_and_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_fil
 		rc = vfs_lease_open(ctx, n, d->type, &fds);
 	if (rc != 0)
 		return rc;
-	rc = give(f, n, d, &fds);
+	rc = deleg_give(f, n, d, &fds);
 	vfs_lease_close(f->vfs, &fds);
 	return rc;
 }
@@ -223,7 +224,7 @@ void vfs_deleg_end(struct vfs_deleg *d)
 	pthread_mutex_unlock(&f->lock);
 	vfs_fd_close(f->vfs, fd); /* a local process that has waited goes on */
 	vfs_fd_close(f->vfs, pin);
-	count(f->vfs->files, d, (uint64_t)-1);
+	deleg_count(f->vfs->files, d, (uint64_t)-1);
 	vfs_file_put(f);
 	if (freed && cfg->deleg_ended)
 		cfg->deleg_ended(cfg->deleg_ended_ctx);
@@ -299,7 +300,7 @@ void vfs_deleg_reclaiming(struct vfs *vfs, bool reclaiming)
 }
 
 /* True if somebody has the file open to write. f may be NULL. */
-static bool is_written(struct vfs_file *f)
+static bool deleg_file_is_written(struct vfs_file *f)
 {
 	bool written;
 
@@ -313,7 +314,7 @@ static bool is_written(struct vfs_file *f)
 
 int vfs_deleg_check_unknown(struct vfs *vfs, struct vfs_file *f)
 {
-	return atomic_load(&vfs->files->reclaiming) && !is_written(f) ? -RN_EDELEG : 0;
+	return atomic_load(&vfs->files->reclaiming) && !deleg_file_is_written(f) ? -RN_EDELEG : 0;
 }
 
 int vfs_deleg_check(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_use use)

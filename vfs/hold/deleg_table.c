@@ -24,8 +24,9 @@ static bool is_in_way(const struct vfs_deleg *d, const struct vfs_file_use *u)
 }
 
 /* A delegation of the list that is in the way, or NULL. */
-static struct vfs_deleg *find(const struct vfs_file *f, const struct vfs_deleg_list *list,
-			      const struct vfs_file_use *u)
+static struct vfs_deleg *deleg_find_in_way(const struct vfs_file *f,
+					   const struct vfs_deleg_list *list,
+					   const struct vfs_file_use *u)
 {
 	struct vfs_deleg *d;
 
@@ -40,7 +41,8 @@ static struct vfs_deleg *find(const struct vfs_file *f, const struct vfs_deleg_l
 
 bool vfs_deleg_conflicts(const struct vfs_file *f, const struct vfs_file_use *u)
 {
-	return find(f, &f->delegs.given, u) || find(f, &f->delegs.recalled, u);
+	return deleg_find_in_way(f, &f->delegs.given, u) ||
+	       deleg_find_in_way(f, &f->delegs.recalled, u);
 }
 
 struct vfs_quiet_time vfs_deleg_quiet_time(const struct vfs *vfs)
@@ -92,7 +94,7 @@ void vfs_deleg_recall(struct vfs_file *f, const struct vfs_file_use *u)
 {
 	struct vfs_deleg *d;
 
-	while ((d = find(f, &f->delegs.given, u)) != NULL)
+	while ((d = deleg_find_in_way(f, &f->delegs.given, u)) != NULL)
 		recall_one(f, d, u->within_s, u->made);
 	if (u->within_s > 0)
 		hasten(f, u->within_s);

@@ -7,7 +7,7 @@
 #include "vfs/hold/file_table.h"
 
 /* Under the file's lock. */
-static struct vfs_deleg *find(const struct vfs_deleg_list *list, const void *client)
+static struct vfs_deleg *deleg_find_writer(const struct vfs_deleg_list *list, const void *client)
 {
 	struct vfs_deleg *d;
 
@@ -32,8 +32,8 @@ void vfs_deleg_writer(struct vfs_ctx *ctx, struct vfs_node *n,
 	pthread_mutex_lock(&f->lock);
 	/* While there is one to write there is no other, so the lists are short. */
 	if (f->delegs.writing) {
-		d = find(&f->delegs.given, ctx->client);
-		d = d ? d : find(&f->delegs.recalled, ctx->client);
+		d = deleg_find_writer(&f->delegs.given, ctx->client);
+		d = d ? d : deleg_find_writer(&f->delegs.recalled, ctx->client);
 	}
 	if (d)
 		found(arg, d);

@@ -26,7 +26,7 @@ unsigned vfs_file_slot(const struct vfs_fh *fh)
 /* Longer than the tick of the kernel's clock of ctimes. */
 #define FRESH_NS (20 * 1000 * 1000)
 
-static bool is_fresh(int64_t ctime, int64_t now)
+static bool file_change_is_fresh(int64_t ctime, int64_t now)
 {
 	return ctime > now - FRESH_NS && ctime < now + FRESH_NS;
 }
@@ -38,7 +38,7 @@ static void begin_times(struct vfs *vfs, unsigned slot)
 	struct vfs_change_times *t = &vfs->files->change_times[slot];
 	const int64_t now = (int64_t)rn_wall_coarse_ns(), told = atomic_load(&t->told);
 
-	atomic_store(&t->since, told >= now && is_fresh(told, now) ? told + 1 : now);
+	atomic_store(&t->since, told >= now && file_change_is_fresh(told, now) ? told + 1 : now);
 }
 
 /* A file's ctime as one number: two that are equal are the same file's. */
@@ -105,7 +105,7 @@ int vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_f
 	return -RN_ESOON;
 }
 
-static int check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news)
+static int file_change_check_delegs(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news)
 {
 	const struct vfs_file_use u = { .client = ctx->client, .use = VFS_USE_WRITE, .news = news };
 	struct vfs_file *f;
@@ -121,7 +121,8 @@ static int check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news)
 	return rc;
 }
 
-static int begin(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news, struct vfs_file_change *c)
+static int file_change_begin_news(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news,
+				  struct vfs_file_change *c)
 {
 	int rc;
 
@@ -131,7 +132,7 @@ static int begin(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news, struct 
 	rc = vfs_file_change_count(ctx->vfs, &n->fh, c);
 	if (rc != 0)
 		return rc;
-	rc = check(ctx, n, news);
+	rc = file_change_check_delegs(ctx, n, news);
 	if (rc != 0)
 		vfs_file_change_end(c);
 	return rc;
@@ -139,12 +140,12 @@ static int begin(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news, struct 
 
 int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c)
 {
-	return begin(ctx, n, 0, c);
+	return file_change_begin_news(ctx, n, 0, c);
 }
 
 int vfs_dir_attrs_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c)
 {
-	return begin(ctx, n, VFS_NEWS_ATTRS, c);
+	return file_change_begin_news(ctx, n, VFS_NEWS_ATTRS, c);
 }
 
 int vfs_file_change_begin_alone(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c)
@@ -152,7 +153,7 @@ int vfs_file_change_begin_alone(struct vfs_ctx *ctx, struct vfs_node *n, struct 
 	int rc = count_alone(ctx->vfs, &n->fh, c);
 
 	if (rc == 0)
-		rc = check(ctx, n, 0);
+		rc = file_change_check_delegs(ctx, n, 0);
 	if (rc != 0)
 		vfs_file_change_end(c);
 	return rc;

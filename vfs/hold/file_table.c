@@ -39,12 +39,12 @@ static bool same(const struct vfs_file *f, const struct identity *id)
 	       memcmp(f->key, id->key, id->len) == 0;
 }
 
-static struct vfs_file_shard *shard_of(struct vfs *vfs, uint64_t hash)
+static struct vfs_file_shard *file_shard_of(struct vfs *vfs, uint64_t hash)
 {
 	return &vfs->files->shard[hash % VFS_FILE_SHARDS];
 }
 
-static struct vfs_file_list *bucket_of(struct vfs_file_shard *s, uint64_t hash)
+static struct vfs_file_list *file_bucket_of(struct vfs_file_shard *s, uint64_t hash)
 {
 	return &s->bucket[hash / VFS_FILE_SHARDS % VFS_FILE_BUCKETS];
 }
@@ -66,11 +66,11 @@ void vfs_files_free(struct vfs_files *files)
 }
 
 /* Under the shard's lock. */
-static struct vfs_file *find_locked(struct vfs_file_shard *s, const struct identity *id)
+static struct vfs_file *file_find_locked(struct vfs_file_shard *s, const struct identity *id)
 {
 	struct vfs_file *f;
 
-	LIST_FOREACH (f, bucket_of(s, id->hash), link) {
+	LIST_FOREACH (f, file_bucket_of(s, id->hash), link) {
 		if (same(f, id))
 			break;
 	}
@@ -79,15 +79,15 @@ static struct vfs_file *find_locked(struct vfs_file_shard *s, const struct ident
 	return f;
 }
 
-static struct vfs_file *find(struct vfs *vfs, const struct identity *id)
+static struct vfs_file *file_find(struct vfs *vfs, const struct identity *id)
 {
-	struct vfs_file_shard *s = shard_of(vfs, id->hash);
+	struct vfs_file_shard *s = file_shard_of(vfs, id->hash);
 	struct vfs_file *f;
 
 	if (atomic_load_explicit(&vfs->files->files, memory_order_relaxed) == 0)
 		return NULL;
 	pthread_mutex_lock(&s->lock);
-	f = find_locked(s, id);
+	f = file_find_locked(s, id);
 	pthread_mutex_unlock(&s->lock);
 	return f;
 }
@@ -96,7 +96,7 @@ struct vfs_file *vfs_file_find_fh(struct vfs *vfs, uint64_t dev, const struct vf
 {
 	struct identity id = identity_of(vfs, dev, fh);
 
-	return find(vfs, &id);
+	return file_find(vfs, &id);
 }
 
 struct vfs_file *vfs_file_find(const struct vfs_node *n)
@@ -157,11 +157,11 @@ static void file_free(struct vfs_file *f)
 int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out)
 {
 	struct identity id = identity_of(n->vfs, n->dev, &n->fh);
-	struct vfs_file_shard *s = shard_of(n->vfs, id.hash);
+	struct vfs_file_shard *s = file_shard_of(n->vfs, id.hash);
 	struct vfs_file *f, *fresh;
 
 	(void)ctx;
-	*out = find(n->vfs, &id);
+	*out = file_find(n->vfs, &id);
 	if (*out)
 		return 0;
 	fresh = file_new(n->vfs, &id);
@@ -169,9 +169,9 @@ int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out)
 		return -ENOMEM;
 	fresh->is_dir = n->type == S_IFDIR;
 	pthread_mutex_lock(&s->lock);
-	f = find_locked(s, &id);
+	f = file_find_locked(s, &id);
 	if (!f) {
-		LIST_INSERT_HEAD(bucket_of(s, id.hash), fresh, link);
+		LIST_INSERT_HEAD(file_bucket_of(s, id.hash), fresh, link);
 		f = fresh;
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -183,7 +183,7 @@ int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out)
 
 void vfs_file_ref(struct vfs_file *f)
 {
-	struct vfs_file_shard *s = shard_of(f->vfs, f->hash);
+	struct vfs_file_shard *s = file_shard_of(f->vfs, f->hash);
 
 	pthread_mutex_lock(&s->lock);
 	f->refs++;
@@ -197,7 +197,7 @@ void vfs_file_put(struct vfs_file *f)
 
 	if (!f)
 		return;
-	s = shard_of(f->vfs, f->hash);
+	s = file_shard_of(f->vfs, f->hash);
 	pthread_mutex_lock(&s->lock);
 	last = --f->refs == 0;
 	if (last)
@@ -214,7 +214,7 @@ void vfs_file_sweep_begin(struct vfs_file_sweep *s, struct vfs *vfs)
 }
 
 /* A file that a later sweep has met is left to that. */
-static struct vfs_file *next_of_bucket(const struct vfs_file_sweep *s)
+static struct vfs_file *file_sweep_next_of_bucket(const struct vfs_file_sweep *s)
 {
 	struct vfs_file_shard *shard = &s->vfs->files->shard[s->at % VFS_FILE_SHARDS];
 	struct vfs_file *f;
@@ -236,7 +236,7 @@ struct vfs_file *vfs_file_sweep_next(struct vfs_file_sweep *s)
 {
 	struct vfs_file *f = NULL;
 
-	while (s->at < VFS_FILE_SHARDS * VFS_FILE_BUCKETS && !(f = next_of_bucket(s)))
+	while (s->at < VFS_FILE_SHARDS * VFS_FILE_BUCKETS && !(f = file_sweep_next_of_bucket(s)))
 		s->at++;
 	return f;
 }

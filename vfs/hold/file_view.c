@@ -11,7 +11,7 @@
 #define ATTEMPTS 20u
 #define PAUSE_NS 50000
 
-static bool lock_soon(struct vfs_file *f)
+static bool file_lock_soon(struct vfs_file *f)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
@@ -25,7 +25,7 @@ static bool lock_soon(struct vfs_file *f)
 
 void vfs_view_file_fd(struct vfs_file *f, void (*each)(void *arg, int fd), void *arg)
 {
-	if (!lock_soon(f))
+	if (!file_lock_soon(f))
 		return;
 	if (f->fd >= 0)
 		each(arg, f->fd);
@@ -44,7 +44,7 @@ bool vfs_view_is_file(const struct vfs_file *f, uint32_t dev_major, uint32_t dev
 
 bool vfs_view_share(struct vfs_file *f, const struct vfs_share *s, struct vfs_share_request *out)
 {
-	if (!lock_soon(f))
+	if (!file_lock_soon(f))
 		return false;
 	*out = (struct vfs_share_request){ .access = s->access, .deny = s->deny };
 	pthread_mutex_unlock(&f->lock);
@@ -57,7 +57,7 @@ bool vfs_view_ranges(struct vfs_file *f, const struct vfs_lock_owner *o,
 	struct vfs_range *r;
 
 	out->n = 0;
-	if (!lock_soon(f))
+	if (!file_lock_soon(f))
 		return false;
 	out->total = o->count;
 	for (r = vfs_range_own(o, 0); r && out->n < VFS_VIEW_RANGES; r = vfs_range_own_next(r)) {

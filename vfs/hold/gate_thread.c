@@ -45,7 +45,7 @@ void vfs_gates_free(struct vfs_gates *gs)
 }
 
 /* Answers an event, and closes its descriptor. */
-static void answer(const struct vfs_gates *gs, int fd, uint32_t response)
+static void gate_answer(const struct vfs_gates *gs, int fd, uint32_t response)
 {
 	const struct fanotify_response r = { .fd = fd, .response = response };
 
@@ -55,7 +55,7 @@ static void answer(const struct vfs_gates *gs, int fd, uint32_t response)
 }
 
 /* Under gs->lock: the opener is on no list afterwards. */
-static void take_out(struct vfs_gates *gs, struct vfs_opener *o)
+static void gate_remove_opener(struct vfs_gates *gs, struct vfs_opener *o)
 {
 	TAILQ_REMOVE(&gs->openers, o, link);
 	LIST_REMOVE(o, file_link);
@@ -63,9 +63,9 @@ static void take_out(struct vfs_gates *gs, struct vfs_opener *o)
 	gs->nopeners--;
 }
 
-static void allow(struct vfs *vfs, struct vfs_opener *o)
+static void gate_allow_opener(struct vfs *vfs, struct vfs_opener *o)
 {
-	answer(vfs->gates, o->fd, FAN_ALLOW);
+	gate_answer(vfs->gates, o->fd, FAN_ALLOW);
 	atomic_fetch_sub(&vfs->fds, 1);
 	free(o);
 }
@@ -77,8 +77,8 @@ void vfs_gates_allow(struct vfs_file *f)
 
 	pthread_mutex_lock(&gs->lock);
 	while ((o = LIST_FIRST(&f->openers)) != NULL) {
-		take_out(gs, o);
-		allow(f->vfs, o);
+		gate_remove_opener(gs, o);
+		gate_allow_opener(f->vfs, o);
 	}
 	pthread_mutex_unlock(&gs->lock);
 }
@@ -92,8 +92,8 @@ static int allow_late(struct vfs *vfs)
 
 	pthread_mutex_lock(&gs->lock);
 	while ((o = TAILQ_FIRST(&gs->openers)) != NULL && o->until_s <= now) {
-		take_out(gs, o);
-		allow(vfs, o);
+		gate_remove_opener(gs, o);
+		gate_allow_opener(vfs, o);
 	}
 	pthread_mutex_unlock(&gs->lock);
 	return o ? 1000 : -1;
@@ -145,7 +145,7 @@ static bool has_place(const struct vfs_file *f)
 }
 
 /* Under f->lock, which is there while the file has a gate. False: too many wait. */
-static bool enlist(struct vfs_file *f, int fd)
+static bool gate_enlist_opener(struct vfs_file *f, int fd)
 {
 	struct vfs_gates *gs = f->vfs->gates;
 	struct vfs_opener *o = calloc(1, sizeof(*o));
@@ -172,14 +172,14 @@ static bool enlist(struct vfs_file *f, int fd)
 }
 
 /* The end of the delegation answers; it may have come when this returns. */
-static void wait_for_end(struct vfs_file *f, int fd)
+static void gate_wait_for_deleg_end(struct vfs_file *f, int fd)
 {
 	const struct vfs_gates *gs = f->vfs->gates;
 	const struct vfs_file_use u = { .use = VFS_USE_WRITE, .within_s = gs->within_s };
 	uint32_t response = FAN_ALLOW;
 
 	pthread_mutex_lock(&f->lock);
-	if (f->gated && enlist(f, fd)) {
+	if (f->gated && gate_enlist_opener(f, fd)) {
 		vfs_deleg_recall(f, &u);
 		pthread_mutex_unlock(&f->lock);
 		return;
@@ -187,10 +187,10 @@ static void wait_for_end(struct vfs_file *f, int fd)
 	if (f->gated)
 		response = FAN_DENY;
 	pthread_mutex_unlock(&f->lock);
-	answer(gs, fd, response);
+	gate_answer(gs, fd, response);
 }
 
-static void look_at(struct vfs *vfs, const struct fanotify_event_metadata *e)
+static void gate_look_at_event(struct vfs *vfs, const struct fanotify_event_metadata *e)
 {
 	struct vfs_gates *gs = vfs->gates;
 	struct vfs_file *f = NULL;
@@ -201,13 +201,13 @@ static void look_at(struct vfs *vfs, const struct fanotify_event_metadata *e)
 	if (e->pid != gs->self)
 		rc = file_of(vfs, e->fd, &f);
 	if (!f) {
-		answer(gs, e->fd, rc == 0 ? FAN_ALLOW : response_without_file(vfs));
+		gate_answer(gs, e->fd, rc == 0 ? FAN_ALLOW : response_without_file(vfs));
 		return;
 	}
 	/* The answer names the descriptor's number. The file behind it is closed here, since it would
 	 * count as one that has the file open. */
 	(void)dup3(gs->stop, e->fd, O_CLOEXEC);
-	wait_for_end(f, e->fd);
+	gate_wait_for_deleg_end(f, e->fd);
 	vfs_file_put(f);
 }
 
@@ -222,10 +222,10 @@ static void read_events(struct vfs *vfs)
 	pthread_mutex_unlock(&vfs->gates->probing);
 
 	for (; len > 0 && FAN_EVENT_OK(e, len); e = FAN_EVENT_NEXT(e, len))
-		look_at(vfs, e);
+		gate_look_at_event(vfs, e);
 }
 
-static void *thread_main(void *arg)
+static void *gate_thread_main(void *arg)
 {
 	struct vfs *vfs = arg;
 	struct vfs_gates *gs = vfs->gates;
@@ -242,7 +242,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-static void close_all(struct vfs_gates *gs)
+static void gates_close_fds(struct vfs_gates *gs)
 {
 	if (gs->group >= 0)
 		close(gs->group); /* the kernel allows all that wait */
@@ -265,11 +265,11 @@ int vfs_gates_start(struct vfs *vfs, unsigned within_s, unsigned patience_s)
 	if (gs->group < 0)
 		return 0;
 	gs->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rc = gs->stop < 0 ? -errno : -pthread_create(&gs->thread, NULL, thread_main, vfs);
+	rc = gs->stop < 0 ? -errno : -pthread_create(&gs->thread, NULL, gate_thread_main, vfs);
 	if (rc == 0)
 		pthread_setname_np(gs->thread, "gate");
 	else
-		close_all(gs);
+		gates_close_fds(gs);
 	return rc;
 }
 
@@ -284,9 +284,9 @@ void vfs_gates_stop(struct vfs *vfs)
 	pthread_join(gs->thread, NULL);
 	pthread_mutex_lock(&gs->lock);
 	while ((o = TAILQ_FIRST(&gs->openers)) != NULL) {
-		take_out(gs, o);
-		allow(vfs, o);
+		gate_remove_opener(gs, o);
+		gate_allow_opener(vfs, o);
 	}
 	pthread_mutex_unlock(&gs->lock);
-	close_all(gs);
+	gates_close_fds(gs);
 }

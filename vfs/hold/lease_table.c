@@ -15,7 +15,7 @@ void vfs_lease_table_fini(struct vfs_lease_table *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-static struct vfs_lease_list *bucket_of(struct vfs_lease_table *t, int fd)
+static struct vfs_lease_list *lease_bucket_of(struct vfs_lease_table *t, int fd)
 {
 	return &t->by_fd[(unsigned)fd % VFS_LEASE_BUCKETS];
 }
@@ -29,7 +29,7 @@ void vfs_lease_table_add(struct vfs_lease_table *t, struct vfs_file *f)
 {
 	pthread_mutex_lock(&t->lock);
 	f->lease_sweep = t->sweep;
-	LIST_INSERT_HEAD(bucket_of(t, f->lease_fd), f, lease_link);
+	LIST_INSERT_HEAD(lease_bucket_of(t, f->lease_fd), f, lease_link);
 	LIST_INSERT_HEAD(&t->by_file[bucket_of_file(f->key, f->key_len)], f, watch_link);
 	pthread_mutex_unlock(&t->lock);
 }
@@ -47,7 +47,7 @@ struct vfs_file *vfs_lease_table_find(struct vfs_lease_table *t, int fd)
 	struct vfs_file *f;
 
 	pthread_mutex_lock(&t->lock);
-	LIST_FOREACH (f, bucket_of(t, fd), lease_link) {
+	LIST_FOREACH (f, lease_bucket_of(t, fd), lease_link) {
 		if (f->lease_fd == fd)
 			break;
 	}
@@ -69,7 +69,7 @@ void vfs_lease_sweep_begin(struct vfs_lease_sweep *s, struct vfs_lease_table *t,
 }
 
 /* Files of several file systems may have the same handle. */
-static bool is_meant(const struct vfs_lease_sweep *s, const struct vfs_file *f)
+static bool lease_sweep_is_meant(const struct vfs_lease_sweep *s, const struct vfs_file *f)
 {
 	const struct vfs_watch_event *e = s->event;
 
@@ -77,14 +77,14 @@ static bool is_meant(const struct vfs_lease_sweep *s, const struct vfs_file *f)
 	       (!e || (e->len == f->key_len && memcmp(e->part, f->key, e->len) == 0));
 }
 
-static struct vfs_file *next_of_bucket(struct vfs_lease_sweep *s)
+static struct vfs_file *lease_sweep_next_of_bucket(struct vfs_lease_sweep *s)
 {
 	struct vfs_lease_table *t = s->table;
 	struct vfs_file *f;
 
 	pthread_mutex_lock(&t->lock);
 	LIST_FOREACH (f, &t->by_file[s->bucket], watch_link) {
-		if (is_meant(s, f))
+		if (lease_sweep_is_meant(s, f))
 			break;
 	}
 	if (f) {
@@ -97,9 +97,9 @@ static struct vfs_file *next_of_bucket(struct vfs_lease_sweep *s)
 
 struct vfs_file *vfs_lease_sweep_next(struct vfs_lease_sweep *s)
 {
-	struct vfs_file *f = next_of_bucket(s);
+	struct vfs_file *f = lease_sweep_next_of_bucket(s);
 
 	while (!f && !s->event && ++s->bucket < VFS_LEASE_BUCKETS)
-		f = next_of_bucket(s);
+		f = lease_sweep_next_of_bucket(s);
 	return f;
 }

@@ -74,7 +74,7 @@ void vfs_leases_unwatch(struct vfs_leases *ls, const struct vfs_file *f, int fd)
 
 /* Puts f. changed: somebody has changed the file already, and waits for nothing. Otherwise its lease may be
  * broken; a signal may be late, and another file have a lease by that descriptor now. */
-static void look_at(const struct vfs_leases *ls, struct vfs_file *f, bool changed)
+static void lease_look_at_file(const struct vfs_leases *ls, struct vfs_file *f, bool changed)
 {
 	const struct vfs_file_use u = { .use = VFS_USE_WRITE,
 					.made = changed,
@@ -88,14 +88,15 @@ static void look_at(const struct vfs_leases *ls, struct vfs_file *f, bool change
 }
 
 /* event: the file that was changed; NULL: any may have been. */
-static void look_at_all(struct vfs_leases *ls, const struct vfs_watch_event *event, bool changed)
+static void lease_look_at_all(struct vfs_leases *ls, const struct vfs_watch_event *event,
+			      bool changed)
 {
 	struct vfs_lease_sweep sweep;
 	struct vfs_file *f;
 
 	vfs_lease_sweep_begin(&sweep, &ls->table, event);
 	while ((f = vfs_lease_sweep_next(&sweep)) != NULL)
-		look_at(ls, f, changed);
+		lease_look_at_file(ls, f, changed);
 }
 
 /* False: all were this process's own. */
@@ -114,9 +115,9 @@ static bool read_changes(struct vfs_leases *ls)
 		at += one;
 		others |= e.lost || (one > 0 && e.pid != ls->self);
 		if (e.lost)
-			look_at_all(ls, NULL, true);
+			lease_look_at_all(ls, NULL, true);
 		else if (one > 0 && e.pid != ls->self)
-			look_at_all(ls, &e, true);
+			lease_look_at_all(ls, &e, true);
 	}
 	return others;
 }
@@ -130,11 +131,11 @@ static void read_signals(struct vfs_leases *ls)
 		struct vfs_file *f = NULL;
 
 		if (info[i].ssi_signo == SIGIO)
-			look_at_all(ls, NULL, false);
+			lease_look_at_all(ls, NULL, false);
 		else
 			f = vfs_lease_table_find(&ls->table, info[i].ssi_fd);
 		if (f)
-			look_at(ls, f, false);
+			lease_look_at_file(ls, f, false);
 	}
 }
 
@@ -142,7 +143,7 @@ enum { STOP, SIGNALLED, CHANGED, SOURCES };
 
 /* The next turn of the thread. resting: changes are not looked for; returns whether they should not be
  * in the next turn. */
-static bool turn(struct vfs_leases *ls, struct pollfd fds[SOURCES], bool resting)
+static bool lease_thread_poll(struct vfs_leases *ls, struct pollfd fds[SOURCES], bool resting)
 {
 	/* A source that is left out must not seem to have events of the turn before. */
 	fds[CHANGED].revents = 0;
@@ -154,7 +155,7 @@ static bool turn(struct vfs_leases *ls, struct pollfd fds[SOURCES], bool resting
 }
 
 /* Signals are sent to this thread alone, where they are blocked. */
-static void *thread_main(void *arg)
+static void *lease_thread_main(void *arg)
 {
 	struct vfs_leases *ls = arg;
 	struct pollfd fds[SOURCES] = { [STOP] = { .fd = ls->stop, .events = POLLIN },
@@ -174,7 +175,7 @@ static void *thread_main(void *arg)
 	sem_post(&ls->started);
 	fds[SIGNALLED].fd = ls->signals;
 	while (ls->signals >= 0 && !(fds[STOP].revents & POLLIN))
-		resting = turn(ls, fds, resting);
+		resting = lease_thread_poll(ls, fds, resting);
 	atomic_store(&ls->tid, 0);
 	if (ls->signals >= 0)
 		close(ls->signals);
@@ -196,12 +197,12 @@ static unsigned read_patience(void)
 }
 
 /* 0 or -errno. */
-static int start_thread(struct vfs_leases *ls)
+static int lease_start_thread(struct vfs_leases *ls)
 {
 	int rc;
 
 	sem_init(&ls->started, 0, 0);
-	rc = -pthread_create(&ls->thread, NULL, thread_main, ls);
+	rc = -pthread_create(&ls->thread, NULL, lease_thread_main, ls);
 	if (rc == 0) {
 		pthread_setname_np(ls->thread, "local opens");
 		while (sem_wait(&ls->started) != 0) {
@@ -211,7 +212,7 @@ static int start_thread(struct vfs_leases *ls)
 	return rc;
 }
 
-static void close_all(struct vfs_leases *ls)
+static void leases_close_fds(struct vfs_leases *ls)
 {
 	close(ls->changes);
 	if (ls->stop >= 0)
@@ -233,9 +234,9 @@ int vfs_leases_start(struct vfs *vfs)
 	if (ls->changes < 0)
 		return 0; /* likewise */
 	ls->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rc = ls->stop < 0 ? -errno : start_thread(ls);
+	rc = ls->stop < 0 ? -errno : lease_start_thread(ls);
 	if (rc != 0)
-		close_all(ls);
+		leases_close_fds(ls);
 	return rc == 0 ? vfs_gates_start(vfs, ls->within_s, patience) : rc;
 }
 
@@ -248,5 +249,5 @@ void vfs_leases_stop(struct vfs *vfs)
 		return;
 	eventfd_write(ls->stop, 1);
 	pthread_join(ls->thread, NULL);
-	close_all(ls);
+	leases_close_fds(ls);
 }

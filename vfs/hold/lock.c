@@ -63,7 +63,7 @@ static int to_span(uint64_t offset, uint64_t length, struct vfs_span *out)
 											   : 0;
 }
 
-static void fill_conflict(struct vfs_conflict *c, const struct vfs_range *r)
+static void lock_fill_conflict(struct vfs_conflict *c, const struct vfs_range *r)
 {
 	if (!c)
 		return;
@@ -77,8 +77,8 @@ static void fill_conflict(struct vfs_conflict *c, const struct vfs_range *r)
 		c->holder->ops->ref(c->holder);
 }
 
-static void insert(struct vfs_lock_owner *o, struct vfs_range *r, const struct vfs_span *span,
-		   uint8_t type)
+static void lock_insert_range(struct vfs_lock_owner *o, struct vfs_range *r,
+			      const struct vfs_span *span, uint8_t type)
 {
 	r->owner = o;
 	r->start = span->start;
@@ -88,33 +88,33 @@ static void insert(struct vfs_lock_owner *o, struct vfs_range *r, const struct v
 	atomic_fetch_add(&o->file->vfs->files->locks, 1);
 }
 
-static void take_out(struct vfs_lock_owner *o, struct vfs_range *r)
+static void lock_remove_range(struct vfs_lock_owner *o, struct vfs_range *r)
 {
 	vfs_range_remove(&o->file->ranges, r);
 	atomic_fetch_sub(&o->file->vfs->files->locks, 1);
 }
 
 /* Takes span out of r, which overlaps it: what is left of r on either side stays. */
-static void cut(struct vfs_lock_owner *o, struct vfs_range *r, const struct vfs_span *span,
-		struct spares *spares)
+static void lock_cut_range(struct vfs_lock_owner *o, struct vfs_range *r,
+			   const struct vfs_span *span, struct spares *spares)
 {
 	struct vfs_span head = { .start = r->start, .end = span->start - 1 };
 	struct vfs_span tail = { .start = span->end + 1, .end = r->end };
 	bool has_head = r->start<span->start, has_tail = r->end> span->end;
 	uint8_t type = r->type;
 
-	take_out(o, r);
+	lock_remove_range(o, r);
 	if (has_head)
-		insert(o, r, &head, type);
+		lock_insert_range(o, r, &head, type);
 	if (has_tail)
-		insert(o, has_head ? spares->range[--spares->count] : r, &tail, type);
+		lock_insert_range(o, has_head ? spares->range[--spares->count] : r, &tail, type);
 	if (!has_head && !has_tail)
 		free(r);
 }
 
 /* Takes span out of all of the owner's ranges; mirror: and out of the mirror. */
-static void clear(struct vfs_lock_owner *o, const struct vfs_span *span, struct spares *spares,
-		  bool mirror)
+static void lock_clear_span(struct vfs_lock_owner *o, const struct vfs_span *span,
+			    struct spares *spares, bool mirror)
 {
 	struct vfs_range *r = vfs_range_own(o, span->start), *next;
 
@@ -125,7 +125,7 @@ static void clear(struct vfs_lock_owner *o, const struct vfs_span *span, struct 
 		};
 
 		next = vfs_range_own_next(r);
-		cut(o, r, span, spares);
+		lock_cut_range(o, r, span, spares);
 		if (mirror)
 			vfs_mirror_unlock(o->file, &gone);
 	}
@@ -148,14 +148,14 @@ static struct vfs_span merged(const struct vfs_lock_owner *o, const struct vfs_s
 }
 
 /* Under the file's lock: all that may refuse. */
-static int check(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
-		 const struct vfs_span *span, struct vfs_conflict *c)
+static int lock_check(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
+		      const struct vfs_span *span, struct vfs_conflict *c)
 {
 	struct vfs_file *f = o->file;
 	struct vfs_range *other = vfs_range_obstacle(&f->ranges, o, r->type, span);
 
 	if (other) {
-		fill_conflict(c, other);
+		lock_fill_conflict(c, other);
 		return -RN_EDENIED;
 	}
 	if (vfs_wait_kept(f, r, span, c))
@@ -168,7 +168,7 @@ static int check(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
 static int lock_locked(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
 		       const struct vfs_span *span, struct spares *spares, struct vfs_conflict *c)
 {
-	int rc = check(o, r, span, c);
+	int rc = lock_check(o, r, span, c);
 
 	if (rc != 0)
 		return rc;
@@ -176,15 +176,15 @@ static int lock_locked(struct vfs_lock_owner *o, const struct vfs_lock_request *
 		vfs_wait_forget(o->file, r->waiter);
 	struct vfs_span wide = merged(o, span, (uint8_t)r->type);
 
-	clear(o, &wide, spares, false);
-	insert(o, spares->range[--spares->count], &wide, (uint8_t)r->type);
+	lock_clear_span(o, &wide, spares, false);
+	lock_insert_range(o, spares->range[--spares->count], &wide, (uint8_t)r->type);
 	if (r->type == VFS_LOCK_READ) /* it may have been locked to write */
 		vfs_wait_freed(o->file);
 	return 0;
 }
 
-static int take(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
-		const struct vfs_span *span, struct vfs_conflict *c)
+static int lock_take(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
+		     const struct vfs_span *span, struct vfs_conflict *c)
 {
 	struct spares spares;
 	int rc = -ENOLCK;
@@ -199,7 +199,7 @@ static int take(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
 }
 
 /* The holder of a delegation locks the file without a call. */
-static enum vfs_deleg_use use_of(const struct vfs_lock_request *r)
+static enum vfs_deleg_use lock_deleg_use(const struct vfs_lock_request *r)
 {
 	return r->type == VFS_LOCK_WRITE ? VFS_USE_WRITE : VFS_USE_READ;
 }
@@ -217,11 +217,11 @@ int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
 	/* No delegation is given until the lock is there to see. */
 	rc = vfs_file_change_count(ctx->vfs, &n->fh, &change);
 	if (rc == 0)
-		rc = vfs_deleg_check(ctx, n, use_of(r));
+		rc = vfs_deleg_check(ctx, n, lock_deleg_use(r));
 	if (rc == 0)
 		rc = vfs_mirror_prepare(ctx, n, o->file, r->type);
 	if (rc == 0)
-		rc = take(o, r, &span, c);
+		rc = lock_take(o, r, &span, c);
 	vfs_file_change_end(&change);
 	return rc;
 }
@@ -242,7 +242,7 @@ int vfs_unlock(struct vfs_ctx *ctx, struct vfs_lock_owner *o, uint64_t offset, u
 		return -ENOMEM;
 	}
 	pthread_mutex_lock(&f->lock);
-	clear(o, &span, &spares, true);
+	lock_clear_span(o, &span, &spares, true);
 	fd = vfs_file_release(f);
 	vfs_wait_freed(f);
 	vfs_wait_unlock(f);
@@ -264,7 +264,7 @@ void vfs_lock_drop_all(struct vfs_lock_owner *o)
 	/* One owner alone, however many ranges: one call of the kernel's. */
 	bool alone = o->count == f->ranges.count;
 
-	clear(o, &all, &none, !alone);
+	lock_clear_span(o, &all, &none, !alone);
 	if (alone)
 		vfs_mirror_unlock(f, &all);
 	fd = vfs_file_release(f);
@@ -301,7 +301,7 @@ static int test_locked(struct vfs_file *f, const struct vfs_lock_owner *o,
 	struct vfs_range *other = vfs_range_obstacle(&f->ranges, o, r->type, span);
 
 	if (other) {
-		fill_conflict(c, other);
+		lock_fill_conflict(c, other);
 		return -RN_EDENIED;
 	}
 	*tested = f->held >= VFS_HELD_READ;
@@ -317,7 +317,7 @@ int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock
 	int fd, rc = to_span(r->offset, r->length, &span);
 
 	if (rc == 0)
-		rc = vfs_deleg_check(ctx, n, use_of(r));
+		rc = vfs_deleg_check(ctx, n, lock_deleg_use(r));
 	if (rc != 0)
 		return rc;
 	f = vfs_file_find(n);

@@ -46,7 +46,7 @@ static short type_for(enum vfs_held held, enum vfs_lock_type type)
 	return held == VFS_HELD_READ ? F_RDLCK : kernel_type(type);
 }
 
-static int set(int fd, short type, const struct vfs_span *span)
+static int mirror_set_lock(int fd, short type, const struct vfs_span *span)
 {
 	struct flock fl;
 
@@ -58,7 +58,7 @@ static int set(int fd, short type, const struct vfs_span *span)
 /* Closing would not be enough: the node's data may go by the same open file. */
 static void unlock_fd(int fd)
 {
-	set(fd, F_UNLCK, &(struct vfs_span){ .start = 0, .end = UINT64_MAX });
+	mirror_set_lock(fd, F_UNLCK, &(struct vfs_span){ .start = 0, .end = UINT64_MAX });
 }
 
 static bool is_enough(const struct vfs_file *f, enum vfs_lock_type type)
@@ -95,7 +95,7 @@ static int relock(const struct vfs_file *f, int fd, enum vfs_held held, struct v
 		if (span.start < rest.start)
 			span.start = rest.start;
 		span = widened(&span, g->shift);
-		if (set(fd, type_for(held, strictest(f, r->type, &span)), &span) != 0)
+		if (mirror_set_lock(fd, type_for(held, strictest(f, r->type, &span)), &span) != 0)
 			rc = -RN_EDENIED;
 		g->pieces++;
 		if (span.end == UINT64_MAX)
@@ -128,7 +128,7 @@ static bool is_too_fine(const struct vfs_file *f)
 }
 
 /* Under f->lock: the descriptor to close. */
-static int install(struct vfs_file *f, int fd, enum vfs_held held)
+static int mirror_install(struct vfs_file *f, int fd, enum vfs_held held)
 {
 	if (f->held == VFS_HELD_WRITE || f->held >= held)
 		return fd;
@@ -206,7 +206,7 @@ int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file 
 	if (fd < 0)
 		return fd == -RN_ELEASE ? fd : 0;
 	pthread_mutex_lock(&f->lock);
-	fd = install(f, fd, held);
+	fd = mirror_install(f, fd, held);
 	pthread_mutex_unlock(&f->lock);
 	vfs_fd_close(f->vfs, fd);
 	return 0;
@@ -241,7 +241,7 @@ static int lock_grains(struct vfs_file *f, enum vfs_lock_type type, const struct
 	bool is_new = !vfs_range_conflict(&f->ranges, NULL, VFS_LOCK_WRITE, &wide);
 	int rc;
 
-	rc = set(f->fd, type_for(f->held, strictest(f, type, &wide)), &wide);
+	rc = mirror_set_lock(f->fd, type_for(f->held, strictest(f, type, &wide)), &wide);
 	if (rc == 0 && is_new)
 		f->grain.pieces++;
 	return rc;
@@ -265,7 +265,7 @@ int vfs_mirror_lock(struct vfs_file *f, enum vfs_lock_type type, const struct vf
 	if (f->held == VFS_HELD_READ)
 		type = VFS_LOCK_READ;
 	for (unsigned i = 0; i < TRIES; i++) {
-		rc = set(f->fd, kernel_type(type), span);
+		rc = mirror_set_lock(f->fd, kernel_type(type), span);
 		if (!is_conflict(rc))
 			return rc == 0 ? 0 : -ENOLCK;
 		if (vfs_mirror_test(f->fd, type, span, c) != 0)
@@ -291,7 +291,7 @@ static void unlock_all(struct vfs_file *f)
 
 static void unlock_gap(struct vfs_file *f, uint64_t start, uint64_t end)
 {
-	set(f->fd, F_UNLCK, &(struct vfs_span){ .start = start, .end = end });
+	mirror_set_lock(f->fd, F_UNLCK, &(struct vfs_span){ .start = start, .end = end });
 	if (f->grain.pieces)
 		f->grain.pieces--;
 }

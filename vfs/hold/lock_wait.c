@@ -37,7 +37,7 @@ static void take_notice(struct vfs_file *f, struct vfs_waiter *w, struct vfs_loc
 	f->waiters.notices--;
 }
 
-static void drop(struct vfs_file *f, struct vfs_waiter **at)
+static void waiter_drop(struct vfs_file *f, struct vfs_waiter **at)
 {
 	struct vfs_waiter *w = *at;
 
@@ -55,7 +55,7 @@ static void drop_expired(struct vfs_file *f, int64_t now)
 
 	while (*at) {
 		if (now - (*at)->asked_at > patience)
-			drop(f, at);
+			waiter_drop(f, at);
 		else
 			at = &(*at)->next;
 	}
@@ -127,7 +127,7 @@ static void ask_again(struct vfs_waiter *w, const struct vfs_lock_request *r,
 	w->type = (uint8_t)r->type;
 }
 
-static struct vfs_waiter *find(struct vfs_file *f, uint64_t id)
+static struct vfs_waiter *waiter_find(struct vfs_file *f, uint64_t id)
 {
 	struct vfs_waiter *w = f->waiters.first;
 
@@ -137,7 +137,7 @@ static struct vfs_waiter *find(struct vfs_file *f, uint64_t id)
 }
 
 /* Adds a waiter at the end of the list. NULL: there are too many, or there is no memory. */
-static struct vfs_waiter *add(struct vfs_file *f, uint64_t id, int64_t now)
+static struct vfs_waiter *waiter_add(struct vfs_file *f, uint64_t id, int64_t now)
 {
 	struct vfs_waiter **at = &f->waiters.first, *w;
 	struct vfs_files *t = f->vfs->files;
@@ -157,12 +157,12 @@ static struct vfs_waiter *add(struct vfs_file *f, uint64_t id, int64_t now)
 }
 
 /* True if no client's lock is in the way of w any more. */
-static bool is_free(const struct vfs_file *f, const struct vfs_waiter *w)
+static bool waiter_is_free(const struct vfs_file *f, const struct vfs_waiter *w)
 {
 	return !vfs_range_conflict(&f->ranges, w->notice->owner, w->type, &w->span);
 }
 
-static void tell(struct vfs_file *f, struct vfs_waiter *w)
+static void waiter_tell(struct vfs_file *f, struct vfs_waiter *w)
 {
 	w->told_at = (int64_t)rn_now_ms();
 	take_notice(f, w, &f->waiters.told);
@@ -176,8 +176,8 @@ static void set_notice(struct vfs_file *f, struct vfs_waiter *w, struct vfs_lock
 	w->notice = n;
 	w->in_order = n->in_order;
 	f->waiters.notices++;
-	if (n->held_by_client && is_free(f, w))
-		tell(f, w);
+	if (n->held_by_client && waiter_is_free(f, w))
+		waiter_tell(f, w);
 }
 
 void vfs_wait_remember(struct vfs_file *f, const struct vfs_lock_request *r,
@@ -187,9 +187,9 @@ void vfs_wait_remember(struct vfs_file *f, const struct vfs_lock_request *r,
 	struct vfs_waiter *w = NULL;
 
 	if (r->waiter != 0)
-		w = find(f, r->waiter);
+		w = waiter_find(f, r->waiter);
 	if (r->waiter != 0 && !w)
-		w = add(f, r->waiter, now);
+		w = waiter_add(f, r->waiter, now);
 	if (w) {
 		ask_again(w, r, span, now);
 		set_notice(f, w, n);
@@ -204,17 +204,17 @@ void vfs_wait_freed(struct vfs_file *f)
 	struct vfs_waiter *w;
 
 	for (w = f->waiters.first; w && f->waiters.notices > 0; w = w->next) {
-		if (w->notice && is_free(f, w))
-			tell(f, w);
+		if (w->notice && waiter_is_free(f, w))
+			waiter_tell(f, w);
 	}
 }
 
 void vfs_wait_tell(struct vfs_file *f, uint64_t waiter)
 {
-	struct vfs_waiter *w = find(f, waiter);
+	struct vfs_waiter *w = waiter_find(f, waiter);
 
 	if (w && w->notice)
-		tell(f, w);
+		waiter_tell(f, w);
 }
 
 void vfs_wait_unlock(struct vfs_file *f)
@@ -240,11 +240,11 @@ void vfs_wait_forget(struct vfs_file *f, uint64_t waiter)
 	while (*at && (*at)->id != waiter)
 		at = &(*at)->next;
 	if (*at)
-		drop(f, at);
+		waiter_drop(f, at);
 }
 
 void vfs_wait_forget_all(struct vfs_file *f)
 {
 	while (f->waiters.first)
-		drop(f, &f->waiters.first);
+		waiter_drop(f, &f->waiters.first);
 }

@@ -8,7 +8,7 @@ static struct vfs_newsroom *room_of(struct vfs_file *f)
 	return atomic_load(&f->delegs.news);
 }
 
-static struct vfs_newsroom *make_room(struct vfs_file *f)
+static struct vfs_newsroom *newsroom_make(struct vfs_file *f)
 {
 	struct vfs_newsroom *room = room_of(f);
 
@@ -29,7 +29,7 @@ void vfs_news_admit(struct vfs_file *f, struct vfs_deleg *d)
 	d->has_news = false;
 	if (atomic_load(&d->news) == 0)
 		return;
-	room = f->is_dir ? make_room(f) : NULL;
+	room = f->is_dir ? newsroom_make(f) : NULL;
 	if (!room || room->holders >= VFS_NEWS_HOLDERS) {
 		atomic_store(&d->news, 0);
 		return;
@@ -91,8 +91,8 @@ static bool is_told(const struct vfs_deleg *d, const struct vfs_dir_news *news)
 }
 
 /* Under f->lock: a holder that has yet to be told, or NULL. */
-static struct vfs_deleg *next(const struct vfs_file *f, const struct vfs_dir_news *news,
-			      uint64_t number)
+static struct vfs_deleg *news_next_holder(const struct vfs_file *f, const struct vfs_dir_news *news,
+					  uint64_t number)
 {
 	struct vfs_deleg *d;
 
@@ -110,7 +110,7 @@ void vfs_news_tell(struct vfs_file *f, const struct vfs_dir_news *news)
 
 	pthread_mutex_lock(&f->lock);
 	number = ++room_of(f)->number;
-	while ((d = next(f, news, number)) != NULL) {
+	while ((d = news_next_holder(f, news, number)) != NULL) {
 		d->told = number;
 		d->calling++;
 		pthread_mutex_unlock(&f->lock);

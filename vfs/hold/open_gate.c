@@ -65,7 +65,7 @@ int vfs_gate_probe_open(struct vfs_node *n, struct vfs_gate_probe *out)
 	return rc;
 }
 
-static int mark(const struct vfs_file *f, unsigned how)
+static int gate_mark(const struct vfs_file *f, unsigned how)
 {
 	return fanotify_mark(f->vfs->gates->group, how, FAN_OPEN_PERM, AT_FDCWD,
 			     vfs_proc_path(f->lease_fd).s);
@@ -73,7 +73,7 @@ static int mark(const struct vfs_file *f, unsigned how)
 
 /* F_WRLCK: true if nobody else has the file open or mapped, at this moment. F_RDLCK: if nobody has it open to write.
  * There is no lease by fd then. */
-static bool is_alone(const struct vfs_file *f, int fd, int type)
+static bool gate_is_alone(const struct vfs_file *f, int fd, int type)
 {
 	struct vfs_gates *gs = f->vfs->gates;
 
@@ -88,7 +88,7 @@ static bool is_alone(const struct vfs_file *f, int fd, int type)
 	return alone;
 }
 
-static void count(struct vfs_file *f, uint32_t by)
+static void gate_count(struct vfs_file *f, uint32_t by)
 {
 	atomic_fetch_add(vfs_gated_slot(f->vfs, f->key, f->key_len), by);
 	atomic_fetch_add(&f->vfs->files->gates, (uint64_t)(int32_t)by);
@@ -96,17 +96,17 @@ static void count(struct vfs_file *f, uint32_t by)
 }
 
 /* Takes the gate if the lease of that type could be had by fd. */
-static int take(struct vfs_file *f, int fd, int type)
+static int gate_take_lease_type(struct vfs_file *f, int fd, int type)
 {
 	int rc;
 
-	count(f, 1);
-	if (mark(f, FAN_MARK_ADD) != 0) {
+	gate_count(f, 1);
+	if (gate_mark(f, FAN_MARK_ADD) != 0) {
 		rc = errno == ENOSPC || errno == ENOMEM ? -RN_ENOTNOW : -EOPNOTSUPP;
-		count(f, (uint32_t)-1);
+		gate_count(f, (uint32_t)-1);
 		return rc;
 	}
-	if ((type == F_WRLCK || fcntl(fd, F_GETLEASE) == type) && is_alone(f, fd, type))
+	if ((type == F_WRLCK || fcntl(fd, F_GETLEASE) == type) && gate_is_alone(f, fd, type))
 		return 0;
 	rc = errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -RN_ENOTNOW;
 	vfs_gate_drop(f);
@@ -115,17 +115,17 @@ static int take(struct vfs_file *f, int fd, int type)
 
 int vfs_gate_take(struct vfs_file *f, int probe)
 {
-	return take(f, probe, F_WRLCK);
+	return gate_take_lease_type(f, probe, F_WRLCK);
 }
 
 bool vfs_gate_replace_lease(struct vfs_file *f)
 {
-	return vfs_gate_possible(f->vfs) && take(f, f->lease_fd, F_RDLCK) == 0;
+	return vfs_gate_possible(f->vfs) && gate_take_lease_type(f, f->lease_fd, F_RDLCK) == 0;
 }
 
 void vfs_gate_drop(struct vfs_file *f)
 {
-	(void)mark(f, FAN_MARK_REMOVE);
-	count(f, (uint32_t)-1);
+	(void)gate_mark(f, FAN_MARK_REMOVE);
+	gate_count(f, (uint32_t)-1);
 	vfs_gates_allow(f);
 }

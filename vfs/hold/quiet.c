@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "vfs/hold/quiet.h"
 
-static bool is_over(uint32_t since, struct vfs_quiet_time t)
+static bool quiet_is_over(uint32_t since, struct vfs_quiet_time t)
 {
 	return since == 0 || t.now - since >= t.lasts;
 }
@@ -11,7 +11,7 @@ static uint32_t since_of(uint64_t file)
 	return (uint32_t)file;
 }
 
-static bool is_same(uint64_t file, uint64_t hash)
+static bool quiet_is_same_file(uint64_t file, uint64_t hash)
 {
 	return file >> 32 == hash >> 32;
 }
@@ -25,7 +25,7 @@ void vfs_quiet_begin(struct vfs_quiet *q, uint64_t hash, struct vfs_quiet_time t
 	for (unsigned i = 0; i < VFS_QUIET_WAYS; i++) {
 		uint64_t old = atomic_load(&b->file[i]);
 
-		if ((is_same(old, hash) || is_over(since_of(old), t)) &&
+		if ((quiet_is_same_file(old, hash) || quiet_is_over(since_of(old), t)) &&
 		    atomic_compare_exchange_strong(&b->file[i], &old, file))
 			return;
 	}
@@ -39,8 +39,8 @@ bool vfs_quiet_is(const struct vfs_quiet *q, uint64_t hash, struct vfs_quiet_tim
 	for (unsigned i = 0; i < VFS_QUIET_WAYS; i++) {
 		const uint64_t file = atomic_load(&b->file[i]);
 
-		if (is_same(file, hash) && !is_over(since_of(file), t))
+		if (quiet_is_same_file(file, hash) && !quiet_is_over(since_of(file), t))
 			return true;
 	}
-	return !is_over(atomic_load(&b->all_since), t);
+	return !quiet_is_over(atomic_load(&b->all_since), t);
 }

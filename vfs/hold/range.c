@@ -16,7 +16,7 @@ static struct vfs_range *of_owner(const struct vfs_treap *n)
 }
 
 /* Takes an end into r's sums. */
-static void sum_up(struct vfs_range *r, const struct vfs_lock_owner *owner, uint64_t end)
+static void range_sum_up(struct vfs_range *r, const struct vfs_lock_owner *owner, uint64_t end)
 {
 	if (owner == r->top_owner) {
 		if (end > r->top_end)
@@ -36,12 +36,12 @@ static void sum_up_child(struct vfs_range *r, const struct vfs_range *child)
 {
 	if (!child)
 		return;
-	sum_up(r, child->top_owner, child->top_end);
+	range_sum_up(r, child->top_owner, child->top_end);
 	if (child->other_owner)
-		sum_up(r, child->other_owner, child->other_end);
+		range_sum_up(r, child->other_owner, child->other_end);
 }
 
-static void update(struct vfs_treap *n)
+static void range_update(struct vfs_treap *n)
 {
 	struct vfs_range *r = of_file(n);
 
@@ -73,7 +73,7 @@ static void insert_by_file(struct vfs_ranges *all, struct vfs_range *r)
 		parent = *at;
 		at = r->start < of_file(parent)->start ? &parent->left : &parent->right;
 	}
-	vfs_treap_insert(root, &r->by_file, parent, at, next_priority(all), update);
+	vfs_treap_insert(root, &r->by_file, parent, at, next_priority(all), range_update);
 }
 
 static void insert_by_owner(struct vfs_ranges *all, struct vfs_range *r)
@@ -98,7 +98,7 @@ void vfs_range_insert(struct vfs_ranges *all, struct vfs_range *r)
 
 void vfs_range_remove(struct vfs_ranges *all, struct vfs_range *r)
 {
-	vfs_treap_remove(&all->tree[r->type == VFS_LOCK_WRITE], &r->by_file, update);
+	vfs_treap_remove(&all->tree[r->type == VFS_LOCK_WRITE], &r->by_file, range_update);
 	vfs_treap_remove(&r->owner->ranges, &r->by_owner, NULL);
 	r->owner->count--;
 	all->count--;

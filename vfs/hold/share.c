@@ -20,7 +20,7 @@
 #include "vfs/node/uncommitted.h"
 #include "vfs/vfs_worker.h"
 
-static void fill_conflict(struct vfs_conflict *c, const struct vfs_share *s)
+static void share_fill_conflict(struct vfs_conflict *c, const struct vfs_share *s)
 {
 	if (!c)
 		return;
@@ -59,36 +59,37 @@ static bool is_refused(const struct vfs_file *f, const struct vfs_share *self, u
 }
 
 /* True if s is to be named instead of best (or NULL), which is in the way, too. */
-static bool is_better(const struct vfs_share *s, const struct vfs_share *best)
+static bool share_is_better(const struct vfs_share *s, const struct vfs_share *best)
 {
 	return !best ||
 	       (vfs_holder_is_yielding(best->holder) && !vfs_holder_is_yielding(s->holder));
 }
 
 /* The share that is in the way. */
-static void found(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *c)
+static void share_found_conflict(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *c)
 {
 	LIST_REMOVE(s, link);
 	LIST_INSERT_HEAD(&f->shares, s, link);
-	fill_conflict(c, s);
+	share_fill_conflict(c, s);
 }
 
 /* 0 or -RN_ESHARE. */
-static int check(struct vfs_file *f, const struct vfs_share *self, uint8_t access, uint8_t deny,
-		 struct vfs_conflict *c)
+static int share_check_access(struct vfs_file *f, const struct vfs_share *self, uint8_t access,
+			      uint8_t deny, struct vfs_conflict *c)
 {
 	struct vfs_share *s, *best = NULL;
 
 	if (!is_refused(f, self, access, deny))
 		return 0;
 	LIST_FOREACH (s, &f->shares, link) {
-		if (s != self && ((s->deny & access) || (s->access & deny)) && is_better(s, best))
+		if (s != self && ((s->deny & access) || (s->access & deny)) &&
+		    share_is_better(s, best))
 			best = s;
 		if (best && !vfs_holder_is_yielding(best->holder))
 			break;
 	}
 	if (best)
-		found(f, best, c);
+		share_found_conflict(f, best, c);
 	return -RN_ESHARE;
 }
 
@@ -104,12 +105,12 @@ static int check_delegs(struct vfs_file *f, const struct vfs_share *s, uint8_t a
 	return -RN_EDELEG;
 }
 
-static int add(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *c)
+static int share_add(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *c)
 {
 	int rc;
 
 	pthread_mutex_lock(&f->lock);
-	rc = check(f, NULL, s->access, s->deny, c);
+	rc = share_check_access(f, NULL, s->access, s->deny, c);
 	if (rc == 0)
 		rc = check_delegs(f, s, s->access, s->deny);
 	if (rc == 0) {
@@ -136,7 +137,7 @@ int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 	rc = vfs_file_get(ctx, n, &f);
 	if (rc != 0)
 		return rc;
-	rc = add(f, s, c);
+	rc = share_add(f, s, c);
 	if (rc != 0) {
 		vfs_file_put(f);
 		return rc;
@@ -151,7 +152,7 @@ int vfs_share_check(struct vfs_file *f, uint8_t access, uint8_t deny, struct vfs
 	int rc;
 
 	pthread_mutex_lock(&f->lock);
-	rc = check(f, NULL, access, deny, c);
+	rc = share_check_access(f, NULL, access, deny, c);
 	pthread_mutex_unlock(&f->lock);
 	return rc;
 }
@@ -163,7 +164,7 @@ int vfs_share_change(struct vfs_share *s, uint8_t access, uint8_t deny, struct v
 	int rc;
 
 	pthread_mutex_lock(&f->lock);
-	rc = check(f, s, access, deny, c);
+	rc = share_check_access(f, s, access, deny, c);
 	if (rc == 0 && (more_access || more_deny))
 		rc = check_delegs(f, s, more_access, more_deny);
 	if (rc == 0) {
@@ -240,7 +241,7 @@ void vfs_share_end_writing(struct vfs_node *n)
 	}
 }
 
-/* Under f->lock. check() for a read or write: advisory shares do not count. self is not advisory. */
+/* Under f->lock. share_check_access() for a read or write: advisory shares do not count. self is not advisory. */
 static int check_io(struct vfs_file *f, const struct vfs_share *self, uint8_t access,
 		    struct vfs_conflict *c)
 {
@@ -253,13 +254,13 @@ static int check_io(struct vfs_file *f, const struct vfs_share *self, uint8_t ac
 	if (!refused)
 		return 0;
 	LIST_FOREACH (s, &f->shares, link) {
-		if (s != self && !s->advisory && (s->deny & access) && is_better(s, best))
+		if (s != self && !s->advisory && (s->deny & access) && share_is_better(s, best))
 			best = s;
 		if (best && !vfs_holder_is_yielding(best->holder))
 			break;
 	}
 	if (best)
-		found(f, best, c);
+		share_found_conflict(f, best, c);
 	return -RN_ESHARE;
 }
 
@@ -300,10 +301,10 @@ int vfs_share_check_name(const struct vfs_ctx *ctx, struct vfs_file *f)
 		return 0;
 	pthread_mutex_lock(&f->lock);
 	LIST_FOREACH (s, &f->shares, link)
-		if (keeps_name(ctx, s) && is_better(s, best))
+		if (keeps_name(ctx, s) && share_is_better(s, best))
 			best = s;
 	if (best)
-		fill_conflict(ctx->in_way, best);
+		share_fill_conflict(ctx->in_way, best);
 	pthread_mutex_unlock(&f->lock);
 	return best ? -RN_ESHARE : 0;
 }

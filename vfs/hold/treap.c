@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 /* After what n sums up has changed. */
-static void changed(struct vfs_treap *n, vfs_treap_update update)
+static void treap_changed(struct vfs_treap *n, vfs_treap_update update)
 {
 	for (; update && n; n = n->parent)
 		update(n);
@@ -45,7 +45,7 @@ void vfs_treap_insert(struct vfs_treap **root, struct vfs_treap *n, struct vfs_t
 {
 	*n = (struct vfs_treap){ .parent = parent, .priority = priority };
 	*at = n;
-	changed(n, update);
+	treap_changed(n, update);
 	while (n->parent && n->parent->priority < n->priority)
 		rotate(root, n->parent, n, update);
 }
@@ -61,7 +61,7 @@ void vfs_treap_remove(struct vfs_treap **root, struct vfs_treap *n, vfs_treap_up
 	*link_to(root, n) = child;
 	if (child)
 		child->parent = parent;
-	changed(parent, update);
+	treap_changed(parent, update);
 }
 
 struct vfs_treap *vfs_treap_first(struct vfs_treap *root)

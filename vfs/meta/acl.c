@@ -104,7 +104,7 @@ void vfs_acl_from_mode(uint32_t mode, struct vfs_acl_entry room[VFS_ACL_OF_MODE]
 	*out = (struct vfs_acl){ .count = VFS_ACL_OF_MODE, .entry = room };
 }
 
-static int compare(const void *a, const void *b)
+static int acl_compare_entries(const void *a, const void *b)
 {
 	const struct vfs_acl_entry *p = a, *q = b;
 
@@ -115,7 +115,7 @@ static int compare(const void *a, const void *b)
 
 void vfs_acl_sort(struct vfs_acl_entry *entry, uint32_t count)
 {
-	qsort(entry, count, sizeof(*entry), compare);
+	qsort(entry, count, sizeof(*entry), acl_compare_entries);
 }
 
 int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_room *room,

@@ -15,7 +15,7 @@ static struct timespec to_timespec(const struct statx_timestamp *t)
 	return (struct timespec){ .tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec };
 }
 
-static int64_t ns_of(const struct statx_timestamp *t)
+static int64_t attr_statx_ns(const struct statx_timestamp *t)
 {
 	return t->tv_sec * INT64_C(1000000000) + t->tv_nsec;
 }
@@ -47,7 +47,8 @@ void vfs_attr_from_look(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 	struct vfs_look known = *look;
 
 	if (S_ISREG(sx->stx_mode))
-		known.unfinished = vfs_file_change_unfinished(mnt, fh, ns_of(&sx->stx_ctime));
+		known.unfinished =
+			vfs_file_change_unfinished(mnt, fh, attr_statx_ns(&sx->stx_ctime));
 	*out = (struct vfs_attr){
 		.mode = sx->stx_mode,
 		.nlink = sx->stx_nlink,

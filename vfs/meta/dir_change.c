@@ -29,7 +29,7 @@ void vfs_dir_changes_free(struct vfs_dir_changes *t)
 	free(t);
 }
 
-static _Atomic uint64_t *slot_of(struct vfs *vfs, uint64_t dev, uint64_t ino)
+static _Atomic uint64_t *dir_change_slot_of(struct vfs *vfs, uint64_t dev, uint64_t ino)
 {
 	uint64_t h = (ino ^ dev << 32 ^ dev) * 0x9e3779b97f4a7c15u;
 
@@ -38,7 +38,7 @@ static _Atomic uint64_t *slot_of(struct vfs *vfs, uint64_t dev, uint64_t ino)
 
 _Atomic uint64_t *vfs_dir_count_begin(struct vfs *vfs, uint64_t dev, uint64_t ino)
 {
-	_Atomic uint64_t *slot = slot_of(vfs, dev, ino);
+	_Atomic uint64_t *slot = dir_change_slot_of(vfs, dev, ino);
 
 	atomic_fetch_add(slot, BEGUN + 1);
 	return slot;
@@ -60,7 +60,7 @@ static uint64_t others_of(const struct vfs_dir_changing *c)
 	return c->watched ? events_of(c).others + 1 : 0;
 }
 
-static bool watch(struct vfs_node *dir)
+static bool dir_change_watch(struct vfs_node *dir)
 {
 	struct vfs_dir_watch *w = dir->mnt->watch;
 
@@ -84,7 +84,7 @@ static bool catch_up(const struct vfs_node *dir, const char *name)
 /* A client that has made the last change may have the value from when the ctime was fresh. It stays
  * as it is, if no process has made a further change with that ctime. others: the result of
  * vfs_change_asks. */
-static void keep_value(const struct vfs_node *dir, const char *name, uint64_t others)
+static void dir_change_keep_value(const struct vfs_node *dir, const char *name, uint64_t others)
 {
 	if (others != 0 && catch_up(dir, name) &&
 	    vfs_dir_events(dir->mnt->watch, &dir->fh).others + 1 == others)
@@ -100,10 +100,10 @@ void vfs_dir_keep_change(struct vfs_ctx *ctx, struct vfs_node *n)
 	others = vfs_change_asks(n->mnt->dir_changes, n->dev, n->ino);
 	if (others != 0)
 		rn_fiber_move(ctx->fiber);
-	keep_value(n, "a name", others);
+	dir_change_keep_value(n, "a name", others);
 }
 
-static bool look(const struct vfs_dir_changing *c, struct vfs_attr *out)
+static bool dir_change_look(const struct vfs_dir_changing *c, struct vfs_attr *out)
 {
 	const struct vfs_mount *mnt = c->dir->mnt;
 	const struct vfs_look look = { .clock = vfs_change_clock(mnt->dir_changes),
@@ -136,7 +136,7 @@ void vfs_dir_change_begin(struct vfs_dir_changing *c, struct vfs_ctx *ctx, struc
 	uint64_t before;
 
 	*c = (struct vfs_dir_changing){ .ctx = ctx, .dir = dir, .name = name, .out = out };
-	c->slot = slot_of(ctx->vfs, dir->dev, dir->ino);
+	c->slot = dir_change_slot_of(ctx->vfs, dir->dev, dir->ino);
 	before = atomic_fetch_add(c->slot, BEGUN + 1);
 	c->number = before / BEGUN + 1;
 	c->alone = (before & UNDER_WAY) == 0;
@@ -144,12 +144,13 @@ void vfs_dir_change_begin(struct vfs_dir_changing *c, struct vfs_ctx *ctx, struc
 		return;
 	out->known = false;
 	c->promised = atomic_load(&dir->exp->nfs_only);
-	c->watched = !c->promised && watch(dir);
+	c->watched = !c->promised && dir_change_watch(dir);
 	if (c->watched) {
-		keep_value(dir, name, vfs_change_asks(dir->mnt->dir_changes, dir->dev, dir->ino));
+		dir_change_keep_value(dir, name,
+				      vfs_change_asks(dir->mnt->dir_changes, dir->dev, dir->ino));
 		c->events = events_of(c);
 	}
-	c->looked = look(c, &out->before);
+	c->looked = dir_change_look(c, &out->before);
 	if (c->looked)
 		judge_before(c);
 }
@@ -185,7 +186,7 @@ void vfs_dir_change_end(struct vfs_dir_changing *c, bool made)
 	if (made)
 		vfs_change_made(dir->mnt->dir_changes, dir->dev, dir->ino, c->ctx->caller);
 	if (made && out && c->looked) {
-		out->known = look(c, &out->after);
+		out->known = dir_change_look(c, &out->after);
 		out->atomic = out->known && still_alone(c) && nobody_else(c);
 	}
 	vfs_dir_count_end(c->slot);

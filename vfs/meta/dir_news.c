@@ -8,7 +8,7 @@
 #include "vfs/hold/news.h"
 
 /* Of two changes at the same time, the second to come here looks at both. */
-static void tell(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f)
+static void dir_news_tell_attrs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f)
 {
 	struct vfs_dir_news news = { .what = VFS_NEWS_ATTRS, .client = ctx->client };
 	struct vfs_attr attr;
@@ -27,6 +27,6 @@ void vfs_dir_tell_attrs(struct vfs_ctx *ctx, struct vfs_node *n)
 	if (n->type == S_IFDIR && vfs_deleg_any(ctx->vfs))
 		f = vfs_file_find(n);
 	if (vfs_news_asked(f) & VFS_NEWS_ATTRS)
-		tell(ctx, n, f);
+		dir_news_tell_attrs(ctx, n, f);
 	vfs_file_put(f);
 }

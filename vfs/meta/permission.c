@@ -64,7 +64,7 @@ static int check_data(struct vfs_ctx *ctx, struct vfs_node *n, struct statx *sx)
 }
 
 /* A caller who may execute a file must be able to read it. */
-static int check_read(struct vfs_ctx *ctx, struct vfs_node *n)
+static int permission_check_read(struct vfs_ctx *ctx, struct vfs_node *n)
 {
 	int rc = vfs_access_check(ctx, n, R_OK);
 
@@ -78,7 +78,7 @@ int vfs_may_read(struct vfs_ctx *ctx, struct vfs_node *n)
 
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
-	return check_read(ctx, n);
+	return permission_check_read(ctx, n);
 }
 
 int vfs_check_unsealed(const struct statx *sx)
@@ -116,7 +116,7 @@ static int may_read_now(struct vfs_io *io)
 	}
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
-	return check_read(io->ctx, n);
+	return permission_check_read(io->ctx, n);
 }
 
 int vfs_io_may_read(struct vfs_io *io)
@@ -170,7 +170,7 @@ int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
 	if (rc == 0 && (want & VFS_MAY_WRITE))
 		rc = vfs_access_check(ctx, n, W_OK);
 	if (rc == 0 && (want & VFS_MAY_READ))
-		rc = check_read(ctx, n);
+		rc = permission_check_read(ctx, n);
 	return rc;
 }
 
@@ -196,7 +196,8 @@ static int amode_of(unsigned rights)
 }
 
 /* Grants rights if the caller has them all; -EACCES and its like become "no". */
-static int ask(struct vfs_ctx *ctx, struct vfs_node *n, unsigned rights, unsigned *granted)
+static int permission_grant(struct vfs_ctx *ctx, struct vfs_node *n, unsigned rights,
+			    unsigned *granted)
 {
 	int rc = rights ? vfs_access_check(ctx, n, amode_of(rights)) : 0;
 
@@ -215,7 +216,7 @@ bool vfs_cred_has_group(const struct vfs_cred *cred, uint32_t gid)
 }
 
 /* Rights that the caller is likely to have, by the mode. Only a guess: the kernel is asked. */
-static unsigned expected(const struct vfs_ctx *ctx, const struct statx *sx)
+static unsigned permission_guess(const struct vfs_ctx *ctx, const struct statx *sx)
 {
 	unsigned bits = sx->stx_mode;
 
@@ -234,11 +235,11 @@ static unsigned expected(const struct vfs_ctx *ctx, const struct statx *sx)
 static int ask_each(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned expect,
 		    unsigned *granted)
 {
-	int rc = ask(ctx, n, want & expect, granted);
+	int rc = permission_grant(ctx, n, want & expect, granted);
 
 	for (unsigned right = VFS_MAY_READ; rc == 0 && right <= VFS_MAY_DELETE; right <<= 1) {
 		if ((want & right & ~*granted) && (want & expect) != right)
-			rc = ask(ctx, n, right, granted);
+			rc = permission_grant(ctx, n, right, granted);
 	}
 	return rc;
 }
@@ -262,7 +263,7 @@ int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned 
 		vfs_attr_from_statx(n->mnt, &n->fh, &sx, clock, attr);
 	if ((ctx->access.flags & VFS_RO) || vfs_node_is_covered(ctx, n))
 		want &= ~(unsigned)(VFS_MAY_WRITE | VFS_MAY_DELETE);
-	expect = expected(ctx, &sx);
+	expect = permission_guess(ctx, &sx);
 	if (n->type == S_IFDIR) {
 		/* Write and search together are what deleting needs. */
 		if ((want & VFS_MAY_DELETE) && (expect & VFS_MAY_WRITE) && (expect & VFS_MAY_EXEC))

@@ -16,7 +16,7 @@
 /* QCMD of sys/quota.h shifts a signed number out of its range. */
 #define COMMAND(what, kind) ((unsigned)(what) << SUBCMDSHIFT | (kind))
 
-static int ask(const struct vfs_node *n, unsigned what, uint32_t id, void *out)
+static int quota_ctl(const struct vfs_node *n, unsigned what, uint32_t id, void *out)
 {
 #ifdef SYS_quotactl_fd
 	return syscall(SYS_quotactl_fd, n->mnt->fd, what, id, out) == 0 ? 0 : -errno;
@@ -30,11 +30,11 @@ bool vfs_quota_supported(const struct vfs_node *n)
 {
 	struct dqinfo info;
 
-	return ask(n, COMMAND(Q_GETINFO, USRQUOTA), 0, &info) == 0;
+	return quota_ctl(n, COMMAND(Q_GETINFO, USRQUOTA), 0, &info) == 0;
 }
 
 /* limit in blocks, 0: none. */
-static uint64_t left_of(uint64_t limit, uint64_t used, uint64_t otherwise)
+static uint64_t quota_bytes_left(uint64_t limit, uint64_t used, uint64_t otherwise)
 {
 	if (limit == 0 || limit > UINT64_MAX / BLOCK)
 		return otherwise;
@@ -43,12 +43,12 @@ static uint64_t left_of(uint64_t limit, uint64_t used, uint64_t otherwise)
 }
 
 /* Nothing may ever have been counted for that user or group. */
-static int get(const struct vfs_node *n, unsigned kind, uint32_t id, struct dqblk *q)
+static int quota_get_dqblk(const struct vfs_node *n, unsigned kind, uint32_t id, struct dqblk *q)
 {
 	int rc;
 
 	memset(q, 0, sizeof(*q));
-	rc = ask(n, COMMAND(Q_GETQUOTA, kind), id, q);
+	rc = quota_ctl(n, COMMAND(Q_GETQUOTA, kind), id, q);
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -56,20 +56,20 @@ int vfs_quota_get(struct vfs_ctx *ctx, struct vfs_node *n, uint32_t uid, struct 
 {
 	struct dqblk q;
 	struct vfs_statfs fs;
-	int rc = get(n, USRQUOTA, uid, &q);
+	int rc = quota_get_dqblk(n, USRQUOTA, uid, &q);
 
 	if (rc == 0)
 		rc = vfs_statfs(ctx, n, &fs);
 	if (rc != 0)
 		return rc;
 	out->used = q.dqb_curspace;
-	out->avail_hard = left_of(q.dqb_bhardlimit, out->used, fs.avail_bytes);
-	out->avail_soft = left_of(q.dqb_bsoftlimit, out->used, out->avail_hard);
+	out->avail_hard = quota_bytes_left(q.dqb_bhardlimit, out->used, fs.avail_bytes);
+	out->avail_soft = quota_bytes_left(q.dqb_bsoftlimit, out->used, out->avail_hard);
 	return 0;
 }
 
 /* Bytes of a limit in blocks; 0: none. */
-static uint64_t bytes_of(uint64_t limit)
+static uint64_t quota_limit_bytes(uint64_t limit)
 {
 	return limit > UINT64_MAX / BLOCK ? 0 : limit * BLOCK;
 }
@@ -77,12 +77,12 @@ static uint64_t bytes_of(uint64_t limit)
 int vfs_quota_row(const struct vfs_node *n, bool group, uint32_t id, struct vfs_quota_row *out)
 {
 	struct dqblk q;
-	int rc = get(n, group ? GRPQUOTA : USRQUOTA, id, &q);
+	int rc = quota_get_dqblk(n, group ? GRPQUOTA : USRQUOTA, id, &q);
 
 	if (rc != 0)
 		return rc;
-	out->bytes = (struct vfs_quota_limit){ .hard = bytes_of(q.dqb_bhardlimit),
-					       .soft = bytes_of(q.dqb_bsoftlimit),
+	out->bytes = (struct vfs_quota_limit){ .hard = quota_limit_bytes(q.dqb_bhardlimit),
+					       .soft = quota_limit_bytes(q.dqb_bsoftlimit),
 					       .used = q.dqb_curspace,
 					       .until = (int64_t)q.dqb_btime };
 	out->files = (struct vfs_quota_limit){ .hard = q.dqb_ihardlimit,

@@ -182,7 +182,7 @@ static int apply_all(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_s
 	return rc;
 }
 
-static int apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
+static int setattr_apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
 {
 	struct vfs_dir_changing changing;
 	int rc;
@@ -228,8 +228,8 @@ static int begin_guarded(struct vfs_ctx *ctx, struct vfs_node *n, const struct t
 	return rc;
 }
 
-static int begin(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
-		 const struct timespec *check_ctime, struct vfs_file_change *change)
+static int setattr_begin(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
+			 const struct timespec *check_ctime, struct vfs_file_change *change)
 {
 	if (check_ctime)
 		return begin_guarded(ctx, n, check_ctime, change);
@@ -257,10 +257,10 @@ int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setatt
 	if (rc == 0 && sa->set_size)
 		rc = sa->opened ? vfs_check_unsealed(&sx) : vfs_may_write(ctx, n);
 	if (rc == 0)
-		rc = begin(ctx, n, sa, check_ctime, &change);
+		rc = setattr_begin(ctx, n, sa, check_ctime, &change);
 	if (rc != 0)
 		return rc;
-	rc = apply(ctx, n, sa);
+	rc = setattr_apply(ctx, n, sa);
 	vfs_dir_tell_attrs(ctx, n);
 	vfs_file_change_end(&change);
 	return rc;
@@ -295,5 +295,5 @@ int vfs_setattr_created(struct vfs_ctx *ctx, struct vfs_node *n, const struct vf
 	 * again: it would override what a default ACL has made of it. */
 	if ((rest.set_uid || rest.set_gid) && n->type != S_IFDIR)
 		rest.set_mode = sa->set_mode && (sa->mode & (S_ISUID | S_ISGID));
-	return apply(ctx, n, &rest);
+	return setattr_apply(ctx, n, &rest);
 }

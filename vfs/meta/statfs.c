@@ -41,7 +41,7 @@ static const struct fs_type types[] = {
 	{ 0, LINKS_UNKNOWN, INT64_MAX, 1, false },
 };
 
-static const struct fs_type *type_of(const struct statfs *fs)
+static const struct fs_type *statfs_type_of(const struct statfs *fs)
 {
 	const struct fs_type *t = types;
 
@@ -78,7 +78,7 @@ int vfs_statfs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_statfs *out)
 	if (fstatfs(n->path_fd, &fs) != 0)
 		return -errno;
 	unit = (uint64_t)(fs.f_frsize ? fs.f_frsize : fs.f_bsize);
-	t = type_of(&fs);
+	t = statfs_type_of(&fs);
 	*out = (struct vfs_statfs){
 		.total_bytes = fs.f_blocks * unit,
 		.free_bytes = fs.f_bfree * unit,
@@ -123,7 +123,7 @@ static bool type_folds_case(int fd)
 		return false;
 	if (fs.f_type == XFS_SUPER_MAGIC)
 		return ioctl(fd, XFS_GEOMETRY, &geometry) == 0 && (geometry.flags & XFS_FOLDS_CASE);
-	return type_of(&fs)->folds_case;
+	return statfs_type_of(&fs)->folds_case;
 }
 
 bool vfs_dir_folds_case(int fd)

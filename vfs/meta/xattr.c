@@ -46,7 +46,7 @@ bool vfs_xattr_supported(struct vfs_ctx *ctx, const struct vfs_node *n)
 }
 
 /* -ESTALE: the object is gone. The thread is the caller afterwards. */
-static int begin(struct vfs_ctx *ctx, struct vfs_node *n)
+static int xattr_begin(struct vfs_ctx *ctx, struct vfs_node *n)
 {
 	struct statx sx;
 	int rc = vfs_node_stat(n, &sx);
@@ -62,7 +62,7 @@ int vfs_xattr_get(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_xatt
 	int rc = make_full(name, &full);
 
 	if (rc == 0)
-		rc = begin(ctx, n);
+		rc = xattr_begin(ctx, n);
 	if (rc != 0)
 		return rc;
 	len = getxattr(vfs_proc_path(n->path_fd).s, full.s, buf, size);
@@ -89,7 +89,7 @@ static int keep_ours(char *buf, size_t len)
 int vfs_xattr_list(struct vfs_ctx *ctx, struct vfs_node *n, char *buf, uint32_t size)
 {
 	ssize_t len;
-	int rc = begin(ctx, n);
+	int rc = xattr_begin(ctx, n);
 
 	if (rc == 0)
 		rc = vfs_access_check(ctx, n, R_OK);
@@ -99,7 +99,7 @@ int vfs_xattr_list(struct vfs_ctx *ctx, struct vfs_node *n, char *buf, uint32_t 
 	return len < 0 ? -errno : keep_ours(buf, (size_t)len);
 }
 
-static int apply(const struct vfs_node *n, const char *name, const struct vfs_xattr_change *c)
+static int xattr_apply(const struct vfs_node *n, const char *name, const struct vfs_xattr_change *c)
 {
 	const struct vfs_proc_path path = vfs_proc_path(n->path_fd);
 	const int flags = c->how == VFS_XATTR_CREATE	? XATTR_CREATE
@@ -122,7 +122,7 @@ static int change_dir(struct vfs_ctx *ctx, struct vfs_node *n, const char *name,
 	if (rc != 0)
 		return rc;
 	vfs_dir_change_begin(&changing, ctx, n, "xattr", &c->states);
-	rc = apply(n, name, c);
+	rc = xattr_apply(n, name, c);
 	vfs_dir_change_end(&changing, rc == 0);
 	if (rc == 0)
 		vfs_dir_tell_attrs(ctx, n);
@@ -141,7 +141,7 @@ static int change_other(struct vfs_ctx *ctx, struct vfs_node *n, const char *nam
 		return rc;
 	rc = vfs_getattr(ctx, n, &states->before);
 	if (rc == 0)
-		rc = apply(n, name, c);
+		rc = xattr_apply(n, name, c);
 	if (rc == 0)
 		vfs_node_changed(n);
 	vfs_file_change_end(&change);
@@ -160,7 +160,7 @@ int vfs_xattr_change(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_xattr_c
 	if (rc == 0)
 		rc = vfs_check_writable(ctx, n);
 	if (rc == 0)
-		rc = begin(ctx, n);
+		rc = xattr_begin(ctx, n);
 	if (rc == 0)
 		rc = vfs_access_check(ctx, n, W_OK); /* who may not recalls no delegation */
 	if (rc != 0)

@@ -87,7 +87,7 @@ void vfs_ahead_free(struct vfs_ahead *a)
 }
 
 /* Drops one use of the piece. The last one frees it for the next listing. */
-static void leave(struct vfs_ahead *a, struct vfs_ahead_piece *p)
+static void ahead_leave_piece(struct vfs_ahead *a, struct vfs_ahead_piece *p)
 {
 	struct vfs_node *dir = NULL;
 
@@ -107,14 +107,14 @@ static const struct dirent64 *entry_of(const struct vfs_ahead_piece *p, const st
 	return (const struct dirent64 *)(p->buf + s->at);
 }
 
-static bool take_slot(struct slot *s)
+static bool ahead_take_slot(struct slot *s)
 {
 	enum slot_state expected = FREE;
 
 	return atomic_compare_exchange_strong(&s->state, &expected, TAKEN);
 }
 
-static void look_at(const struct vfs_ahead_piece *p, struct slot *s)
+static void ahead_stat_slot(const struct vfs_ahead_piece *p, struct slot *s)
 {
 	s->shown.clock = (int64_t)rn_wall_coarse_ns();
 	if (vfs_statx_name(p->dir->path_fd, entry_of(p, s)->d_name, &s->shown.sx) == 0)
@@ -122,7 +122,7 @@ static void look_at(const struct vfs_ahead_piece *p, struct slot *s)
 }
 
 /* Looks at names from the end until it meets the worker. */
-static void help(struct vfs_ahead_piece *p, struct vfs_identity *identity)
+static void ahead_help(struct vfs_ahead_piece *p, struct vfs_identity *identity)
 {
 	unsigned back;
 
@@ -132,15 +132,15 @@ static void help(struct vfs_ahead_piece *p, struct vfs_identity *identity)
 	       (back = atomic_fetch_add(&p->back, 1)) < p->n) {
 		struct slot *s = &p->slot[p->n - 1 - back];
 
-		if (take_slot(s))
-			look_at(p, s);
+		if (ahead_take_slot(s))
+			ahead_stat_slot(p, s);
 		else if (atomic_load_explicit(&s->state, memory_order_relaxed) == TAKEN)
 			break;
 	}
 }
 
 /* Under the lock: a piece to join, which is closed to others when its helpers are enough. */
-static struct vfs_ahead_piece *join(struct vfs_ahead *a)
+static struct vfs_ahead_piece *ahead_join_piece(struct vfs_ahead *a)
 {
 	for (unsigned i = 0; i < PIECES_MAX; i++) {
 		struct vfs_ahead_piece *p = a->open[i];
@@ -172,18 +172,18 @@ static void *helper_main(void *arg)
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop) {
-		p = join(a);
+		p = ahead_join_piece(a);
 		if (!p) {
 			pthread_cond_wait(&a->offered, &a->lock);
 			continue;
 		}
 		pthread_mutex_unlock(&a->lock);
-		help(p, &identity);
+		ahead_help(p, &identity);
 		vfs_identity_root(&identity); /* a node may be closed */
 		pthread_mutex_lock(&a->lock);
 		close_piece(a, p); /* nothing is left in it */
 		pthread_mutex_unlock(&a->lock);
-		leave(a, p);
+		ahead_leave_piece(a, p);
 		pthread_mutex_lock(&a->lock);
 	}
 	pthread_mutex_unlock(&a->lock);
@@ -191,7 +191,7 @@ static void *helper_main(void *arg)
 }
 
 /* Under the lock. */
-static void start_threads(struct vfs_ahead *a)
+static void ahead_start_threads(struct vfs_ahead *a)
 {
 	while (a->nthreads < a->helpers) {
 		if (pthread_create(&a->thread[a->nthreads], NULL, helper_main, a) != 0) {
@@ -230,7 +230,7 @@ struct vfs_ahead_piece *vfs_ahead_take(struct vfs_ahead *a, const struct vfs_ctx
 	if (!a)
 		return NULL;
 	pthread_mutex_lock(&a->lock);
-	start_threads(a);
+	ahead_start_threads(a);
 	p = a->helpers > 0 ? find_piece(a) : NULL;
 	pthread_mutex_unlock(&a->lock);
 	if (!p)
@@ -291,7 +291,7 @@ const struct vfs_shown *vfs_ahead_shown(struct vfs_ahead_piece *p, unsigned i)
 	if (i >= p->n)
 		return NULL;
 	s = &p->slot[i];
-	if (take_slot(s))
+	if (ahead_take_slot(s))
 		return NULL;
 	return atomic_load_explicit(&s->state, memory_order_acquire) == DONE ? &s->shown : NULL;
 }
@@ -302,5 +302,5 @@ void vfs_ahead_give(struct vfs_ahead *a, struct vfs_ahead_piece *p)
 	pthread_mutex_lock(&a->lock);
 	close_piece(a, p);
 	pthread_mutex_unlock(&a->lock);
-	leave(a, p);
+	ahead_leave_piece(a, p);
 }

@@ -142,7 +142,7 @@ static int open_new(struct vfs_ctx *ctx, struct creating *c, bool *made, struct 
 }
 
 /* The thread acts as the caller before. */
-static int open_counted(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
+static int create_open_counted(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
 {
 	const struct vfs_entry_wish wish = { c->dir, c->name, VFS_ENTRY_NEW, VFS_NEWS_ADD };
 	struct vfs_entry_change entry;
@@ -165,7 +165,7 @@ static int create_new(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr *
 		      struct vfs_node **out)
 {
 	struct vfs_setattr sa = *c->sa;
-	int rc = open_counted(ctx, c, out);
+	int rc = create_open_counted(ctx, c, out);
 
 	if (rc != 0)
 		return rc;
@@ -229,8 +229,8 @@ static int create_once(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr 
 }
 
 /* A file that was in the way and has lost its name before it was looked at is as if it was not there. */
-static int create(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr *attr,
-		  struct vfs_node **out)
+static int create_file(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr *attr,
+		       struct vfs_node **out)
 {
 	int rc = create_once(ctx, c, attr, out);
 
@@ -264,7 +264,7 @@ int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint
 	if (rc == 0 && (vfs_name_is_dot(&nm) || vfs_name_is_dotdot(&nm)))
 		rc = -EEXIST;
 	if (rc == 0)
-		rc = create(ctx, &c, how->attr, out);
+		rc = create_file(ctx, &c, how->attr, out);
 	how->made = c.made;
 	return rc;
 }

@@ -29,7 +29,7 @@ struct making {
 	struct vfs_dir_change *change;
 };
 
-static int make(const struct making *m, const char *name)
+static int create_other_make(const struct making *m, const char *name)
 {
 	int dirfd = m->dir->path_fd;
 	int rc;
@@ -86,7 +86,7 @@ static int make_in(struct vfs_ctx *ctx, const struct making *m, const char *name
 	int rc;
 
 	vfs_dir_change_begin(&changing, ctx, m->dir, name, m->change);
-	rc = make(m, name);
+	rc = create_other_make(m, name);
 	vfs_dir_change_end(&changing, rc == 0);
 	return vfs_dir_error(m->dir, rc);
 }

@@ -123,7 +123,7 @@ static bool conflicts(struct vfs_file *f, const struct vfs_file_use *u)
 }
 
 /* Would the change fail, as far as can be seen beforehand? */
-static int look(struct vfs_ctx *ctx, const struct vfs_entry_wish *w)
+static int entry_change_foresee(struct vfs_ctx *ctx, const struct vfs_entry_wish *w)
 {
 	int rc = vfs_access_check(ctx, w->dir, W_OK | X_OK);
 	struct stat st;
@@ -141,7 +141,8 @@ static int look(struct vfs_ctx *ctx, const struct vfs_entry_wish *w)
 }
 
 /* Keeps a reference of the directory's file in out->told, if somebody is to be told. */
-static int check(struct vfs_ctx *ctx, const struct vfs_entry_wish *w, struct vfs_entry_change *out)
+static int entry_change_check(struct vfs_ctx *ctx, const struct vfs_entry_wish *w,
+			      struct vfs_entry_change *out)
 {
 	const struct vfs_file_use u = { .client = ctx->client,
 					.use = VFS_USE_WRITE,
@@ -150,7 +151,7 @@ static int check(struct vfs_ctx *ctx, const struct vfs_entry_wish *w, struct vfs
 	int rc = 0;
 
 	if (f && conflicts(f, &u)) {
-		rc = look(ctx, w);
+		rc = entry_change_foresee(ctx, w);
 		if (rc == 0)
 			rc = vfs_deleg_ask(f, &u);
 	}
@@ -170,7 +171,7 @@ int vfs_entry_change_begin(struct vfs_ctx *ctx, const struct vfs_entry_wish *w,
 	*out = (struct vfs_entry_change){ .dir = w->dir, .name = w->name };
 	rc = vfs_file_change_count(ctx->vfs, &w->dir->fh, &out->count);
 	if (rc == 0)
-		rc = check(ctx, w, out);
+		rc = entry_change_check(ctx, w, out);
 	if (rc != 0)
 		vfs_file_change_end(&out->count);
 	return rc;

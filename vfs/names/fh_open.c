@@ -18,7 +18,7 @@
 #include "vfs/worker/acting.h"
 #include "vfs/vfs_worker.h"
 
-static int parse(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_handle *out)
+static int fh_parse(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_handle *out)
 {
 	int rc = vfs_handle_parse(fh, vfs->cfg.handle_mac, out);
 
@@ -30,7 +30,7 @@ static int parse(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_handle *ou
 int vfs_fh_export_id(struct vfs *vfs, const struct vfs_fh *fh, uint32_t *id)
 {
 	struct vfs_handle h;
-	int rc = parse(vfs, fh, &h);
+	int rc = fh_parse(vfs, fh, &h);
 
 	if (rc == 0)
 		*id = h.export_id;
@@ -120,7 +120,7 @@ static int open_in_mount(struct vfs_ctx *ctx, struct vfs_mount *mnt, const struc
 	return vfs_cache_add(ctx->vfs, &parts, out);
 }
 
-static int find_mount(struct vfs_ctx *ctx, uint32_t id, struct vfs_mount **out)
+static int fh_find_mount(struct vfs_ctx *ctx, uint32_t id, struct vfs_mount **out)
 {
 	int rc = 0;
 
@@ -149,7 +149,7 @@ static int open_parsed(struct vfs_ctx *ctx, const struct vfs_handle *h, const st
 {
 	struct vfs_fh unpacked;
 	struct vfs_mount *mnt;
-	int rc = h->export_id == ctx->exp->id ? find_mount(ctx, h->submount_id, &mnt) : -ESTALE;
+	int rc = h->export_id == ctx->exp->id ? fh_find_mount(ctx, h->submount_id, &mnt) : -ESTALE;
 
 	if (rc == 0) {
 		if (packed)
@@ -166,7 +166,7 @@ static int open_parsed(struct vfs_ctx *ctx, const struct vfs_handle *h, const st
 int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **out)
 {
 	struct vfs_handle h;
-	int rc = parse(ctx->vfs, fh, &h);
+	int rc = fh_parse(ctx->vfs, fh, &h);
 
 	return rc == 0 ? open_parsed(ctx, &h, fh, NULL, out) : rc;
 }
@@ -198,8 +198,8 @@ int vfs_packed_open(struct vfs_ctx *ctx, const struct vfs_packed_fh *fh, struct 
 	return rc == 0 ? open_parsed(ctx, &h, NULL, fh, out) : rc;
 }
 
-static int pack(const struct vfs *vfs, const struct vfs_mount *mnt, const struct vfs_fh *fh,
-		struct vfs_packed_fh *out)
+static int fh_pack(const struct vfs *vfs, const struct vfs_mount *mnt, const struct vfs_fh *fh,
+		   struct vfs_packed_fh *out)
 {
 	struct vfs_handle h;
 	int rc = vfs_handle_parse(fh, vfs->cfg.handle_mac, &h);
@@ -209,14 +209,14 @@ static int pack(const struct vfs *vfs, const struct vfs_mount *mnt, const struct
 
 int vfs_packed_of(const struct vfs_node *n, struct vfs_packed_fh *out)
 {
-	return pack(n->exp->vfs, n->mnt, &n->fh, out);
+	return fh_pack(n->exp->vfs, n->mnt, &n->fh, out);
 }
 
 bool vfs_export_packs(const struct vfs_export *exp)
 {
 	struct vfs_packed_fh packed;
 
-	return pack(exp->vfs, exp->root_mnt, &exp->root_fh, &packed) == 0;
+	return fh_pack(exp->vfs, exp->root_mnt, &exp->root_fh, &packed) == 0;
 }
 
 int vfs_root(struct vfs_ctx *ctx, struct vfs_node **out)

@@ -27,7 +27,7 @@ static int lookup_self(struct vfs_ctx *ctx, struct vfs_node *dir, struct vfs_nod
 
 /* A directory that was moved out of the export since it was checked has a parent outside. A private
  * clone of the tree does not let that parent be reached. */
-static int check_parent(struct vfs_ctx *ctx, struct vfs_node *parent)
+static int lookup_check_parent(struct vfs_ctx *ctx, struct vfs_node *parent)
 {
 	int rc = ctx->exp->detached ? 0 : vfs_act_as_root(ctx);
 
@@ -70,7 +70,7 @@ int vfs_lookup_below(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name
 	rc = vfs_node_of_name(ctx, dir, &nm, out, attr);
 	if (rc != 0)
 		return rc;
-	rc = dotdot ? check_parent(ctx, *out) : 0;
+	rc = dotdot ? lookup_check_parent(ctx, *out) : 0;
 	if (rc != 0)
 		vfs_node_put(*out);
 	return rc;

@@ -31,7 +31,7 @@ static int open_in_memory(const struct vfs_node *dir, const struct vfs_name *nam
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static int show(int fd, struct vfs_shown *shown)
+static int lookup_stat_fd(int fd, struct vfs_shown *shown)
 {
 	shown->clock = (int64_t)rn_wall_coarse_ns();
 	return vfs_statx_mount(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &shown->sx);
@@ -44,7 +44,7 @@ static struct vfs_node *find_node(struct vfs_ctx *ctx, const struct vfs_node *di
 	struct vfs_handle h;
 	struct vfs_fh fh;
 
-	if (show(fd, shown) != 0 || vfs_shown_handle(dir, fd, "", shown, &h) != 0)
+	if (lookup_stat_fd(fd, shown) != 0 || vfs_shown_handle(dir, fd, "", shown, &h) != 0)
 		return NULL;
 	h.export_id = ctx->exp->id;
 	h.submount_id = dir->mnt->id;
@@ -55,8 +55,8 @@ static struct vfs_node *find_node(struct vfs_ctx *ctx, const struct vfs_node *di
 
 /* Attributes of the node: those that were shown with its handle, but for a directory, whose change
  * attribute depends on more. */
-static int get_attr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_shown *shown,
-		    struct vfs_attr *attr)
+static int lookup_get_attr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_shown *shown,
+			   struct vfs_attr *attr)
 {
 	if (n->type == S_IFDIR)
 		return vfs_getattr(ctx, n, attr);
@@ -85,7 +85,7 @@ bool vfs_lookup_prompt(struct vfs_ctx *ctx, struct vfs_node *dir, const struct v
 		close(fd);
 	if (!n)
 		return false;
-	if (attr && get_attr(ctx, n, &shown, attr) != 0) {
+	if (attr && lookup_get_attr(ctx, n, &shown, attr) != 0) {
 		vfs_node_put(n);
 		return false;
 	}

@@ -26,8 +26,8 @@
 #define REPLACED_MOST 100
 
 /* The mount and the file handle of what name is in dirfd, or of dirfd itself for "". */
-static int identify(struct vfs_ctx *ctx, int dirfd, const char *name, struct vfs_mount **mnt,
-		    struct vfs_fh *fh)
+static int node_identify(struct vfs_ctx *ctx, int dirfd, const char *name, struct vfs_mount **mnt,
+			 struct vfs_fh *fh)
 {
 	struct vfs_handle h;
 	uint64_t mnt_id;
@@ -64,7 +64,7 @@ static int node_of_fd(struct vfs_ctx *ctx, int fd, bool made, struct vfs_node **
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &sx) != 0)
 		rc = -errno;
 	else
-		rc = made || sx.stx_nlink > 0 ? identify(ctx, fd, "", &mnt, &fh) : -ENOENT;
+		rc = made || sx.stx_nlink > 0 ? node_identify(ctx, fd, "", &mnt, &fh) : -ENOENT;
 	if (rc != 0) {
 		vfs_fd_close(ctx->vfs, fd);
 		return rc;
@@ -105,7 +105,7 @@ static int find_cached(struct vfs_ctx *ctx, struct vfs_node *dir, const struct v
 		       struct vfs_fh *fh, struct vfs_node **out)
 {
 	struct vfs_mount *mnt;
-	int rc = identify(ctx, dir->path_fd, name->s, &mnt, fh);
+	int rc = node_identify(ctx, dir->path_fd, name->s, &mnt, fh);
 
 	if (rc != 0)
 		return rc;

@@ -94,8 +94,8 @@ static void compose(struct vfs_view_path *out, const char *base, const char *bel
 		out->text[0] = '\0';
 }
 
-static void show(const struct vfs_view_exports *all, const struct vfs_export *exp,
-		 const struct name *name, struct vfs_view_path *out)
+static void view_path_show(const struct vfs_view_exports *all, const struct vfs_export *exp,
+			   const struct name *name, struct vfs_view_path *out)
 {
 	out->removed = name->removed;
 	/* A file that was opened by its handle has no name before somebody looks it up. */
@@ -106,7 +106,7 @@ static void show(const struct vfs_view_exports *all, const struct vfs_export *ex
 	compose(out, exp ? exp->real_path : "", name->text);
 }
 
-static bool is_root(const struct vfs_mount *mnt, const struct vfs_fh *fh)
+static bool view_fh_is_root(const struct vfs_mount *mnt, const struct vfs_fh *fh)
 {
 	return mnt->root_fh.len == fh->len && memcmp(mnt->root_fh.data, fh->data, fh->len) == 0;
 }
@@ -121,13 +121,13 @@ void vfs_view_path(const struct vfs_view_exports *all, struct vfs_export *exp,
 	out->removed = false;
 	if (!mnt)
 		return;
-	if (is_root(mnt, fh)) {
+	if (view_fh_is_root(mnt, fh)) {
 		compose(out, mnt->path ? mnt->path : exp->real_path, "");
 	} else {
 		vfs_cache_peek_fd(exp->vfs, mnt, fh, read_name, &name);
 		if (name.mnt_id == 0 && f)
 			vfs_view_file_fd(f, read_name, &name);
-		show(all, exp, &name, out);
+		view_path_show(all, exp, &name, out);
 	}
 	vfs_mount_put(mnt);
 }

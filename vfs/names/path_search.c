@@ -59,8 +59,8 @@ uint32_t vfs_view_search_count(const struct vfs_view_search *s)
 	return s->n;
 }
 
-static int add_mount(struct vfs_view_search *s, const struct vfs_export *exp,
-		     const struct vfs_mount *mnt)
+static int view_search_add_mount(struct vfs_view_search *s, const struct vfs_export *exp,
+				 const struct vfs_mount *mnt)
 {
 	struct searched_mount *m = &s->mount[s->nmounts];
 	const bool cloned = exp->detached && mnt == exp->root_mnt;
@@ -77,17 +77,17 @@ static int add_mount(struct vfs_view_search *s, const struct vfs_export *exp,
 	return (int)s->nmounts++;
 }
 
-static int find_mount(struct vfs_view_search *s, const struct vfs_export *exp,
-		      const struct vfs_mount *mnt)
+static int view_search_find_mount(struct vfs_view_search *s, const struct vfs_export *exp,
+				  const struct vfs_mount *mnt)
 {
 	for (unsigned i = 0; i < s->nmounts; i++) {
 		if (s->mount[i].serial == mnt->serial)
 			return (int)i;
 	}
-	return add_mount(s, exp, mnt);
+	return view_search_add_mount(s, exp, mnt);
 }
 
-static bool make_room(struct vfs_view_search *s)
+static bool view_search_make_room(struct vfs_view_search *s)
 {
 	const uint32_t room = s->n < s->room ? s->room : s->room ? 2 * s->room : 64;
 	struct searched_file *more =
@@ -107,7 +107,7 @@ int vfs_view_search_add(struct vfs_view_search *s, struct vfs_export *exp, const
 	int at = -ENOENT;
 
 	if (mnt && vfs_handle_parse(fh, exp->vfs->cfg.handle_mac, &h) == 0)
-		at = make_room(s) ? find_mount(s, exp, mnt) : -ENOMEM;
+		at = view_search_make_room(s) ? view_search_find_mount(s, exp, mnt) : -ENOMEM;
 	if (mnt)
 		vfs_mount_put(mnt);
 	if (at < 0)

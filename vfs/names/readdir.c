@@ -64,7 +64,7 @@ static uint64_t fileid_of_dir(const struct reading *r, const struct dirent64 *d)
 }
 
 /* Hands over one entry; false: there was no room. */
-static bool give(struct reading *r, const struct dirent64 *d, const struct vfs_shown *shown)
+static bool readdir_give(struct reading *r, const struct dirent64 *d, const struct vfs_shown *shown)
 {
 	struct vfs_dirent de = {
 		.name = d->d_name,
@@ -115,7 +115,7 @@ static void give_piece(struct reading *r, const struct piece *p)
 			prefetch(r, next);
 			fetched += next->d_reclen;
 		}
-		r->full = !give(r, d, p->ahead ? vfs_ahead_shown(p->ahead, i) : NULL);
+		r->full = !readdir_give(r, d, p->ahead ? vfs_ahead_shown(p->ahead, i) : NULL);
 		at += d->d_reclen;
 		r->bytes += d->d_reclen;
 	}
@@ -123,7 +123,7 @@ static void give_piece(struct reading *r, const struct piece *p)
 }
 
 /* Entries that the caller has room for, as far as it knows. */
-static unsigned expected(const struct reading *r)
+static unsigned readdir_expected(const struct reading *r)
 {
 	return r->to->expect ? r->to->expect(r->to->arg) : UINT_MAX;
 }
@@ -134,7 +134,7 @@ static size_t entry_bytes(const struct reading *r)
 	return r->entries > 0 ? (size_t)(r->bytes / r->entries) : ENTRY;
 }
 
-static size_t piece_size(const struct reading *r, unsigned entries, size_t max)
+static size_t readdir_piece_size(const struct reading *r, unsigned entries, size_t max)
 {
 	const size_t each = entry_bytes(r);
 
@@ -150,7 +150,7 @@ static void read_piece(struct reading *r, unsigned n, struct piece *p)
 	if (r->to->looks && n >= VFS_AHEAD_NAMES)
 		p->ahead = vfs_ahead_take(helpers, r->ctx, r->dir);
 	p->buf = p->ahead ? vfs_ahead_buffer(p->ahead) : r->own;
-	p->bytes = syscall(SYS_getdents64, r->stream->fd, p->buf, piece_size(r, n, PIECE));
+	p->bytes = syscall(SYS_getdents64, r->stream->fd, p->buf, readdir_piece_size(r, n, PIECE));
 	if (p->bytes < 0) /* ENOENT: the directory was removed */
 		p->bytes = errno == ENOENT ? -ESTALE : -errno;
 	if (p->bytes > 0 && p->ahead)
@@ -165,10 +165,10 @@ static void drop_piece(const struct reading *r, const struct piece *p)
 
 /* Reads the piece behind now, if there is work for helpers in it and now is not in the same
  * buffer. */
-static bool read_next(struct reading *r, const struct piece *now, struct piece *next)
+static bool readdir_read_next(struct reading *r, const struct piece *now, struct piece *next)
 {
 	const size_t have = (size_t)now->bytes / entry_bytes(r);
-	const unsigned n = expected(r);
+	const unsigned n = readdir_expected(r);
 
 	if (!now->ahead || n < have + VFS_AHEAD_NAMES)
 		return false;
@@ -181,18 +181,18 @@ static long give_pieces(struct reading *r)
 {
 	struct piece now, next;
 
-	read_piece(r, expected(r), &now);
+	read_piece(r, readdir_expected(r), &now);
 	while (now.bytes > 0) {
-		r->beyond = read_next(r, &now, &next);
+		r->beyond = readdir_read_next(r, &now, &next);
 		give_piece(r, &now);
 		drop_piece(r, &now);
-		if (r->full || expected(r) == 0) {
+		if (r->full || readdir_expected(r) == 0) {
 			if (r->beyond)
 				drop_piece(r, &next);
 			return 1;
 		}
 		if (!r->beyond)
-			read_piece(r, expected(r), &next);
+			read_piece(r, readdir_expected(r), &next);
 		now = next;
 	}
 	drop_piece(r, &now);
@@ -200,8 +200,8 @@ static long give_pieces(struct reading *r)
 }
 
 /* The buffer is not cleared. */
-static void begin(struct reading *r, struct vfs_ctx *ctx, struct vfs_node *dir,
-		  const struct vfs_listing *to)
+static void readdir_begin(struct reading *r, struct vfs_ctx *ctx, struct vfs_node *dir,
+			  const struct vfs_listing *to)
 {
 	r->ctx = ctx;
 	r->dir = dir;
@@ -219,7 +219,7 @@ int vfs_readdir(struct vfs_ctx *ctx, struct vfs_node *dir, uint64_t cookie,
 	int rc;
 
 	*eof = false;
-	begin(&r, ctx, dir, to);
+	readdir_begin(&r, ctx, dir, to);
 	if (dir->type != S_IFDIR)
 		return -ENOTDIR;
 	if (cookie > INT64_MAX)

@@ -290,8 +290,8 @@ static int rename_ordered(struct vfs_ctx *ctx, const struct vfs_rename *r,
 	return 0;
 }
 
-static int rename_names(struct vfs_ctx *ctx, const struct vfs_rename *r,
-			const struct vfs_name *from, const struct vfs_name *to)
+static int rename_entries(struct vfs_ctx *ctx, const struct vfs_rename *r,
+			  const struct vfs_name *from, const struct vfs_name *to)
 {
 	struct renaming x;
 	int rc = begin_rename(ctx, r, from, to, &x);
@@ -305,7 +305,7 @@ static int rename_names(struct vfs_ctx *ctx, const struct vfs_rename *r,
 	return rc;
 }
 
-static bool is_dots(const struct vfs_name *name)
+static bool name_is_dots(const struct vfs_name *name)
 {
 	return vfs_name_is_dot(name) || vfs_name_is_dotdot(name);
 }
@@ -321,9 +321,9 @@ int vfs_rename(struct vfs_ctx *ctx, const struct vfs_rename *r)
 		rc = vfs_name_from(&from, r->from, r->from_len);
 	if (rc == 0)
 		rc = vfs_name_from(&to, r->to, r->to_len);
-	if (rc == 0 && (is_dots(&from) || is_dots(&to)))
+	if (rc == 0 && (name_is_dots(&from) || name_is_dots(&to)))
 		rc = -EINVAL; /* RFC 1813 section 3.3.14 */
-	return rc == 0 ? rename_names(ctx, r, &from, &to) : rc;
+	return rc == 0 ? rename_entries(ctx, r, &from, &to) : rc;
 }
 
 /* By way of /proc: a link to a bare descriptor needs a capability. */

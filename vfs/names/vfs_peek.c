@@ -24,7 +24,8 @@
 
 /* The key of an inode whose handle follows from it. A file of another subvolume than the
  * directory's has none, since its number does not show the subvolume. */
-static bool key_of(const struct vfs_node *dir, const struct statx *sx, struct vfs_inode_key *key)
+static bool peek_inode_key(const struct vfs_node *dir, const struct statx *sx,
+			   struct vfs_inode_key *key)
 {
 	const struct vfs_mount *mnt = dir->mnt;
 	const int64_t seconds = sx->stx_ctime.tv_sec;
@@ -57,7 +58,7 @@ int vfs_shown_handle(const struct vfs_node *dir, int fd, const char *name,
 {
 	struct vfs_handle_cache *cache = dir->vfs->handles;
 	struct vfs_inode_key key;
-	const bool keyed = cache && key_of(dir, &shown->sx, &key);
+	const bool keyed = cache && peek_inode_key(dir, &shown->sx, &key);
 	uint64_t mnt_id;
 
 	if (shown->sx.stx_mnt_id != dir->mnt->mnt_id)
@@ -95,8 +96,8 @@ static int use_shown(struct vfs_ctx *ctx, const struct vfs_node *dir, const char
  * The name may have changed hands between the two calls, and so may a mount have come over it; then
  * the slow way decides, as it does for file systems whose handles do not show the inode.
  */
-static int peek(struct vfs_ctx *ctx, const struct vfs_node *dir, const char *name,
-		struct vfs_fh *fh, struct vfs_attr *attr)
+static int peek_name(struct vfs_ctx *ctx, const struct vfs_node *dir, const char *name,
+		     struct vfs_fh *fh, struct vfs_attr *attr)
 {
 	struct vfs_shown shown = { .clock = (int64_t)rn_wall_coarse_ns() };
 
@@ -127,7 +128,7 @@ int vfs_peek(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32
 	if (rc == 0 && !vfs_name_is_dots(nm.s)) {
 		rc = vfs_act_as_caller(ctx);
 		if (rc == 0)
-			rc = peek(ctx, dir, nm.s, fh, attr);
+			rc = peek_name(ctx, dir, nm.s, fh, attr);
 		if (rc != -RN_ECHANGED)
 			return rc;
 	}
@@ -143,7 +144,7 @@ int vfs_peek_entry(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_d
 		rc = vfs_act_as_caller(ctx);
 		if (rc == 0)
 			rc = de->shown ? use_shown(ctx, dir, de->name, de->shown, fh, attr)
-				       : peek(ctx, dir, de->name, fh, attr);
+				       : peek_name(ctx, dir, de->name, fh, attr);
 	}
 	return rc == -RN_ECHANGED ? peek_by_lookup(ctx, dir, de->name, de->len, fh, attr) : rc;
 }

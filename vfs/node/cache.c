@@ -65,7 +65,7 @@ void vfs_cache_free(struct vfs_cache *c)
 	free(c);
 }
 
-static uint64_t hash_of(const struct vfs *vfs, const struct vfs_fh *fh)
+static uint64_t node_hash_of(const struct vfs *vfs, const struct vfs_fh *fh)
 {
 	uint64_t h;
 
@@ -73,12 +73,12 @@ static uint64_t hash_of(const struct vfs *vfs, const struct vfs_fh *fh)
 	return h;
 }
 
-static struct shard *shard_of(struct vfs *vfs, uint64_t hash)
+static struct shard *node_shard_of(struct vfs *vfs, uint64_t hash)
 {
 	return &vfs->cache->shard[hash % SHARDS];
 }
 
-static struct node_list *bucket_of(struct shard *s, uint64_t hash)
+static struct node_list *node_bucket_of(struct shard *s, uint64_t hash)
 {
 	return &s->bucket[hash / SHARDS % BUCKETS];
 }
@@ -96,7 +96,7 @@ static struct vfs_node *look_for(struct shard *s, uint64_t hash, const struct vf
 {
 	struct vfs_node *n;
 
-	LIST_FOREACH (n, bucket_of(s, hash), bucket_link) {
+	LIST_FOREACH (n, node_bucket_of(s, hash), bucket_link) {
 		if (n->hash == hash && n->mnt == mnt && n->fh.len == fh->len &&
 		    memcmp(n->fh.data, fh->data, fh->len) == 0)
 			break;
@@ -105,8 +105,8 @@ static struct vfs_node *look_for(struct shard *s, uint64_t hash, const struct vf
 }
 
 /* The same, with a reference. */
-static struct vfs_node *find_locked(struct shard *s, uint64_t hash, const struct vfs_mount *mnt,
-				    const struct vfs_fh *fh)
+static struct vfs_node *node_find_locked(struct shard *s, uint64_t hash,
+					 const struct vfs_mount *mnt, const struct vfs_fh *fh)
 {
 	struct vfs_node *n = look_for(s, hash, mnt, fh);
 
@@ -117,12 +117,12 @@ static struct vfs_node *find_locked(struct shard *s, uint64_t hash, const struct
 
 struct vfs_node *vfs_cache_find(struct vfs *vfs, struct vfs_mount *mnt, const struct vfs_fh *fh)
 {
-	uint64_t hash = hash_of(vfs, fh);
-	struct shard *s = shard_of(vfs, hash);
+	uint64_t hash = node_hash_of(vfs, fh);
+	struct shard *s = node_shard_of(vfs, hash);
 	struct vfs_node *n;
 
 	pthread_mutex_lock(&s->lock);
-	n = find_locked(s, hash, mnt, fh);
+	n = node_find_locked(s, hash, mnt, fh);
 	pthread_mutex_unlock(&s->lock);
 	atomic_fetch_add_explicit(n ? &vfs->cache->hits : &vfs->cache->misses, 1,
 				  memory_order_relaxed);
@@ -132,8 +132,8 @@ struct vfs_node *vfs_cache_find(struct vfs *vfs, struct vfs_mount *mnt, const st
 void vfs_cache_peek_fd(struct vfs *vfs, const struct vfs_mount *mnt, const struct vfs_fh *fh,
 		       void (*peek)(void *arg, int fd), void *arg)
 {
-	const uint64_t hash = hash_of(vfs, fh);
-	struct shard *s = shard_of(vfs, hash);
+	const uint64_t hash = node_hash_of(vfs, fh);
+	struct shard *s = node_shard_of(vfs, hash);
 	const struct vfs_node *n;
 
 	pthread_mutex_lock(&s->lock);
@@ -181,7 +181,7 @@ static struct vfs_node *node_new(struct vfs *vfs, const struct vfs_node_parts *p
 	atomic_init(&n->link, parts->link);
 	n->path_fd = parts->path_fd;
 	vfs_uncommitted_init(&n->uncommitted);
-	n->hash = hash_of(vfs, &n->fh);
+	n->hash = node_hash_of(vfs, &n->fh);
 	n->refs = 1;
 	n->hashed = true;
 	for (unsigned i = 0; i < VFS_FD_KINDS; i++)
@@ -203,11 +203,11 @@ int vfs_cache_add(struct vfs *vfs, const struct vfs_node_parts *parts, struct vf
 		vfs_fd_close(vfs, parts->path_fd);
 		return -ENOMEM;
 	}
-	s = shard_of(vfs, fresh->hash);
+	s = node_shard_of(vfs, fresh->hash);
 	pthread_mutex_lock(&s->lock);
-	n = find_locked(s, fresh->hash, parts->mnt, parts->fh);
+	n = node_find_locked(s, fresh->hash, parts->mnt, parts->fh);
 	if (!n) {
-		LIST_INSERT_HEAD(bucket_of(s, fresh->hash), fresh, bucket_link);
+		LIST_INSERT_HEAD(node_bucket_of(s, fresh->hash), fresh, bucket_link);
 		n = fresh;
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -219,7 +219,7 @@ int vfs_cache_add(struct vfs *vfs, const struct vfs_node_parts *parts, struct vf
 
 void vfs_node_ref(struct vfs_node *n)
 {
-	struct shard *s = shard_of(n->vfs, n->hash);
+	struct shard *s = node_shard_of(n->vfs, n->hash);
 
 	pthread_mutex_lock(&s->lock);
 	n->refs++;
@@ -229,7 +229,7 @@ void vfs_node_ref(struct vfs_node *n)
 enum put { KEPT, FREE, FLUSH };
 
 /* Drops a reference, but for FLUSH: then it is the flush's. */
-static enum put put_locked(struct shard *s, struct vfs_node *n)
+static enum put node_put_locked(struct shard *s, struct vfs_node *n)
 {
 	if (n->refs == 1 && !n->hashed && vfs_uncommitted_must_flush(n))
 		return FLUSH;
@@ -254,10 +254,10 @@ void vfs_node_put(struct vfs_node *n)
 	if (vfs_node_link(n) == VFS_UNLINKED_OPEN &&
 	    !n->vfs->hooks->still_open(n->vfs, n->dev, &n->fh))
 		vfs_node_doom(n);
-	s = shard_of(n->vfs, n->hash);
+	s = node_shard_of(n->vfs, n->hash);
 	do {
 		pthread_mutex_lock(&s->lock);
-		what = put_locked(s, n);
+		what = node_put_locked(s, n);
 		pthread_mutex_unlock(&s->lock);
 	} while (what == FLUSH && n->vfs->hooks->flush(n));
 	if (what == FREE)
@@ -278,7 +278,7 @@ static bool unhash_locked(struct shard *s, struct vfs_node *n)
 
 void vfs_node_doom(struct vfs_node *n)
 {
-	struct shard *s = shard_of(n->vfs, n->hash);
+	struct shard *s = node_shard_of(n->vfs, n->hash);
 
 	pthread_mutex_lock(&s->lock);
 	unhash_locked(s, n); /* the caller's reference keeps it */
@@ -304,7 +304,7 @@ static void free_all(struct node_lru *dead)
 
 void vfs_cache_close_data(struct vfs_node *n, unsigned kinds)
 {
-	struct shard *s = shard_of(n->vfs, n->hash);
+	struct shard *s = node_shard_of(n->vfs, n->hash);
 	int fd[VFS_FD_KINDS];
 	bool unused;
 
@@ -335,7 +335,7 @@ static bool was_removed(const struct vfs_node *n)
 	       sx.stx_nlink == 0;
 }
 
-static bool is_written(const struct vfs_node *n)
+static bool node_is_written(const struct vfs_node *n)
 {
 	return atomic_load(&n->data_fd[VFS_FD_WRITE]) >= 0 ||
 	       atomic_load(&n->data_fd[VFS_FD_WRITE_DIRECT]) >= 0;
@@ -361,7 +361,7 @@ struct found {
 static bool must_ask(const struct vfs_node *n, bool synced, int64_t now)
 {
 	return vfs_node_link(n) == VFS_UNLINKED_OPEN ||
-	       (synced && is_written(n) && n->used_at <= now - WRITTEN_SECONDS);
+	       (synced && node_is_written(n) && n->used_at <= now - WRITTEN_SECONDS);
 }
 
 /* Under the shard's lock. */
@@ -389,14 +389,14 @@ static void sweep_list(struct node_lru *list, bool synced, struct found *f)
 }
 
 /* With a reference, unless somebody has used it since it was found. */
-static struct vfs_node *find_unused(struct shard *s, const struct asked *a)
+static struct vfs_node *node_find_unused(struct shard *s, const struct asked *a)
 {
 	struct vfs_node *n;
 
 	pthread_mutex_lock(&s->lock);
 	n = look_for(s, a->hash, a->mnt, &a->fh);
 	if (n && n->refs == 0 && n->used_at == a->used_at)
-		n = find_locked(s, a->hash, a->mnt, &a->fh);
+		n = node_find_locked(s, a->hash, a->mnt, &a->fh);
 	else
 		n = NULL;
 	pthread_mutex_unlock(&s->lock);
@@ -410,7 +410,7 @@ static void sweep_asked(struct vfs *vfs, const struct asked *a)
 	if (a->removed ? vfs->hooks->still_open(vfs, a->dev, &a->fh)
 		       : vfs->hooks->open_to_write(vfs, a->dev, &a->fh))
 		return;
-	n = find_unused(shard_of(vfs, a->hash), a);
+	n = node_find_unused(node_shard_of(vfs, a->hash), a);
 	if (n && !a->removed)
 		vfs_cache_close_written(n);
 	vfs_node_put(n);
@@ -538,7 +538,7 @@ static bool keeps_mark(const struct vfs_node *n, int64_t before)
 }
 
 /* Under the shard's lock: those unused since before, to dead. */
-static void take_idle(struct shard *s, int64_t before, struct node_lru *dead)
+static void node_take_idle(struct shard *s, int64_t before, struct node_lru *dead)
 {
 	struct vfs_node *n, *next;
 
@@ -559,7 +559,7 @@ void vfs_cache_close_idle(struct vfs *vfs, int64_t before)
 		struct vfs_node *n;
 
 		pthread_mutex_lock(&s->lock);
-		take_idle(s, before, &dead);
+		node_take_idle(s, before, &dead);
 		while (vfs->stopping && (n = TAILQ_FIRST(&s->unsynced)) != NULL) {
 			unhash_locked(s, n);
 			TAILQ_INSERT_TAIL(&dead, n, lru_link);
@@ -574,7 +574,7 @@ struct drop {
 	const struct vfs_mount *mnt; /* NULL: all of the export */
 };
 
-static bool is_dropped(const struct vfs_node *n, const struct drop *d)
+static bool node_is_dropped(const struct vfs_node *n, const struct drop *d)
 {
 	return d->mnt ? n->mnt == d->mnt : n->exp->id == d->export_id;
 }
@@ -588,7 +588,7 @@ static void drop_from_shard(struct shard *s, const struct drop *d)
 	for (unsigned b = 0; b < BUCKETS; b++) {
 		for (n = LIST_FIRST(&s->bucket[b]); n; n = next) {
 			next = LIST_NEXT(n, bucket_link);
-			if (is_dropped(n, d) && unhash_locked(s, n))
+			if (node_is_dropped(n, d) && unhash_locked(s, n))
 				TAILQ_INSERT_TAIL(&dead, n, lru_link);
 		}
 	}

@@ -54,7 +54,7 @@ static bool is_listed(const struct vfs_export *exp)
 	       atomic_load_explicit(&exp->vfs->table_generation, memory_order_relaxed);
 }
 
-static void lock(struct vfs_ctx *ctx, struct vfs_export *exp)
+static void covered_lock_export(struct vfs_ctx *ctx, struct vfs_export *exp)
 {
 	if (vfs_worker_is_prompt(vfs_worker_of(ctx)) && is_listed(exp) &&
 	    pthread_mutex_trylock(&exp->covered_lock) == 0)
@@ -68,7 +68,7 @@ static bool search(struct vfs_ctx *ctx, struct vfs_export *exp, const struct vfs
 	const struct vfs_covered key = { n->ino, n->dev };
 	bool found;
 
-	lock(ctx, exp);
+	covered_lock_export(ctx, exp);
 	if (!is_listed(exp) && vfs_act_as_root(ctx) == 0) {
 		const uint64_t now = atomic_load(&exp->vfs->table_generation);
 

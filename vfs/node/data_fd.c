@@ -10,7 +10,7 @@
 #include "vfs/worker/acting.h"
 #include "vfs/vfs_worker.h"
 
-static int open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
+static int data_fd_open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
 {
 	static const int flags[VFS_FD_KINDS] = {
 		[VFS_FD_READ] = O_RDONLY,
@@ -53,7 +53,7 @@ int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
 
 	if (fd >= 0)
 		return fd;
-	flags = open_flags(n, kind);
+	flags = data_fd_open_flags(n, kind);
 	rc = flags < 0 ? flags : begin_open(ctx, n, kind);
 	if (rc != 0)
 		return rc;

@@ -11,7 +11,7 @@
 #define IDLE_MAX 4 /* per directory */
 
 /* Takes the idle stream that stands at cookie, or else any one. */
-static struct vfs_dir_stream *take_idle(struct vfs_node *n, uint64_t cookie)
+static struct vfs_dir_stream *dir_stream_take_idle(struct vfs_node *n, uint64_t cookie)
 {
 	struct vfs_dir_stream **at, *s;
 
@@ -68,7 +68,7 @@ static int seek(struct vfs_dir_stream *s, uint64_t cookie)
 
 int vfs_dir_stream_get(struct vfs_node *n, uint64_t cookie, struct vfs_dir_stream **out)
 {
-	struct vfs_dir_stream *s = take_idle(n, cookie);
+	struct vfs_dir_stream *s = dir_stream_take_idle(n, cookie);
 	int rc;
 
 	if (!s) {

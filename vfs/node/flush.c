@@ -101,9 +101,9 @@ static void flush_free(struct vfs_flush *f)
 	free(f);
 }
 
-static void start(struct vfs_flusher *fl, struct vfs_flush *f);
+static void flusher_start_flush(struct vfs_flusher *fl, struct vfs_flush *f);
 
-static void flush_complete(struct vfs_ring_op *op, int res)
+static void flusher_flush_complete(struct vfs_ring_op *op, int res)
 {
 	struct vfs_flush *f = op->owner;
 	struct vfs_node *n = f->node;
@@ -111,7 +111,7 @@ static void flush_complete(struct vfs_ring_op *op, int res)
 
 	fl->under_way--;
 	if ((res == -EINTR || res == -EAGAIN) && f->tries++ < TRIES) {
-		start(fl, f);
+		flusher_start_flush(fl, f);
 		return;
 	}
 	vfs_syncing_end(&f->syncing, n, verdict(res));
@@ -120,10 +120,10 @@ static void flush_complete(struct vfs_ring_op *op, int res)
 	vfs_node_put(n);
 }
 
-static void start(struct vfs_flusher *fl, struct vfs_flush *f)
+static void flusher_start_flush(struct vfs_flusher *fl, struct vfs_flush *f)
 {
 	fl->under_way++;
-	f->op.complete = flush_complete;
+	f->op.complete = flusher_flush_complete;
 	f->op.owner = f;
 	vfs_syncing_begin(&f->syncing, f->node, VFS_SYNCING_ALL);
 	vfs_ring_begin_fsync(fl->w, &f->op, fd_of(f->node), 0, 0);
@@ -149,7 +149,7 @@ bool vfs_flush(struct vfs_node *n)
 	return true;
 }
 
-static struct vfs_flush *next(struct vfs_flusher *fl)
+static struct vfs_flush *flusher_next_flush(struct vfs_flusher *fl)
 {
 	struct vfs_flush *f = NULL;
 
@@ -162,7 +162,7 @@ static struct vfs_flush *next(struct vfs_flusher *fl)
 	return f;
 }
 
-static bool go_on(struct vfs_flusher *fl)
+static bool flusher_goes_on(struct vfs_flusher *fl)
 {
 	bool on;
 
@@ -172,7 +172,7 @@ static bool go_on(struct vfs_flusher *fl)
 	return on;
 }
 
-static void nothing(void *ctx)
+static void flusher_on_wake(void *ctx)
 {
 	(void)ctx;
 }
@@ -184,7 +184,7 @@ static int thread_start(struct vfs *vfs)
 
 	if (rc == 0) {
 		vfs_ring_threads(fl->w, UNDER_WAY_MAX);
-		rc = vfs_worker_watch(fl->w, fl->wake, nothing, NULL);
+		rc = vfs_worker_watch(fl->w, fl->wake, flusher_on_wake, NULL);
 	}
 	return rc;
 }
@@ -210,17 +210,17 @@ static void thread_end(struct vfs_flusher *fl)
 	fl->w = NULL;
 }
 
-static void *thread_main(void *arg)
+static void *flusher_thread_main(void *arg)
 {
 	struct vfs *vfs = arg;
 	struct vfs_flusher *fl = vfs->flusher;
 	int rc = thread_start(vfs);
 
-	while (rc == 0 && go_on(fl)) {
+	while (rc == 0 && flusher_goes_on(fl)) {
 		struct vfs_flush *f;
 
-		while ((f = next(fl)) != NULL)
-			start(fl, f);
+		while ((f = flusher_next_flush(fl)) != NULL)
+			flusher_start_flush(fl, f);
 		rc = vfs_worker_wait(fl->w, -1);
 		if (rc == -ETIME || rc == -EINTR || rc == -EAGAIN)
 			rc = 0;
@@ -238,7 +238,7 @@ int vfs_flusher_start(struct vfs *vfs)
 	if (fl->wake < 0)
 		return -errno;
 	fl->running = true;
-	rc = -pthread_create(&fl->thread, NULL, thread_main, vfs);
+	rc = -pthread_create(&fl->thread, NULL, flusher_thread_main, vfs);
 	if (rc < 0) {
 		fl->running = false;
 		close(fl->wake);

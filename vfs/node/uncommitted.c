@@ -44,7 +44,7 @@ bool vfs_uncommitted_room(struct vfs_node *n)
 		       (long)(n->vfs->cfg.max_fds / PART_UNCOMMITTED);
 }
 
-static void count(struct vfs_node *n, long by)
+static void uncommitted_count(struct vfs_node *n, long by)
 {
 	atomic_fetch_add(&n->vfs->uncommitted, by);
 	atomic_fetch_add(&n->exp->verifier->uncommitted, by);
@@ -68,15 +68,15 @@ static void update_locked(struct vfs_node *n)
 		return;
 	atomic_store_explicit(&u->state, now, memory_order_relaxed);
 	if (before == VFS_COMMITTED)
-		count(n, 1);
+		uncommitted_count(n, 1);
 	else if (now == VFS_COMMITTED)
-		count(n, -1);
+		uncommitted_count(n, -1);
 }
 
 void vfs_uncommitted_fini(struct vfs_node *n)
 {
 	if (vfs_uncommitted_any(n))
-		count(n, -1);
+		uncommitted_count(n, -1);
 	pthread_mutex_destroy(&n->uncommitted.lock);
 }
 

@@ -34,7 +34,7 @@ static bool set_groups(struct vfs_identity *id, const struct vfs_cred *cred)
 	return true;
 }
 
-static bool become(struct vfs_identity *id, const struct vfs_cred *cred)
+static bool identity_become(struct vfs_identity *id, const struct vfs_cred *cred)
 {
 	if ((!id->known || !same_groups(&id->now, cred)) && !set_groups(id, cred))
 		return false;
@@ -51,7 +51,7 @@ int vfs_identity_become(struct vfs_identity *id, const struct vfs_cred *cred)
 {
 	if (cred->uid == NO_ID || cred->gid == NO_ID || cred->ngroups > VFS_GROUPS_MAX)
 		return -EPERM;
-	id->known = become(id, cred);
+	id->known = identity_become(id, cred);
 	return id->known ? 0 : -EPERM;
 }
 

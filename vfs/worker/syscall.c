@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static int result_of(ssize_t n)
+static int syscall_result(ssize_t n)
 {
 	return n < 0 ? -errno : (int)n;
 }
@@ -21,7 +21,7 @@ int vfs_syscall_read(struct vfs_worker *w, const struct vfs_ring_rw *rw)
 	int res = vfs_identity_root(&w->identity);
 
 	if (res == 0)
-		res = result_of(
+		res = syscall_result(
 			preadv2(rw->fd, rw->iov, (int)rw->niov, (off_t)rw->offset, rw->flags));
 	return res;
 }
@@ -49,7 +49,7 @@ int vfs_syscall_pwrite(const struct vfs_ring_rw *rw)
 
 	if (n < 0 && errno == EOPNOTSUPP && rw->flags & (RWF_SYNC | RWF_DSYNC))
 		n = write_then_sync(rw);
-	return result_of(n);
+	return syscall_result(n);
 }
 
 int vfs_syscall_write(struct vfs_worker *w, const struct vfs_ring_rw *rw)
@@ -63,7 +63,7 @@ int vfs_syscall_write(struct vfs_worker *w, const struct vfs_ring_rw *rw)
 
 int vfs_syscall_fsync(int fd)
 {
-	return result_of(fsync(fd));
+	return syscall_result(fsync(fd));
 }
 
 int vfs_syscall_fallocate(struct vfs_worker *w, const struct vfs_ring_fallocate *f)
@@ -71,7 +71,7 @@ int vfs_syscall_fallocate(struct vfs_worker *w, const struct vfs_ring_fallocate 
 	int res = become_writer(w, f->as_user);
 
 	if (res == 0)
-		res = result_of(fallocate(f->fd, f->mode, (off_t)f->offset, (off_t)f->len));
+		res = syscall_result(fallocate(f->fd, f->mode, (off_t)f->offset, (off_t)f->len));
 	return res;
 }
 

@@ -6,7 +6,7 @@
 #include "lib/util.h"
 #include "vfs/worker/worker_state.h"
 
-static void nothing(void *arg)
+static void wait_at_rest_nothing(void *arg)
 {
 	(void)arg;
 }
@@ -32,7 +32,7 @@ void vfs_wait(struct vfs_wait *x)
 		vfs_worker_wait(x->fiber->worker, -1);
 	if (!x->ended) {
 		x->waits = true;
-		rn_fiber_wait(x->fiber, RN_WAIT_RING, nothing, NULL);
+		rn_fiber_wait(x->fiber, RN_WAIT_RING, wait_at_rest_nothing, NULL);
 	}
 	lose_identity(x->fiber);
 }
@@ -49,7 +49,7 @@ struct yielded {
 	struct vfs_wait wait;
 };
 
-static void go_on(struct vfs_ring_op *op, int res)
+static void yield_complete(struct vfs_ring_op *op, int res)
 {
 	struct yielded *y = rn_container_of(op, struct yielded, op);
 
@@ -59,7 +59,7 @@ static void go_on(struct vfs_ring_op *op, int res)
 
 void vfs_worker_yield(struct vfs_ctx *ctx)
 {
-	struct yielded y = { .op.complete = go_on, .wait = VFS_WAIT(ctx) };
+	struct yielded y = { .op.complete = yield_complete, .wait = VFS_WAIT(ctx) };
 
 	vfs_ring_finish(vfs_worker_of(ctx), &y.op, 0);
 	vfs_wait(&y.wait);
