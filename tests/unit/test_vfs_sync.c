@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_disk.h"
+#include "vfs/fs/log.h"
 #include "vfs/worker/acting.h"
 #include "vfs/node/node.h"
 
@@ -85,6 +86,30 @@ Test(vfs_sync, every_type_on_xfs)
 Test(vfs_sync, every_type_on_btrfs)
 {
 	every_type("btrfs", "");
+}
+
+/* With or without the links of udev below /dev. */
+static void keeps_linked(const char *mkfs_options, bool want)
+{
+	struct disk d;
+	int fd;
+
+	disk_open(&d, "ext4", mkfs_options);
+	fd = open(d.mnt, O_RDONLY | O_DIRECTORY);
+	cr_assert_geq(fd, 0);
+	cr_expect_eq(vfs_keeps_linked(fd), want);
+	close(fd);
+	disk_close(&d);
+}
+
+Test(vfs_sync, ext4_keeps_files_that_were_linked)
+{
+	keeps_linked("", true);
+}
+
+Test(vfs_sync, ext4_with_fast_commits_does_not_keep_files_that_were_linked)
+{
+	keeps_linked("-O fast_commit", false);
 }
 
 static void dirty(struct disk *d, struct vfs_node *n)

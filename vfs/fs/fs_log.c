@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -29,10 +30,47 @@ static bool has_journal(int fd)
 #define EXT4_COMPAT 0x5c
 #define EXT4_FAST_COMMIT 0x400u
 
+/* The name that the kernel gives to a block device, for hosts without the links that udev makes. */
+static bool name_device(dev_t dev, char *path, size_t size)
+{
+	static const char key[] = "DEVNAME=";
+	char line[128];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, size, "/sys/dev/block/%u:%u/uevent", major(dev), minor(dev));
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		found = strncmp(line, key, sizeof(key) - 1) == 0;
+		line[strcspn(line, "\n")] = '\0';
+	}
+	if (f)
+		fclose(f);
+	if (found)
+		snprintf(path, size, "/dev/%s", line + sizeof(key) - 1);
+	return found;
+}
+
+static int open_device(dev_t dev)
+{
+	char path[128];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/block/%u:%u", major(dev), minor(dev));
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && name_device(dev, path, sizeof(path)))
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_rdev != dev)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
 /* Reads the superblock of the device: nothing else shows the feature. */
 static bool may_commit_fast(int fd)
 {
-	char path[64];
 	uint32_t compat = 0;
 	struct stat st;
 	ssize_t n;
@@ -40,8 +78,7 @@ static bool may_commit_fast(int fd)
 
 	if (fstat(fd, &st) != 0)
 		return true;
-	snprintf(path, sizeof(path), "/dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
-	dev = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	dev = open_device(st.st_dev);
 	if (dev < 0)
 		return true;
 	n = pread(dev, &compat, sizeof(compat), EXT4_SUPERBLOCK + EXT4_COMPAT);
