@@ -122,15 +122,24 @@ class Local(Client):
         status, names = self.try_(lambda: os.listdir(self.path(d)))
         return status, [(name, -1) for name in names or ()], None
 
+    @staticmethod
+    def set_lock(fd, kind, offset=0, size=0):
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, 0, offset, size, 0))
+
     def lock(self, key, kind, offset, size):
         """(status, descriptor): a lock of the open file description."""
         fd = os.open(self.path(key), os.O_RDWR)
         try:
-            fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK if kind == n4.WRITE_LT else fcntl.F_RDLCK, 0, offset, size, 0))
+            self.set_lock(fd, fcntl.F_WRLCK if kind == n4.WRITE_LT else fcntl.F_RDLCK, offset, size)
             return "ok", fd
         except OSError:
             os.close(fd)
             return "DENIED", None
+
+    def unlock(self, fd):
+        """To close is not enough: a child of this process (kinit) has the descriptor, too, from its fork until it executes."""
+        self.set_lock(fd, fcntl.F_UNLCK)
+        os.close(fd)
 
 
 class V3(Client):
