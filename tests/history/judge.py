@@ -21,25 +21,31 @@ def overlap(a, b):
     return a["inv"] < b["ret"] and b["inv"] < a["ret"]
 
 
-def fetched_amid_write(op, ops):
+def fetched_amid_write(op, ops, _):
     """The client fetched the data, or believed in them, while a write was under way."""
     return "fetch" in op and op["op"][0] == "read" and any(
         w["op"][0] == "write" and (overlap(w, {"inv": op["fetch"][0], "ret": op["fetch"][1]}) or overlap(w, op)) for w in ops)
 
 
-def found_amid_change(op, ops):
+def found_amid_change(op, ops, _):
     """The client found the name, under a validator that was the same before and after, while the name was under way."""
     return "fetch" in op and op["op"][0] == "lookup" and any(
         not linear.reads_only(o["op"]) and overlap(o, {"inv": op["fetch"][0], "ret": op["fetch"][1]}) for o in ops)
 
 
-def counted_amid_change(op, ops):
+def counted_amid_change(op, ops, _):
     return op["op"][0] == "nlink" and any(not linear.reads_only(o["op"]) and overlap(o, op) for o in ops)
 
 
-def missed_amid_rename(op, ops):
+def missed_amid_rename(op, ops, _):
     return op["op"][0] == "lookup" and op["op"][2] == 0 and op["who"].endswith(" list") and any(
         o["op"][0] == "rename" and o["op"][2] == op["op"][1] and overlap(o, op) for o in ops)
+
+
+def fetched_before_death(op, ops, deaths):
+    """The client fetched the data before the disk died, and a write of the file was under way as it did."""
+    return "fetch" in op and op["op"][0] == "read" and any(
+        op["fetch"][1] < d["ret"] and d["inv"] < op["inv"] and any(w["op"][0] == "write" and overlap(w, d) for w in ops) for d in deaths)
 
 
 # Anomaly: (which operation it is, file systems, kernels, reason). Where a history fails, an operation of such a shape before the failure is
@@ -53,6 +59,9 @@ PERMITTED = {
                                      "object does not wait for the directory's lock."),
     "listing misses a name being replaced": (missed_amid_rename, "btrfs", "all", "rename() over an existing name removes the entry before it enters the new one, and readdir "
                                              "does not wait; local processes see it, too."),
+    "data outlive their time": (fetched_before_death, "ext4", "all", "The disk has data in their place before the log has their time. A write that is under way as the disk "
+                                "dies may leave data alone, so the file shows the older time again. fsync() that has begun before may even succeed: it finds that "
+                                "its transaction is gone, and not that the log was aborted. Local processes see it, too."),
 }
 
 
@@ -116,10 +125,12 @@ class Judge:
     def explain(self, obj, ops, context, states, model):
         """Leaves out what permitted anomalies explain, until there is an order or nothing more to leave out. True if there is one."""
         while failure := check(ops, states, model):
-            near = [o for o in context if o["ret"] >= failure.start - 2 * REACH and o["inv"] <= failure.op["ret"] + REACH]
+            deaths = [f for f in self.h.of("nemesis") if f["what"] == "die" and f["inv"] < failure.op["ret"]]
+            since = min([failure.start - 2 * REACH, *(d["inv"] for d in deaths)])
+            near = [o for o in context if o["ret"] >= since and o["inv"] <= failure.op["ret"] + REACH]
             for reach in (0, REACH):
                 suspects = [failure.op] + [o for o in ops if o["ret"] >= failure.start - reach and o["inv"] <= failure.op["ret"] and o is not failure.op]
-                rows = [(row, [o for o in suspects if self.is_permitted(row, o, near)]) for row in PERMITTED]
+                rows = [(row, [o for o in suspects if self.is_permitted(row, o, near, deaths)]) for row in PERMITTED]
                 row, out = next((r for r in rows if r[1] and r[1][0] is failure.op), None) or next((r for r in rows if r[1]), (None, None))
                 if out:
                     break
@@ -132,9 +143,9 @@ class Judge:
             ops = [o for o in ops if not any(o is x for x in out)]
         return True
 
-    def is_permitted(self, row, op, near):
+    def is_permitted(self, row, op, near, deaths):
         shape, systems, _, _ = PERMITTED[row]
-        return (systems == "all" or self.h.head["fs"] in systems.split(", ")) and shape(op, near)
+        return (systems == "all" or self.h.head["fs"] in systems.split(", ")) and shape(op, near, deaths)
 
     # --- attributes ---
 

@@ -292,6 +292,10 @@ def test_permitted(t):
     t.equal("a name found amid its removal is believed", judged([put, taken, late]), set())
     early = (late[0], {**late[1], "fetch": (5, 6)})
     t.equal("a name found before it is not", judged([put, taken, early]), {"no order explains the answers"})
+    died, late = ("nemesis", dict(what="die", inv=20, ret=35, run=1)), (late[0], dict(late[1], op=("read", ""), obj="f0.0", who="1v3 cached", fetch=(5, 6), run=1))
+    t.equal("data fetched before the disk died amid a write are believed under an older time", judged([write, died, late]), set())
+    t.equal("those are not that were fetched behind it", judged([write, died, (late[0], dict(late[1], fetch=(36, 37)))]), {"no order explains the answers"})
+    t.equal("nor over a death without a write", judged([(write[0], dict(write[1], ret=15)), died, late]), {"no order explains the answers"})
     t.check("each permitted anomaly has a reason", all(len(row[-1]) > 40 for row in judge.PERMITTED.values()))
 
 
