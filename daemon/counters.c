@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/util.h"
 #include "nfs2/nfs2_proto.h"
 #include "nfs3/nfs3_server.h"
 
@@ -107,10 +108,7 @@ static uint32_t place_in_reply(const struct rpc_request *req, bool error)
 		return COUNTERS_STATUS_REFUSED;
 	if (!begins_with_status(&req->call) || out->used < RESULT_AT + 4)
 		return 0;
-	const uint8_t *p = out->base + RESULT_AT;
-
-	return place_of_status((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
-			       p[3]);
+	return place_of_status(rn_get32(out->base + RESULT_AT));
 }
 
 /* COMPOUNDs are counted beside their operations, which have the statuses. */

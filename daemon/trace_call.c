@@ -21,12 +21,9 @@
 /* The n-th word of the reply. False: it is not so long. */
 static bool trace_call_reply_word(const struct xdr_out *out, size_t n, uint32_t *value)
 {
-	const uint8_t *at;
-
 	if (out->used < 4 * (n + 1))
 		return false;
-	at = out->base + 4 * n;
-	*value = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+	*value = rn_get32(out->base + 4 * n);
 	return true;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Small helpers that every folder needs: rounding for XDR, minimum and maximum, container_of. */
+/* Small helpers that every folder needs: rounding for XDR, big-endian words, minimum and maximum, container_of. */
 #ifndef RN_LIB_UTIL_H
 #define RN_LIB_UTIL_H
 
@@ -13,6 +13,20 @@
 static inline uint32_t rn_xdr_pad(uint32_t len)
 {
 	return (4u - (len & 3u)) & 3u;
+}
+
+/* Words of 32 bits in network byte order, at any address. */
+static inline uint32_t rn_get32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static inline void rn_put32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
 }
 
 static inline size_t rn_min(size_t a, size_t b)

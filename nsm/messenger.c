@@ -10,11 +10,6 @@
 
 #define AT_ONCE 64u /* datagrams that are taken before the clock is looked at again */
 
-static uint32_t nsm_word_at(const uint8_t *at)
-{
-	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
 static void nsm_receive_all(struct nsm *n)
 {
 	uint8_t in[NSM_DATAGRAM_MAX], out[256];
@@ -23,7 +18,7 @@ static void nsm_receive_all(struct nsm *n)
 	for (unsigned i = 0; i < AT_ONCE && nsm_receive(&n->calls, in, sizeof(in), &d); i++) {
 		if (d.len < 8)
 			continue;
-		if (nsm_word_at(d.data + 4) == RPC_REPLY) {
+		if (rn_get32(d.data + 4) == RPC_REPLY) {
 			if (!nsm_prove_reply(n, &d))
 				nsm_calls_reply(&n->calls, &d);
 			continue;

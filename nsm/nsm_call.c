@@ -11,6 +11,7 @@
 
 #include "lib/clock.h"
 #include "lib/error.h"
+#include "lib/util.h"
 #include "nsm/stream.h"
 #include "rpc/message.h"
 
@@ -241,11 +242,7 @@ static void nsm_call_take_reply(struct nsm_calls *c, struct nsm_call *call, cons
 
 static uint32_t nsm_datagram_xid(const struct nsm_datagram *d)
 {
-	const uint8_t *at = d->data;
-
-	return d->len < 4 ? 0
-			  : (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 |
-				    at[3];
+	return d->len < 4 ? 0 : rn_get32(d->data);
 }
 
 void nsm_calls_reply(struct nsm_calls *c, const struct nsm_datagram *d)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/error.h"
+#include "lib/util.h"
 
 TAILQ_HEAD(rpc_callback_list, rpc_callback);
 
@@ -138,14 +139,6 @@ static struct rpc_callback *backchannel_take_call(struct rpc_backchannel *b, uin
 	return cb;
 }
 
-static void backchannel_put_word(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 24);
-	p[1] = (uint8_t)(v >> 16);
-	p[2] = (uint8_t)(v >> 8);
-	p[3] = (uint8_t)v;
-}
-
 /* Enters the call under a new xid, and takes a reference of the connection. The call may have ended
  * when this returns: the connection is closed, or the client has guessed the xid. */
 static int backchannel_enter_call(struct rpc_backchannel *b, struct rpc_callback *cb,
@@ -199,7 +192,7 @@ int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uin
 	if (len >= 4 && len <= RPC_CALLBACK_SIZE)
 		rc = backchannel_enter_call(b, cb, &conn, &xid);
 	if (rc == 0) {
-		backchannel_put_word(msg, xid);
+		rn_put32(msg, xid);
 		rc = backchannel_send_call(conn, auth, seq, &seg);
 		if (rc != 0) {
 			pthread_mutex_lock(&b->lock);

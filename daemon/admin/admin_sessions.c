@@ -54,12 +54,9 @@ static void sessions_add_number(json_t *to, const char *name, uint64_t value)
 /* The serial number in the id is no secret: it counts the sessions. */
 static void add_names(json_t *row, const struct nfs4_view_session *s, bool trusted)
 {
-	const uint8_t *n = s->id + 8;
 	char text[2 * ID_SIZE + 1];
 
-	sessions_add_number(row, "serial",
-			    (uint32_t)n[0] << 24 | (uint32_t)n[1] << 16 | (uint32_t)n[2] << 8 |
-				    n[3]);
+	sessions_add_number(row, "serial", rn_get32(s->id + 8));
 	if (!trusted)
 		return;
 	for (size_t i = 0; i < ID_SIZE; i++)

@@ -65,10 +65,7 @@ static void put_end(struct xdr_out *x, size_t at)
 
 uint32_t nfs4_news_size(const uint8_t *p)
 {
-	const uint8_t *len = p + 8;
-
-	return 12u +
-	       ((uint32_t)len[0] << 24 | (uint32_t)len[1] << 16 | (uint32_t)len[2] << 8 | len[3]);
+	return 12u + rn_get32(p + 8);
 }
 
 static void put_no_attrs(struct xdr_out *x)

@@ -11,19 +11,6 @@
 #include "nfs4/client/client_host.h"
 #include "rpc/request.h"
 
-static uint32_t load32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static void store32(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 24);
-	p[1] = (uint8_t)(v >> 16);
-	p[2] = (uint8_t)(v >> 8);
-	p[3] = (uint8_t)v;
-}
-
 /* Sets the id: a serial number for the lookup amid random bytes. With SP4_NONE a caller that knows
  * the id can use the session, or destroy it. */
 void nfs4_session_name(struct nfs4_session *s)
@@ -31,17 +18,17 @@ void nfs4_session_name(struct nfs4_session *s)
 	struct nfs4_clients *all = s->client->srv->clients;
 
 	randombytes_buf(s->id, sizeof(s->id));
-	store32(s->id + 8, atomic_fetch_add(&all->last_session, 1));
+	rn_put32(s->id + 8, atomic_fetch_add(&all->last_session, 1));
 }
 
 static struct id_part *nfs4_session_part_of(struct nfs4_clients *all, const uint8_t *id)
 {
-	return &all->part[load32(id + 8) % ID_PARTS];
+	return &all->part[rn_get32(id + 8) % ID_PARTS];
 }
 
 static struct nfs4_session_list *nfs4_session_bucket(struct nfs4_clients *all, const uint8_t *id)
 {
-	return &nfs4_session_part_of(all, id)->sessions[load32(id + 8) / ID_PARTS % ID_BUCKETS];
+	return &nfs4_session_part_of(all, id)->sessions[rn_get32(id + 8) / ID_PARTS % ID_BUCKETS];
 }
 
 struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,

@@ -72,17 +72,12 @@ int rr_back_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len)
 	return 0;
 }
 
-static uint32_t rr_back_get_word(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /* Copies the call behind its header. 0 or -errno. */
 static int rr_back_post_call(struct rr_conn *c, const struct rr_back_msg *call, struct rr_send *s)
 {
 	struct rr_chain own, *ch = rr_chain_start(c, &own);
 
-	rr_call_header_encode(rr_back_get_word(call->msg), c->back.most, s->buf);
+	rr_call_header_encode(rn_get32(call->msg), c->back.most, s->buf);
 	memcpy(s->buf + RR_HEADER_MIN, call->msg, call->len);
 	rr_chain_add_send(ch, s, RR_HEADER_MIN + call->len);
 	int rc = rr_chain_end(ch);
@@ -115,7 +110,7 @@ void rr_back_post(struct rr_conn *c)
 		if (!s)
 			return;
 		STAILQ_REMOVE_HEAD(&b->waiting, link);
-		b->xid[b->ncalls++] = rr_back_get_word(call->msg);
+		b->xid[b->ncalls++] = rn_get32(call->msg);
 		int rc = rr_back_post_call(c, call, s);
 
 		call_free(call);
@@ -149,7 +144,7 @@ static bool take_answer(struct rr_conn *c, const struct rr_header *h)
 /* A reply never has chunks, as no call offers any, nor two xids. */
 static bool rr_back_reply_is_plain(const struct rr_header *h, const uint8_t *msg)
 {
-	return !h->nreads && !h->nwrites && !h->has_reply && rr_back_get_word(msg) == h->xid;
+	return !h->nreads && !h->nwrites && !h->has_reply && rn_get32(msg) == h->xid;
 }
 
 void rr_back_reply(struct rr_req *r, uint8_t *msg, uint32_t len)
@@ -181,7 +176,7 @@ void rr_back_forget(struct rr_conn *c)
 	take_handed(c);
 	while ((call = STAILQ_FIRST(&c->back.waiting))) {
 		STAILQ_REMOVE_HEAD(&c->back.waiting, link);
-		if (rpc_backchannel_awaits(&c->rpc, rr_back_get_word(call->msg)))
+		if (rpc_backchannel_awaits(&c->rpc, rn_get32(call->msg)))
 			STAILQ_INSERT_TAIL(&keep, call, link);
 		else
 			call_free(call);

@@ -2,23 +2,19 @@
 /* From a Receive's completion to the sink, or to the RDMA Reads that come before it. */
 #include "transport/rdma/rdma_call.h"
 
+#include "lib/util.h"
 #include "transport/rdma/rdma_back.h"
 #include "transport/rdma/rdma_pull.h"
 #include "transport/rdma/rdma_request.h"
 #include "transport/rdma/rdma_send.h"
 #include "transport/rdma/rdma_submit.h"
 
-static uint32_t rr_call_peek_word(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /* True if the client replies to a call: what else is wrong with its header is no reason to answer
  * (RFC 8166 section 4.5). A reply in a chunk is found when it has been read. */
 static bool is_reply(const struct rr_req *r)
 {
 	return r->call.proc == RR_MSG && r->recv->len >= r->call.size + 8 &&
-	       rr_call_peek_word(r->recv->buf + r->call.size + 4) == RPC_REPLY;
+	       rn_get32(r->recv->buf + r->call.size + 4) == RPC_REPLY;
 }
 
 static void rr_call_take_reply(struct rr_req *r)

@@ -6,6 +6,8 @@
  */
 #include "transport/rdma/rdma_header.h"
 
+#include "lib/util.h"
+
 struct words {
 	const uint8_t *p;
 	size_t left;
@@ -19,8 +21,7 @@ static uint32_t rr_header_get_word(struct words *w)
 		w->left = 0;
 		return 0;
 	}
-	uint32_t v = (uint32_t)w->p[0] << 24 | (uint32_t)w->p[1] << 16 | (uint32_t)w->p[2] << 8 |
-		     w->p[3];
+	uint32_t v = rn_get32(w->p);
 	w->p += 4;
 	w->left -= 4;
 	return v;
@@ -159,10 +160,7 @@ size_t rr_reply_header_size(const struct rr_header *call)
 
 static uint8_t *rr_header_put_word(uint8_t *p, uint32_t v)
 {
-	p[0] = v >> 24;
-	p[1] = v >> 16;
-	p[2] = v >> 8;
-	p[3] = v;
+	rn_put32(p, v);
 	return p + 4;
 }
 

@@ -2,6 +2,7 @@
 /* Hands a complete call to the sink: RPC message in place, reply room known. */
 #include "transport/rdma/rdma_submit.h"
 
+#include "lib/util.h"
 #include "rpc/conns.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_request.h"
@@ -17,18 +18,13 @@ void rr_bad_chunk(struct rr_req *r, enum rr_refusal what, const char *why)
 	rr_fail(r, RR_STEP_ERR_CHUNK);
 }
 
-static uint32_t rr_submit_peek_word(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /* Checks the parts of the RPC message that the transport depends on: the same xid (RFC 8166 section
  * 4.5.2), and enough bytes for a call. NULL, or the fault. */
 static const char *check_message(const struct rr_req *r, const uint8_t *p, uint32_t len)
 {
 	if (len < 8)
 		return "no RPC message";
-	if (rr_submit_peek_word(p) != r->call.xid)
+	if (rn_get32(p) != r->call.xid)
 		return "two different xids";
 	return NULL;
 }
@@ -82,7 +78,7 @@ void rr_submit(struct rr_req *r)
 	const char *why = check_message(r, stream, len);
 
 	/* A reply has no chunks, and came before (rdma_call.c). */
-	if (len >= 8 && rr_submit_peek_word(stream + 4) == RPC_REPLY) {
+	if (len >= 8 && rn_get32(stream + 4) == RPC_REPLY) {
 		rr_count(c->srv, dropped, 1);
 		rr_req_done(r);
 		return;

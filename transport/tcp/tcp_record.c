@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/util.h"
+
 #define MARK_LAST 0x80000000u
 
 void tcp_record_start(struct tcp_record *r, uint32_t max)
@@ -13,8 +15,7 @@ void tcp_record_start(struct tcp_record *r, uint32_t max)
 
 static enum tcp_record_state open_fragment(struct tcp_record *r)
 {
-	uint32_t mark = (uint32_t)r->mark[0] << 24 | (uint32_t)r->mark[1] << 16 |
-			(uint32_t)r->mark[2] << 8 | r->mark[3];
+	uint32_t mark = rn_get32(r->mark);
 	uint32_t len = mark & ~MARK_LAST;
 
 	r->mark_len = 0;

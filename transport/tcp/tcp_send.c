@@ -19,12 +19,8 @@ _Static_assert(TCP_PARCEL_IOV >= IOV_MAX_REPLY, "a parcel takes any reply");
 void tcp_send_prepare(struct tcp_req *t)
 {
 	const size_t len = xdr_out_total(&t->rpc->out);
-	const uint32_t v = 0x80000000u | (uint32_t)len;
 
-	t->mark[0] = (uint8_t)(v >> 24);
-	t->mark[1] = (uint8_t)(v >> 16);
-	t->mark[2] = (uint8_t)(v >> 8);
-	t->mark[3] = (uint8_t)v;
+	rn_put32(t->mark, 0x80000000u | (uint32_t)len);
 	t->size = sizeof(t->mark) + len;
 }
 

@@ -71,9 +71,7 @@ static const struct tcp_io io_ktls = {
 
 static uint32_t tcp_tls_call_word(const struct tcp_req *t, unsigned i)
 {
-	const uint8_t *p = t->head + (size_t)4 * i;
-
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+	return rn_get32(t->head + (size_t)4 * i);
 }
 
 bool tcp_tls_is_probe(const struct tcp_conn *c, const struct tcp_req *t)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -7,6 +6,7 @@
 #include <time.h>
 
 #include "lib/secret.h"
+#include "lib/util.h"
 #include "vfs/fs/fid.h"
 #include "vfs/fs/handle.h"
 #include "vfs/vfs.h"
@@ -22,20 +22,6 @@
 
 _Static_assert(HEAD + VFS_KERNEL_FH_MAX == VFS_FH_MAX, "a handle without a MAC fills it");
 
-static void handle_put32(uint8_t *p, uint32_t v)
-{
-	v = htobe32(v);
-	memcpy(p, &v, sizeof(v));
-}
-
-static uint32_t handle_get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be32toh(v);
-}
-
 int vfs_handle_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs_fh *out)
 {
 	uint32_t mac = key ? MAC : 0;
@@ -45,9 +31,9 @@ int vfs_handle_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs
 	memset(out, 0, sizeof(*out));
 	out->data[0] = key ? VERSION_MAC : VERSION;
 	out->data[1] = (uint8_t)h->len;
-	handle_put32(out->data + 4, h->export_id);
-	handle_put32(out->data + 8, h->submount_id);
-	handle_put32(out->data + 12, (uint32_t)h->type);
+	rn_put32(out->data + 4, h->export_id);
+	rn_put32(out->data + 8, h->submount_id);
+	rn_put32(out->data + 12, (uint32_t)h->type);
 	memcpy(out->data + HEAD, h->bytes, h->len);
 	out->len = HEAD + h->len;
 	if (key)
@@ -77,12 +63,12 @@ int vfs_handle_parse(const struct vfs_fh *fh, bool has_mac, struct vfs_handle *o
 	    fh->data[0] != (has_mac ? VERSION_MAC : VERSION))
 		return -EBADF;
 	out->len = fh->len - HEAD - mac;
-	type = handle_get32(fh->data + 12);
+	type = rn_get32(fh->data + 12);
 	if (fh->data[1] != out->len || fh->data[2] != 0 || fh->data[3] != 0 || type < 1 ||
 	    type > TYPE_MAX)
 		return -EBADF;
-	out->export_id = handle_get32(fh->data + 4);
-	out->submount_id = handle_get32(fh->data + 8);
+	out->export_id = rn_get32(fh->data + 4);
+	out->submount_id = rn_get32(fh->data + 8);
 	out->type = (int32_t)type;
 	memcpy(out->bytes, fh->data + HEAD, out->len);
 	return 0;
@@ -163,7 +149,7 @@ bool vfs_handle_subvolume(const struct vfs_handle *h, uint64_t *ino, uint64_t *s
 
 bool vfs_fh_subvolume(const struct vfs_fh *fh, uint64_t *ino, uint64_t *subvolume)
 {
-	struct vfs_handle h = { .type = (int32_t)handle_get32(fh->data + 12), .len = fh->data[1] };
+	struct vfs_handle h = { .type = (int32_t)rn_get32(fh->data + 12), .len = fh->data[1] };
 
 	if (h.len > fh->len - HEAD || h.len > sizeof(h.bytes))
 		return false;

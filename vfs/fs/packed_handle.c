@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "vfs/fs/packed_handle.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <sodium.h>
 #include <string.h>
 
 #include "lib/secret.h"
+#include "lib/util.h"
 
 #define VERSION 2u
 #define VERSION_MAC 0x82u
@@ -18,20 +18,6 @@
 
 _Static_assert(MAC == crypto_shorthash_BYTES, "the whole MAC");
 
-static void packed_put32(uint8_t *p, uint32_t v)
-{
-	v = htobe32(v);
-	memcpy(p, &v, sizeof(v));
-}
-
-static uint32_t packed_get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be32toh(v);
-}
-
 int vfs_packed_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs_packed_fh *out)
 {
 	uint8_t *p = out->data;
@@ -42,8 +28,8 @@ int vfs_packed_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs
 	p[0] = key ? VERSION_MAC : VERSION;
 	p[1] = (uint8_t)h->len;
 	p[2] = (uint8_t)h->type;
-	packed_put32(p + 4, h->export_id);
-	packed_put32(p + 8, h->submount_id);
+	rn_put32(p + 4, h->export_id);
+	rn_put32(p + 8, h->submount_id);
 	memcpy(p + HEAD, h->bytes, h->len);
 	if (key)
 		crypto_shorthash(p + MAC_AT, p, MAC_AT, key);
@@ -70,8 +56,8 @@ int vfs_packed_parse(const struct vfs_packed_fh *fh, bool has_mac, struct vfs_ha
 		return -EBADF;
 	out->len = p[1];
 	out->type = p[2];
-	out->export_id = packed_get32(p + 4);
-	out->submount_id = packed_get32(p + 8);
+	out->export_id = rn_get32(p + 4);
+	out->submount_id = rn_get32(p + 8);
 	memcpy(out->bytes, p + HEAD, out->len);
 	return 0;
 }
