@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "transport/rdma/rdma_private_msg.h"
+#include "transport/rdma/rdma_header.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

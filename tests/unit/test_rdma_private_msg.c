@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/rdma/rdma_private_msg.h"
+#include "transport/rdma/rdma_header.h"
 
 /* The Linux client's private message: R bit, 4096 both ways. */
 static const uint8_t linux_msg[8] = { 0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 3 };

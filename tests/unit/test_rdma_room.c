@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "transport/rdma/rdma_room.h"
+#include "transport/rdma/rdma_private.h"
 
 #define MIB(n) ((size_t)(n) << 20)
 

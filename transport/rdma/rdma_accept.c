@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From a connection request to rdma_accept(), on loops[0]. All memory of the connection is
- * allocated here, out of the connections' part of the budget: 0.7 MB at 128 credits and 4 KiB
- * inline. Where memory is scarce, a connection gets fewer credits (rdma_room.c). All Receives are
+ * Listeners, the events of the connection manager, and the way from a connection request to rdma_accept(). All of it on
+ * loops[0].
+ *
+ * All memory of a connection is allocated at the request, out of the connections' part of the budget: 0.7 MB at 128
+ * credits and 4 KiB inline. Where memory is scarce, a connection gets fewer credits (rdma_room.c). All Receives are
  * posted before the accept, since Linux clients do not retry when there is none.
  */
-#include "transport/rdma/rdma_accept.h"
+#include "transport/rdma/rdma_private.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "lib/util.h"
 #include "rpc/conns.h"
 #include "transport/load.h"
-#include "transport/rdma/rdma_conn.h"
-#include "transport/rdma/rdma_device.h"
-#include "transport/rdma/rdma_end.h"
-#include "transport/rdma/rdma_events.h"
-#include "transport/rdma/rdma_keys.h"
-#include "transport/rdma/rdma_recv.h"
-#include "transport/rdma/rdma_room.h"
 
 #define ZEROS_SIZE 64u
 #define CREDITS_FLOOR 4u
@@ -161,42 +159,6 @@ static int accept_now(struct rr_conn *c, uint8_t depth)
 	return rdma_accept(c->id, &param) < 0 ? -errno : 0;
 }
 
-static struct rr_conn *rr_conn_new(struct rr_server *srv, struct rdma_cm_id *id,
-				   struct rr_device *dev)
-{
-	struct rr_conn *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	pthread_mutex_lock(&srv->lock);
-	srv->live++;
-	pthread_mutex_unlock(&srv->lock);
-	c->srv = srv;
-	c->dev = dev;
-	c->id = id;
-	c->loop_index = ev_place(srv->cfg.loops, srv->cfg.nloops);
-	c->loop = srv->cfg.loops[c->loop_index];
-	c->rpc.ops = &rr_conn_ops;
-	c->rpc.refs = 1;
-	c->task.run = rr_conn_run;
-	c->send_task.run = rr_conn_send;
-	c->turn.conn = &c->rpc;
-	c->turn.visit = rr_conn_visit;
-	c->made_ns = rn_now_ns();
-	c->active_ns = c->made_ns;
-	pthread_mutex_init(&c->lock, NULL);
-	TAILQ_INIT(&c->held);
-	TAILQ_INIT(&c->hungry);
-	TAILQ_INIT(&c->waiting);
-	TAILQ_INIT(&c->reading);
-	TAILQ_INIT(&c->replies);
-	SLIST_INIT(&c->free_sends);
-	STAILQ_INIT(&c->back.handed);
-	STAILQ_INIT(&c->back.waiting);
-	c->back.credits = 1;
-	return c;
-}
-
 static void copy_address(struct sockaddr_storage *to, const struct sockaddr *from)
 {
 	memcpy(to, from,
@@ -259,7 +221,9 @@ static int rr_conn_set_up(struct rr_conn *c, const struct rdma_conn_param *param
 	return rc;
 }
 
-int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_conn_param *param)
+/* Makes and accepts a connection. 0 or -errno; the id is taken only on success. On loops[0]. */
+static int rr_accept(struct rr_server *srv, struct rdma_cm_id *id,
+		     const struct rdma_conn_param *param)
 {
 	char name[INET6_ADDRSTRLEN + 8];
 
@@ -298,4 +262,208 @@ int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_co
 		 rr_peer_name(c, name, sizeof(name)), c->credits, c->recv_size, c->threshold,
 		 c->budget);
 	return 0;
+}
+
+/*
+ * Events of the connection manager. They are acknowledged at once and handed to the connection's loop. The id of a
+ * connection is destroyed on this thread too, so an event never meets a connection that is gone.
+ */
+
+#define CM_EVENTS_AT_ONCE 32 /* then other work of this loop has its turn */
+
+static struct rr_listener *find_listener(struct rr_server *srv, const struct rdma_cm_id *id)
+{
+	struct rr_listener *l;
+
+	LIST_FOREACH (l, &srv->listeners, link)
+		if (l->id == id)
+			return l;
+	return NULL;
+}
+
+static void on_connect(struct rr_server *srv, struct rdma_cm_event *ev)
+{
+	struct rdma_cm_id *id = ev->id;
+	int rc = rr_accept(srv, id, &ev->param.conn);
+
+	if (rc)
+		rdma_reject(id, NULL, 0);
+	rdma_ack_cm_event(ev);
+	if (!rc)
+		return;
+	rr_count(srv, refused, 1);
+	rn_debug(srv->cfg.log, "rdma: connection refused: %s", strerror(-rc));
+	rdma_destroy_id(id);
+}
+
+/* The listener's device or address is gone, or has changed: opens it again, at once or by the
+ * timer. */
+static void on_listener_lost(struct rr_server *srv, struct rr_listener *l)
+{
+	rr_listener_close(l);
+	if (srv->quiesced)
+		return;
+	int rc = rr_listener_open(srv, l);
+	if (rc)
+		rn_notice(srv->cfg.log, "rdma: cannot listen for now, trying again: %s",
+			  strerror(-rc));
+}
+
+static unsigned conn_bits(enum rdma_cm_event_type type)
+{
+	switch (type) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+		return RR_EV_ESTABLISHED;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		return RR_EV_CLOSE | RR_EV_LOST;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		return RR_EV_CLOSE;
+	default:
+		return 0;
+	}
+}
+
+static void on_event(struct rr_server *srv, struct rdma_cm_event *ev)
+{
+	enum rdma_cm_event_type type = ev->event;
+
+	if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		on_connect(srv, ev);
+		return;
+	}
+	struct rr_listener *l = find_listener(srv, ev->id);
+	struct rr_conn *c = l ? NULL : ev->id->context;
+	if (type == RDMA_CM_EVENT_DEVICE_REMOVAL || type == RDMA_CM_EVENT_ADDR_CHANGE)
+		rn_notice(srv->cfg.log, "rdma: %s", rdma_event_str(type));
+	rdma_ack_cm_event(ev);
+	if (c && conn_bits(type))
+		rr_conn_notify(c, conn_bits(type));
+	if (l && (type == RDMA_CM_EVENT_DEVICE_REMOVAL || type == RDMA_CM_EVENT_ADDR_CHANGE))
+		on_listener_lost(srv, l);
+}
+
+static void rr_cm_ready(evutil_socket_t fd, short what, void *arg)
+{
+	struct rr_server *srv = arg;
+	struct rdma_cm_event *ev;
+
+	(void)fd;
+	(void)what;
+	for (int i = 0; i < CM_EVENTS_AT_ONCE && rdma_get_cm_event(srv->channel, &ev) == 0; i++)
+		on_event(srv, ev);
+}
+
+/* Listeners. One on a wildcard address serves every device, also those plugged in later. The timer
+ * opens listeners that could not be opened, or that were lost with their device or address. */
+
+#define LISTEN_BACKLOG 128
+
+/* 0 also if it is open. */
+static int channel_open(struct rr_server *srv)
+{
+	if (srv->channel)
+		return 0;
+	/* librdmacm complains on standard error if the kernel has no connection manager, so look
+	 * first. */
+	if (access("/dev/infiniband/rdma_cm", R_OK | W_OK) < 0)
+		return -ENODEV;
+	srv->channel = rdma_create_event_channel();
+	if (!srv->channel)
+		return -ENODEV;
+	int flags = fcntl(srv->channel->fd, F_GETFL);
+	fcntl(srv->channel->fd, F_SETFL, flags | O_NONBLOCK);
+	srv->channel_ev = event_new(srv->cfg.loops[0]->base, srv->channel->fd, EV_READ | EV_PERSIST,
+				    rr_cm_ready, srv);
+	if (srv->channel_ev && event_add(srv->channel_ev, NULL) == 0)
+		return 0;
+	if (srv->channel_ev)
+		event_free(srv->channel_ev);
+	rdma_destroy_event_channel(srv->channel);
+	srv->channel_ev = NULL;
+	srv->channel = NULL;
+	return -ENOMEM;
+}
+
+static int rr_bind_and_listen(struct rdma_cm_id *id, struct rr_listener *l)
+{
+	int one = 1;
+
+	rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &one, sizeof(one));
+	/* Each family has its own listener on the same port. */
+	if (l->addr.ss_family == AF_INET6 &&
+	    rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &one, sizeof(one)) < 0)
+		return -errno;
+	if (rdma_bind_addr(id, (struct sockaddr *)&l->addr) < 0 ||
+	    rdma_listen(id, LISTEN_BACKLOG) < 0)
+		return -errno;
+	return 0;
+}
+
+int rr_listener_open(struct rr_server *srv, struct rr_listener *l)
+{
+	struct rdma_cm_id *id;
+	int rc = channel_open(srv);
+
+	if (rc)
+		return rc;
+	if (rdma_create_id(srv->channel, &id, NULL, RDMA_PS_TCP) < 0)
+		return -errno;
+	rc = rr_bind_and_listen(id, l);
+	if (rc) {
+		rdma_destroy_id(id);
+		return rc;
+	}
+	l->id = id;
+	return 0;
+}
+
+void rr_listener_close(struct rr_listener *l)
+{
+	if (l->id)
+		rdma_destroy_id(l->id);
+	l->id = NULL;
+}
+
+bool rr_device_is_there(void)
+{
+	int n = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	if (list)
+		ibv_free_device_list(list);
+	return n > 0;
+}
+
+void rr_listeners_count(struct rr_server *srv)
+{
+	struct rr_listener *l;
+	unsigned serves = 0;
+
+	LIST_FOREACH (l, &srv->listeners, link)
+		if (l->id)
+			serves |= l->addr.ss_family == AF_INET6 ? RR_SERVES_IPV6 : RR_SERVES_IPV4;
+	if (serves && !rr_device_is_there())
+		serves = 0;
+	if (serves)
+		rr_room_reserve(srv);
+	atomic_store(&srv->serves, serves);
+}
+
+void rr_look_after(struct rr_server *srv)
+{
+	struct rr_listener *l;
+
+	if (srv->quiesced || rn_now_ns() < srv->retry_ns)
+		return;
+	srv->retry_ns = rn_now_ns() + RR_RETRY_SECONDS * RN_NS_PER_SECOND;
+	rr_devices_check(srv);
+	LIST_FOREACH (l, &srv->listeners, link)
+		if (!l->id && rr_listener_open(srv, l) == 0)
+			rn_notice(srv->cfg.log, "rdma: listening again on port %u",
+				  ntohs(rdma_get_src_port(l->id)));
+	rr_listeners_count(srv);
 }

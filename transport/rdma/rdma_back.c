@@ -12,7 +12,7 @@
  *
  * Any thread hands a call over to the connection's loop, as with replies.
  */
-#include "transport/rdma/rdma_back.h"
+#include "transport/rdma/rdma_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,8 +20,6 @@
 
 #include "lib/util.h"
 #include "rpc/backchannel.h"
-#include "transport/rdma/rdma_chain.h"
-#include "transport/rdma/rdma_conn.h"
 
 struct rr_back_msg {
 	STAILQ_ENTRY(rr_back_msg) link;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The RPC-over-RDMA version 1 transport header (RFC 8166 section 4). Pure: no verbs, no allocation,
+ * The RPC-over-RDMA version 1 transport header (RFC 8166 section 4), and the private message of connection
+ * establishment (RFC 8797). Pure: no verbs, no allocation,
  * no state.
  *
  * Decoding limits every list before it stores anything; a longer one is a bad header. Words are in
@@ -99,5 +100,29 @@ void rr_call_header_encode(uint32_t xid, uint32_t credits, uint8_t *out);
 /* RDMA_ERROR; returns the bytes used of out (at most RR_ERR_VERS_SIZE). */
 size_t rr_error_encode(const struct rr_header *call, enum rr_errcode err, uint32_t credits,
 		       uint8_t *out);
+
+/*
+ * The RPC-over-RDMA private message of connection establishment (RFC 8797). Pure: no verbs. Sizes
+ * are in bytes, multiples of 1024 from RR_INLINE_MIN to RR_INLINE_MAX.
+ */
+#define RR_PRIVATE_MSG_SIZE 8u
+#define RR_INLINE_MIN 1024u
+#define RR_INLINE_MAX 262144u
+
+struct rr_private_msg {
+	bool remote_invalidate;
+	uint32_t send_size; /* longest Send the sender of this message will make */
+	uint32_t recv_size; /* longest Send it can receive */
+};
+
+/* Sizes out of range are clamped, others rounded down to 1024. */
+void rr_private_encode(const struct rr_private_msg *m, uint8_t out[RR_PRIVATE_MSG_SIZE]);
+
+/*
+ * Searches the peer's private data for the message at any offset, since iWARP may have put its own
+ * data in front. False: there is no whole message of version 1; *m then holds the defaults of RFC
+ * 8797 section 5.1.
+ */
+bool rr_private_find(const void *data, size_t len, struct rr_private_msg *m);
 
 #endif

@@ -1,24 +1,73 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The pool of requests that all connections share: each connection may have its credits' worth of
- * calls under way, few ever do. Some requests are made at start, so that a message that finds none
- * gets one that comes back.
+ * Receives, and the pool of requests that all connections share.
  *
- * A client may have as many requests as are still left for others, and always one. Messages that
- * wait for a request wait in a fair queue by client. A client without a request is never refused
- * because of other memory that it holds; so a client that waits for its share has a request, whose
- * return wakes it.
+ * The inline bytes of a call stay in the receive buffer, which therefore belongs to the request until its reply is
+ * posted. A connection has two batches of buffers more than its credits, so that a client that keeps to its credits
+ * always finds one posted.
+ *
+ * Each connection may have its credits' worth of calls under way, few ever do. Some requests are made at start, so that
+ * a message that finds none gets one that comes back.
+ *
+ * A client may have as many requests as are still left for others, and always one. Messages that wait for a request wait
+ * in a fair queue by client. A client without a request is never refused because of other memory that it holds; so a
+ * client that waits for its share has a request, whose return wakes it.
  */
-#include "transport/rdma/rdma_request.h"
+#include "transport/rdma/rdma_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "lib/util.h"
 #include "rpc/conns.h"
-#include "transport/rdma/rdma_conn.h"
-#include "transport/rdma/rdma_keys.h"
-#include "transport/rdma/rdma_recv.h"
+
+static int post_batch(struct rr_conn *c)
+{
+	struct ibv_recv_wr wr[RR_BATCH_MAX], *bad;
+	struct ibv_sge sge[RR_BATCH_MAX];
+	unsigned n = c->nrepost;
+
+	if (!n)
+		return 0;
+	/* Cleared even on failure: the connection ends then, and more buffers may come until it
+	 * has. */
+	c->nrepost = 0;
+	for (unsigned i = 0; i < n; i++) {
+		struct rr_recv *r = c->repost[i];
+		sge[i] = (struct ibv_sge){ (uintptr_t)r->buf, c->recv_size, c->recv_mr->lkey };
+		wr[i] = (struct ibv_recv_wr){
+			.wr_id = rr_wr_id(r, RR_TAG_RECV),
+			.next = i + 1 < n ? &wr[i + 1] : NULL,
+			.sg_list = &sge[i],
+			.num_sge = 1,
+		};
+	}
+	if (ibv_post_recv(c->id->qp, wr, &bad) != 0)
+		return -EIO;
+	c->posted += n;
+	return 0;
+}
+
+int rr_recv_post(struct rr_recv *r)
+{
+	struct rr_conn *c = r->conn;
+
+	if (!c->open)
+		return 0;
+	c->repost[c->nrepost++] = r;
+	return c->nrepost < c->batch ? 0 : post_batch(c);
+}
+
+int rr_recv_post_all(struct rr_conn *c)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < c->nrecvs && !rc; i++)
+		rc = rr_recv_post(&c->recvs[i]);
+	if (!rc)
+		rc = post_batch(c);
+	return rc;
+}
 
 #define REQS_MIN 16u
 #define REQS_MAX 4096u
@@ -55,7 +104,7 @@ size_t rr_pool_memory(void)
 	return REQS_MIN * HELD_BYTES;
 }
 
-int rr_pool_init(struct rr_server *srv, rr_start_fn *start)
+int rr_pool_init(struct rr_server *srv)
 {
 	struct rr_pool *p = &srv->pool;
 
@@ -63,7 +112,6 @@ int rr_pool_init(struct rr_server *srv, rr_start_fn *start)
 	TAILQ_INIT(&p->idle);
 	rn_fq_init(&p->starving, 1);
 	p->max = REQS_MAX;
-	p->start = start;
 	while (p->count < REQS_MIN) {
 		struct rr_req *r = req_new(srv);
 		if (!r)
@@ -91,7 +139,7 @@ static void bind_request(struct rr_recv *recv, struct rr_req *r)
 	r->recv = recv;
 	r->conn = recv->conn;
 	rpc_conn_ref(&r->conn->rpc);
-	r->conn->srv->pool.start(recv, r);
+	rr_call_start(recv, r);
 }
 
 /* The functions below, down to grant(), are called under the pool's lock. */

@@ -13,11 +13,9 @@
  * max_connections a new one replaces one of the client that has most. If its memory is not free
  * before that one is gone, the new connection is refused and the client tries again.
  */
-#include "transport/rdma/rdma_room.h"
+#include "transport/rdma/rdma_private.h"
 
 #include <errno.h>
-
-#include "transport/rdma/rdma_conn.h"
 
 #define ROOM_SHARE 4u	      /* fraction of the whole budget, where there is a device */
 #define ROOM_SHARE_LEAST 64u  /* fraction that is taken at the start */

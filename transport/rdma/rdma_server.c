@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Start, stop, timer and counters of the RDMA transport. */
-#include "transport/rdma/rdma_server.h"
+#include "transport/rdma/rdma_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "transport/rdma/rdma_call.h"
-#include "transport/rdma/rdma_cm.h"
-#include "transport/rdma/rdma_conn.h"
-#include "transport/rdma/rdma_cq.h"
-#include "transport/rdma/rdma_listen.h"
-#include "transport/rdma/rdma_request.h"
-#include "transport/rdma/rdma_room.h"
 
 /* True if a connection is to be closed now. */
 static bool rr_conn_close_is_due(struct rr_conn *c, uint64_t now)
@@ -71,13 +63,11 @@ int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
 		srv->cfg.stall_seconds = RR_STALL_SECONDS;
 	pthread_mutex_init(&srv->lock, NULL);
 	pthread_cond_init(&srv->gone, NULL);
-	srv->on_completions = rr_cq_event;
-	srv->on_cm_events = rr_cm_ready;
 	rr_broken_init(&srv->broken);
 	LIST_INIT(&srv->listeners);
 	LIST_INIT(&srv->devices);
 	LIST_INIT(&srv->conns);
-	int rc = rr_pool_init(srv, rr_call_start);
+	int rc = rr_pool_init(srv);
 	if (!rc)
 		rc = rr_room_reserve_least(srv);
 	/* Before anybody is served, who could take the memory. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects of the RDMA transport. Each header beside this one declares what is done with them; the
- * files include each other one way, from rdma_conn.h up to rdma_server.c.
+ * Objects of the RDMA transport. rdma_private.h declares what is done with them.
  *
  * Threads. loops[0] owns the event channel, the listeners, the devices, and every rdma_cm_id's
  * creation and end. A connection has a loop of its own, on which everything else of it happens,
@@ -46,7 +45,7 @@
 #include "rpc/client.h"
 #include "transport/rdma/rdma_broken.h"
 #include "transport/rdma/rdma_chunks.h"
-#include "transport/rdma/rdma_private_msg.h"
+#include "transport/rdma/rdma_header.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/second.h"
 #include "transport/turns.h"
@@ -111,18 +110,14 @@ struct rr_req {
 	struct ev_task task;
 	unsigned wrs; /* send queue slots held by its RDMA Reads */
 	unsigned nmrs;
-	struct ibv_mr *mr[RR_KEYS_MAX]; /* registered for this transfer alone: rdma_keys.c */
+	struct ibv_mr *mr[RR_KEYS_MAX]; /* registered for this transfer alone: rdma_device.c */
 	struct rr_call_plan plan;
 	struct rr_header call;
 };
 TAILQ_HEAD(rr_req_list, rr_req);
 
-/* Begins the work on a message that has got its request. On the connection's loop. */
-typedef void rr_start_fn(struct rr_recv *recv, struct rr_req *r);
-
 /* Requests of all connections: grows with demand, within the budget. */
 struct rr_pool {
-	rr_start_fn *start;
 	pthread_mutex_t lock;
 	struct rr_req_list idle;
 	struct rn_fq starving; /* messages without a request; each holds its connection */
@@ -146,7 +141,7 @@ struct rr_device {
 	struct ibv_pd *pd;
 	struct ibv_device_attr attr;
 	bool iwarp;
-	bool own_domains;	/* each connection has a protection domain: rdma_keys.c */
+	bool own_domains;	/* each connection has a protection domain: rdma_device.c */
 	atomic_bool invalidate; /* Send with Invalidate works */
 	unsigned users;		/* connections */
 	struct rr_channel *channels;
@@ -271,8 +266,6 @@ struct rr_server {
 	bool room_settled; /* its size does not change any more; loops[0] */
 	struct rr_counters n;
 	atomic_bool quiesced; /* no new connections and calls */
-	/* Callbacks of libevent: a completion channel, and the connection manager's channel. */
-	event_callback_fn on_completions, on_cm_events;
 	_Atomic unsigned ndevices;
 
 	/* loops[0] */
