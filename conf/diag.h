@@ -6,10 +6,11 @@
  * bounded: past CFG_DIAG_MAX messages only the counts go on, so that a hostile or broken file
  * cannot fill the memory.
  */
-#ifndef RINGNFS_CONF_DIAG_H
-#define RINGNFS_CONF_DIAG_H
+#ifndef RN_CONF_DIAG_H
+#define RN_CONF_DIAG_H
 
 #include <stdio.h>
+#include <stddef.h>
 
 enum { CFG_DIAG_MAX = 1000 };
 
@@ -55,5 +56,25 @@ void cfg_diags_print(const struct cfg_diags *diags, FILE *out);
 
 /* The same for one message, into a buffer of any size; always terminated. */
 void cfg_diag_format(const struct cfg_diag *diag, char *buf, size_t size);
+
+/* The nearest known word to an unknown one, for messages. */
+
+enum { CFG_WORD_MAX = 64 };
+
+/* Letters to insert, delete, replace or swap with their neighbour; words are cut at CFG_WORD_MAX.
+ */
+unsigned cfg_edit_distance(const char *a, const char *b);
+
+/*
+ * Feed candidates one by one; best stays NULL when none is near enough to be what was meant: more
+ * than a third of the word would have to change.
+ */
+struct cfg_suggest {
+	const char *word;
+	const char *best;
+	unsigned distance;
+};
+
+void cfg_suggest_try(struct cfg_suggest *suggest, const char *candidate);
 
 #endif

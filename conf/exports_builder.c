@@ -1,14 +1,252 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conf/exports_builder.h"
-
+/* Exports while they are read: their ids, the flavours of old gss/ lines, and the checks of a whole export. */
+/*
+ * Export ids. File handles contain them, so they must not change with a restart, a reload or the
+ * order of lines.
+ *
+ * fsid=NUMBER is the id itself. Otherwise it is a hash of the UUID or the path with the top bit
+ * set, which keeps it clear of the small numbers people choose. Two exports with one hash are told
+ * apart by hashing again. That id depends on both exports being there, so there is a warning.
+ */
+#include <string.h>
+#include "conf/exports_private.h"
+#include "lib/util.h"
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "conf/exports_client.h"
-#include "conf/exports_gss.h"
-#include "conf/exports_table.h"
+static uint32_t fnv1a(uint32_t hash, const void *data, size_t len)
+{
+	const uint8_t *bytes = data;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ bytes[i]) * 16777619u;
+	return hash;
+}
+
+static uint32_t hashed_id(const struct exp_id_request *request, uint32_t round)
+{
+	uint32_t hash = fnv1a(2166136261u, &(uint8_t){ (uint8_t)round }, 1);
+
+	if (request->has_uuid)
+		hash = fnv1a(hash, request->uuid, 16);
+	else
+		hash = fnv1a(hash, request->path, strlen(request->path));
+	return hash | 0x80000000u;
+}
+
+static struct exp_id_request *owner_of(struct exp_id_request *requests, size_t n, uint32_t id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (requests[i].has_fsid && requests[i].id == id)
+			return &requests[i];
+	return NULL;
+}
+
+static struct exp_id_request *hash_owner(struct exp_id_request *requests, size_t n, uint32_t id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!requests[i].has_fsid && requests[i].id == id)
+			return &requests[i];
+	return NULL;
+}
+
+/* Two exports with one fsid: the first in the files keeps it. The other is known by its path, as if it had none, which is as good for
+ * two directories of one file system, and safe for those of two. */
+static void assign_given(struct exp_id_request *requests, size_t n, struct cfg_diags *diags)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct exp_id_request *request = &requests[i];
+		struct exp_id_request *loser = request;
+		struct exp_id_request *other;
+
+		if (!request->has_fsid)
+			continue;
+		request->id = request->fsid;
+		other = owner_of(requests, i, request->fsid);
+		if (!other)
+			continue;
+		if (other->first->seq > request->first->seq)
+			loser = other;
+		loser->has_fsid = false;
+		cfg_diag_add(diags, loser->first->at, CFG_WARNING,
+			     "fsid=%u is already that of %s: it does not count for %s, which is "
+			     "known by its path",
+			     request->fsid, loser == request ? other->path : request->path,
+			     loser->path);
+	}
+}
+
+static void assign_hashed(struct exp_id_request *requests, size_t n, size_t i,
+			  struct cfg_diags *diags)
+{
+	struct exp_id_request *request = &requests[i];
+	uint32_t round = 0;
+
+	for (;; round++) {
+		uint32_t id = hashed_id(request, round);
+		struct exp_id_request *other = owner_of(requests, n, id);
+
+		if (!other)
+			other = hash_owner(requests, i, id);
+		if (!other) {
+			request->id = id;
+			return;
+		}
+		if (!round)
+			cfg_diag_add(diags, request->first->at, CFG_WARNING,
+				     "%s and %s have the same id by chance: give one of them "
+				     "fsid=NUMBER, or its handles depend on the other",
+				     request->path, other->path);
+	}
+}
+
+static void exp_assign_ids(struct exp_id_request *requests, size_t n, struct cfg_diags *diags)
+{
+	assign_given(requests, n, diags);
+	for (size_t i = 0; i < n; i++)
+		if (!requests[i].has_fsid)
+			assign_hashed(requests, n, i, diags);
+}
+
+static const struct {
+	const char *client;
+	uint32_t flavor;
+} names[] = {
+	{ "gss/krb5", EXP_AUTH_KRB5 },
+	{ "gss/krb5i", EXP_AUTH_KRB5I },
+	{ "gss/krb5p", EXP_AUTH_KRB5P },
+};
+
+uint32_t exp_gss_flavor(const char *client)
+{
+	for (unsigned i = 0; i < rn_array_size(names); i++) {
+		if (!strcmp(client, names[i].client))
+			return names[i].flavor;
+	}
+	return 0;
+}
+
+static void exp_opts_add_flavor(struct exp_opts *to, uint32_t flavor, uint32_t flags)
+{
+	uint32_t known;
+
+	if (exp_opts_flavor(to, flavor, &known) || to->n_flavors == EXP_MAX_FLAVORS)
+		return;
+	to->flavors[to->n_flavors++] =
+		(struct exp_flavor){ .flavor = flavor, .flags = flags & EXP_FLAVOR_FLAGS };
+}
+
+static void warn_of_anonymous(const struct exp_draft *gss, const struct exp_draft *other,
+			      struct cfg_diags *diags)
+{
+	const struct exp_opts *a = &gss->options.opts, *b = &other->options.opts;
+
+	if (a->anonuid != b->anonuid || a->anongid != b->anongid)
+		cfg_diag_add(diags, gss->at, CFG_WARNING,
+			     "%s: hosts of %s have its anonuid= and anongid= under %s too: write "
+			     "sec= instead of %s",
+			     gss->path, other->client.spec, gss->client.spec, gss->client.spec);
+}
+
+/* xprtsec= is not kept by flavour, so the stricter of both holds for all. */
+static void join_transports(const struct exp_draft *gss, struct exp_draft *to,
+			    struct cfg_diags *diags)
+{
+	const uint32_t left_out = gss->options.opts.flags & EXP_XPRTSEC;
+	uint32_t *flags = &to->options.opts.flags;
+
+	if ((*flags & EXP_XPRTSEC) != left_out)
+		cfg_diag_add(diags, gss->at, CFG_WARNING,
+			     "%s: xprtsec= of %s and that of %s hold for both: write sec= instead "
+			     "of %s",
+			     gss->path, gss->client.spec, to->client.spec, gss->client.spec);
+	*flags |= left_out;
+}
+
+/* An identity that only a gss/ line gives is that of the export all the same. */
+static void copy_identity(struct exp_opts *to, const struct exp_opts *from)
+{
+	if (from->has_fsid && !to->has_fsid) {
+		to->has_fsid = true;
+		to->fsid = from->fsid;
+	}
+	if (from->has_uuid && !to->has_uuid) {
+		to->has_uuid = true;
+		memcpy(to->uuid, from->uuid, sizeof(to->uuid));
+	}
+}
+
+/* Adds the flavours of the gss/ lines to an ordinary line. */
+static void extend(struct exp_draft *to, const struct exp_draft *drafts, size_t n,
+		   struct cfg_diags *diags)
+{
+	const bool own_sec = (to->client.own | to->client.inherited) & EXP_GIVEN_SEC;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct exp_draft *gss = &drafts[i];
+
+		if (gss->client.gss)
+			copy_identity(&to->options.opts, &gss->options.opts);
+		if (!gss->client.gss || own_sec)
+			continue;
+		warn_of_anonymous(gss, to, diags);
+		join_transports(gss, to, diags);
+		exp_opts_add_flavor(&to->options.opts, gss->client.gss, gss->options.opts.flags);
+	}
+}
+
+/* Makes the first gss/ line one for all hosts, under the flavours of all of them. */
+static void unite(struct exp_draft *first, const struct exp_draft *drafts, size_t n,
+		  struct cfg_diags *diags)
+{
+	struct exp_opts *opts = &first->options.opts;
+
+	opts->n_flavors = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!drafts[i].client.gss)
+			continue;
+		copy_identity(opts, &drafts[i].options.opts);
+		join_transports(&drafts[i], first, diags);
+		exp_opts_add_flavor(opts, drafts[i].client.gss, drafts[i].options.opts.flags);
+	}
+	opts->flags = (opts->flags & ~(uint32_t)EXP_FLAVOR_FLAGS) | opts->flavors[0].flags;
+}
+
+/*
+ * Joins the lines of one export. Other lines get the flavours of the gss/ lines, unless they have a sec= of
+ * their own, which then holds alone, as in the kernel's server. The gss/ lines become one for all hosts that
+ * no other line admits. Returns the number of drafts that are left.
+ */
+static size_t exp_gss_join(struct exp_draft *drafts, size_t n, struct cfg_diags *diags)
+{
+	bool world = false;
+	size_t kept = 0;
+	struct exp_draft *first = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (drafts[i].client.gss) {
+			first = first ? first : &drafts[i];
+			continue;
+		}
+		world |= drafts[i].client.kind == EXP_CLIENT_ANY;
+		extend(&drafts[i], drafts, n, diags);
+	}
+	if (!first)
+		return n;
+	unite(first, drafts, n, diags);
+	for (size_t i = 0; i < n; i++) {
+		struct exp_draft moved = drafts[i];
+
+		if (moved.client.gss && (world || &drafts[i] != first)) {
+			exp_draft_free(&drafts[i]);
+			continue;
+		}
+		memset(&drafts[i], 0, sizeof(drafts[i]));
+		drafts[kept++] = moved;
+	}
+	return kept;
+}
 
 void exp_builder_init(struct exp_builder *builder)
 {

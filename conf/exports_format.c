@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conf/exports_format.h"
+#include "conf/exports.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conf/exports_locations.h"
+#include "conf/exports.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

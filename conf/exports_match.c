@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conf/exports_match.h"
+#include "conf/exports.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/exports_addr.h"
-#include "conf/exports_hosts.h"
-#include "conf/exports_peers.h"
+#include "conf/exports_private.h"
 #include "lib/error.h"
 
 enum {

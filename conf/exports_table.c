@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conf/exports_table.h"
+#include "conf/exports_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "conf/exports_client.h"
 
 struct exp_table *exp_table_new(size_t max)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "conf/settings_schema.h"
-#include "conf/suggest.h"
+#include "conf/diag.h"
 #include "lib/utf8.h"
 #include "lib/util.h"
 

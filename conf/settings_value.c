@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "conf/settings_schema.h"
-#include "conf/suggest.h"
+#include "conf/diag.h"
 
 #define NFS_PORT 2049u
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "conf/exports_files.h"
+#include "conf/exports_private.h"
 #include "lib/utf8.h"
 
 #define UID_LAST 4294967294ull /* the next number stands for nobody */

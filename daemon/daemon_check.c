@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conf/exports_names.h"
+#include "conf/exports.h"
 #include "daemon/export_set.h"
 #include "daemon/log_sink.h"
 #include "daemon/state_dir.h"

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/exports_addr.h"
-#include "conf/exports_match.h"
-#include "conf/exports_names.h"
+#include "conf/exports.h"
 #include "daemon/askers.h"
 #include "daemon/export_set_private.h"
 #include "daemon/lanes.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/exports_match.h"
+#include "conf/exports.h"
 #include "daemon/export_set_private.h"
 #include "daemon/mount_watch.h"
 #include "daemon/path_probe.h"

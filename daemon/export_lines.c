@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/exports_match.h"
+#include "conf/exports.h"
 #include "daemon/export_set_private.h"
 #include "lib/error.h"
 #include "vfs/vfs.h"

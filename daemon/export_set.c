@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "conf/exports_match.h"
+#include "conf/exports.h"
 #include "daemon/daemon_drain.h"
 #include "daemon/export_set_private.h"
 #include "daemon/mount_watch.h"

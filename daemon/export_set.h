@@ -7,7 +7,6 @@
 #define RN_DAEMON_EXPORT_SET_H
 
 #include "conf/exports.h"
-#include "conf/exports_change.h"
 #include "lib/log.h"
 #include "vfs/export.h"
 

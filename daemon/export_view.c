@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/exports_locations.h"
-#include "conf/exports_match.h"
+#include "conf/exports.h"
 #include "daemon/export_set_private.h"
 #include "daemon/lanes.h"
 #include "daemon/workers.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "conf/exports_format.h"
+#include "conf/exports.h"
 #include "daemon/admin/exports_json.h"
 #include "daemon/admin/text.h"
 

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "admin/admin_query.h"
-#include "conf/exports_addr.h"
-#include "conf/exports_format.h"
-#include "conf/exports_match.h"
+#include "conf/exports.h"
 #include "daemon/admin/exports_json.h"
 #include "daemon/admin/exports_task.h"
 #include "daemon/admin/text.h"

@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "admin/admin_query.h"
-#include "conf/exports_addr.h"
+#include "conf/exports.h"
 #include "daemon/admin/control_private.h"
 #include "daemon/admin/state_filter.h"
 #include "daemon/admin/trace_json.h"

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "conf/exports_addr.h"
-#include "conf/exports_format.h"
+#include "conf/exports.h"
 #include "daemon/admin/text.h"
 
 static const char *exports_severity_name(enum cfg_severity severity)

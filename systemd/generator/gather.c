@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "conf/exports.h"
-#include "conf/exports_paths.h"
 #include "conf/settings.h"
 #include "systemd/generator/mount_unit.h"
 #include "systemd/generator/resolve.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/exports_match.h"
+#include "conf/exports.h"
 #include "lib/error.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

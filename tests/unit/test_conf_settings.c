@@ -10,7 +10,7 @@
 
 #include "conf/settings.h"
 #include "conf/settings_schema.h"
-#include "conf/suggest.h"
+#include "conf/diag.h"
 
 static char *printed(const struct cfg_settings *settings)
 {

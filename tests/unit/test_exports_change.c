@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "conf/exports_change.h"
+#include "conf/exports.h"
 
 #define TEXT                                                                                       \
 	"/dev -sync host1(rw) 10.0.0.0/8(ro) *.example.org(fsid=7)\n"                              \

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "conf/exports.h"
-#include "conf/exports_format.h"
 
 #define REST "anonuid=65534,anongid=65534,"
 #define SQUASH "root_squash,no_all_squash"

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/exports_addr.h"
-#include "conf/exports_match.h"
+#include "conf/exports.h"
 #include "lib/error.h"
 
 /* The tests' name service: a table, counters, a clock, and a switch for an outage. */

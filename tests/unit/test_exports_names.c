@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "conf/exports_names.h"
+#include "conf/exports.h"
 #include "lib/error.h"
 
 static int fake_forward(void *arg, const char *name, struct exp_addr *addrs, unsigned max)

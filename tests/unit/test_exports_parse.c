@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "conf/exports.h"
-#include "conf/exports_locations.h"
 
 static const struct exp_load_opts no_checks;
 
