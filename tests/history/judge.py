@@ -48,6 +48,17 @@ def fetched_before_death(op, ops, deaths):
         op["fetch"][1] < d["ret"] and d["inv"] < op["inv"] and any(w["op"][0] == "write" and overlap(w, d) for w in ops) for d in deaths)
 
 
+def touched(op):
+    """Names that an operation changes."""
+    return {"rename": op[1:3], "link": op[2:3]}.get(op[0], op[1:2])
+
+
+def found_half_made(op, ops, deaths):
+    """The disk has died, the machine has not gone yet, and a change of the name was not acknowledged meanwhile."""
+    return op["op"][0] == "lookup" and any(
+        overlap(op, d) and any(not o["must"] and overlap(o, d) and op["op"][1] in touched(o["op"]) for o in ops) for d in deaths)
+
+
 # Anomaly: (which operation it is, file systems, kernels, reason). Where a history fails, an operation of such a shape before the failure is
 # left out, and is counted.
 PERMITTED = {
@@ -62,6 +73,8 @@ PERMITTED = {
     "data outlive their time": (fetched_before_death, "ext4", "all", "The disk has data in their place before the log has their time. A write that is under way as the disk "
                                 "dies may leave data alone, so the file shows the older time again. fsync() that has begun before may even succeed: it finds that "
                                 "its transaction is gone, and not that the log was aborted. Local processes see it, too."),
+    "name half made as the disk died": (found_half_made, "ext4", "all", "A change that was under way may have its entry in the directory's block and fail behind that, so "
+                                        "that the cache of names does not have it: listings show the name, without attributes, and lookups do not find it."),
 }
 
 

@@ -296,6 +296,11 @@ def test_permitted(t):
     t.equal("data fetched before the disk died amid a write are believed under an older time", judged([write, died, late]), set())
     t.equal("those are not that were fetched behind it", judged([write, died, (late[0], dict(late[1], fetch=(36, 37)))]), {"no order explains the answers"})
     t.equal("nor over a death without a write", judged([(write[0], dict(write[1], ret=15)), died, late]), {"no order explains the answers"})
+    tried = ("op", dict(obj="ns", inv=19, ret=22, op=("create", 0, ONE, "guarded", ONE, MAYBE), who="0v3", must=False))
+    seen = [("op", dict(obj="ns", inv=at, ret=at + 1, op=("lookup", i, -1 * (at == 24)), who="1v3 list", must=True)) for at, i in ((24, 0), (26, 0))]
+    t.equal("a name half made as the disk dies is listed, and not found", judged([died, tried, *seen]), set())
+    t.equal("not on a disk that lives", judged([tried, *seen]), {"no order explains the answers"})
+    t.equal("nor without such a change", judged([died, (tried[0], dict(tried[1], op=("create", 1, ONE, "guarded", ONE, MAYBE))), *seen]), {"no order explains the answers"})
     t.check("each permitted anomaly has a reason", all(len(row[-1]) > 40 for row in judge.PERMITTED.values()))
 
 
