@@ -20,7 +20,7 @@ from wire import Callbacks, Lost, Restarted, Silent, UdpWire
 NAMES = {0: "ok", **{n: e[1:] for n, e in errno.errorcode.items()}, 66: "NOTEMPTY", 69: "DQUOT", 70: "STALE", 10001: "BADHANDLE", 10003: "BAD_COOKIE", 10006: "SERVERFAULT", 10008: "DELAY",
          10010: "DENIED", 10011: "EXPIRED", 10012: "LOCKED", 10013: "GRACE", 10015: "SHARE_DENIED", 10022: "STALE_CLIENTID", 10023: "STALE_STATEID",
          10024: "OLD_STATEID", 10025: "BAD_STATEID", 10027: "NOT_SAME", 10029: "SYMLINK", 10033: "NO_GRACE", 10034: "RECLAIM_BAD", 10038: "OPENMODE",
-         10047: "ADMIN_REVOKED", 10052: "BADSESSION", 10063: "SEQ_MISORDERED", 10076: "SEQ_FALSE_RETRY", 10078: "DEADSESSION", 10087: "DELEG_REVOKED"}
+         10047: "ADMIN_REVOKED", 10052: "BADSESSION", 10063: "SEQ_MISORDERED", 10068: "RETRY_UNCACHED_REP", 10076: "SEQ_FALSE_RETRY", 10078: "DEADSESSION", 10087: "DELEG_REVOKED"}
 AGAIN, STALE = (10008, 10013), 70
 GONE = ("BAD_STATEID", "STALE_STATEID", "EXPIRED", "ADMIN_REVOKED", "OLD_STATEID", "DELEG_REVOKED")  # the state behind a stateid is
 READDIR, COMMIT, READ_PLUS, DEALLOCATE, RELEASE_LOCKOWNER, OFFLOAD_STATUS = 26, 5, 68, 62, 39, 67
@@ -56,6 +56,13 @@ class Client:
     def end(self):
         if self.wire:
             self.wire.end()
+
+    def pause(self):
+        """Before a call that is told to come again is sent again."""
+        self.wire.check_over()
+        if self.wire.server.is_short():
+            raise Lost("memory is short")
+        time.sleep(0.02)
 
 
 class Local(Client):
@@ -157,8 +164,7 @@ class V3(Client):
             res = r.decode(proc, r.reply_body(self.wire.call(r.call_message(r.NFS, 3, proc, args, cred, xid), xid), xid))
             if res["status"] != r.JUKEBOX and not (res["status"] == STALE and self.wire.server.is_hidden()):
                 return word(res["status"]), res
-            self.wire.check_over()
-            time.sleep(0.02)
+            self.pause()
 
     @staticmethod
     def validator(a):
@@ -380,8 +386,7 @@ class V4(Client):
     def again(self, status):
         """True if the call is to be sent once more, after a pause."""
         if status in AGAIN:
-            self.wire.check_over()
-            time.sleep(0.02)
+            self.pause()
         return status in AGAIN
 
     def once(self, *ops, cred=r.ROOT):
@@ -421,8 +426,7 @@ class V4(Client):
         """True if the export was not there for the operation, so that it has done nothing: the call is to be sent once more."""
         if x["status"] != STALE or not self.wire.server.is_hidden():
             return False
-        self.wire.check_over()
-        time.sleep(0.02)
+        self.pause()
         return True
 
     def on(self, fh, *ops, cred=r.ROOT):

@@ -41,12 +41,12 @@ BACK = tuple({"v40": "v40b", "v41": "v41b", "v42": "v42b"}.get(k, k) for k in AN
 KILLS = ("kill", "freezekill", *judge.CUTS)
 # For each profile: acts and their weights; clients; those that are there in any case; what the nemesis may do.
 PROFILES = {
-    "registers": dict(acts=REGISTERS, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "errors", "power", "die")),
-    "names": dict(acts=NAMES, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "errors", "power", "die")),
-    "listings": dict(acts={"once": 8, "list_big": 2}, clients=ANY, nemesis=("kill", "none", "reload", "unexport", "fill", "errors", "power", "die")),
-    "locks": dict(acts={"critical": 5, "nap": .1}, clients=ANY, nemesis=("kill", "none", "stop", "reload")),
+    "registers": dict(acts=REGISTERS, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "errors", "jump", "hungry", "power", "die")),
+    "names": dict(acts=NAMES, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "errors", "jump", "hungry", "power", "die")),
+    "listings": dict(acts={"once": 8, "list_big": 2}, clients=ANY, nemesis=("kill", "none", "reload", "unexport", "fill", "errors", "jump", "hungry", "power", "die")),
+    "locks": dict(acts={"critical": 5, "nap": .1}, clients=ANY, nemesis=("kill", "none", "stop", "reload", "jump")),
     "shares": dict(acts={"share_open": 5}, clients=ANY, first=("v41", "v40"), nemesis=("none", "stop", "reload"), pace=0.006),
-    "delegations": dict(acts={"delegation": 4}, clients=BACK, first=("v41b", "v42b"), nemesis=("kill", "none", "reload", "longstop")),
+    "delegations": dict(acts={"delegation": 4}, clients=BACK, first=("v41b", "v42b"), nemesis=("kill", "none", "reload", "longstop", "jump")),
     "directories": dict(acts={"dir_delegation": 5, "delegated_size": 3}, clients=BACK, first=("v41b", "v42b"), nemesis=("none", "kill", "reload", "stop")),
     "mixed": dict(acts={**REGISTERS, **NAMES, "once": 2, "list_big": .4, "critical": 4, "share_open": 2, "delegation": 2}, clients=ANY,
                   nemesis=("kill", "freezekill", "none", "stop", "freeze", "reload", "fill", "power")),
@@ -68,9 +68,10 @@ CONTROLS = {
 }
 CONTROL_TRIES = 5
 FIRST = 1812  # the seeds of ./check from here on draw clients of every kind
-# What happens to the disk in ./check, whatever is drawn, and in ./check full beside that.
+# What happens in ./check, whatever is drawn, and in ./check full beside that.
 CHECKED = {"registers": ["errors"], "names": ["power"], "listings": ["die"]}
-WITH_DISK = (("registers", ["power"]), ("listings", ["power"]), ("registers", ["die"]), ("names", ["die"]), ("names", ["errors"]))
+BESIDE = (("registers", ["power"]), ("listings", ["power"]), ("registers", ["die"]), ("names", ["die"]), ("names", ["errors"]),
+             ("names", ["hungry"]), ("registers", ["jump", "kill"]))
 
 
 def plan(seed, profile, **fixed):
@@ -82,8 +83,13 @@ def plan(seed, profile, **fixed):
     cuts_power = any(k in judge.CUTS for k in nemesis)
     if cuts_power:  # what a local process does is not on the disk when it returns
         kinds = ["v42" if k == "local" else k for k in kinds]
-    if "errors" in nemesis:
+    if {"errors", "jump", "hungry"} & set(nemesis):  # preloaded libraries, as the fabric's is
         kinds = [k.removesuffix("r") for k in kinds]
+    if "jump" in nemesis:  # tickets would not be valid
+        kinds = [k.removesuffix("k") for k in kinds]
+    cuts = (0, 0.01, 0.03, 0.1)
+    if "hungry" in nemesis:  # the reply cache has no memory either, so nothing must be sent again
+        kinds, cuts = [k.removesuffix("u") for k in kinds], (0,)
     if {"create", "dir_delegation"} & set(p["acts"]) or kdc.missing():  # who makes a name acts as a user of its own
         kinds = [k.removesuffix("k") for k in kinds]
     options = ("" if cuts_power else rng.choice(("", "", "", ",async"))) + (rng.choice(("", "", ",nfs_only")) if "local" not in kinds else "")
@@ -91,7 +97,7 @@ def plan(seed, profile, **fixed):
     faults = "; ".join(f"in server {f}".replace(" :", f" seed {seed + 1} :") for f in rng.sample(FAULTS, 3)) if rng.random() < .5 else None
     systems = ("ext4",) if "die" in nemesis else ("ext4", "xfs") if cuts_power else ("ext4", "ext4", "xfs", "btrfs", "host")
     drawn = dict(seed=seed, profile=profile, fs=rng.choice(systems), clients=kinds, nemesis=nemesis,
-                 cuts=rng.choice((0, 0.01, 0.03, 0.1)), options=options, settings=settings, faults=faults, files=rng.choice((1, 2, 3)), fresh_port=False,
+                 cuts=rng.choice(cuts), options=options, settings=settings, faults=faults, files=rng.choice((1, 2, 3)), fresh_port=False,
                  seconds=max(p.get("seconds", SECONDS), 12 if "longstop" in nemesis else 0))
     return {**drawn, **{k: v for k, v in fixed.items() if v is not None}}
 
@@ -103,7 +109,7 @@ def behaviour(head):
     return {
         "local_locks": not kills,  # those of NFSv3 and of local processes are not claimed back after a restart here
         "cuts power": bool(nemesis & set(judge.CUTS)),
-        "dies": bool(nemesis & {"die", "errors"}),
+        "dies": bool(nemesis & {"die", "errors", "hungry"}),
         "files": head["files"],
         "stops": "longstop" in nemesis,
         "reclaim": kills and "local" not in head["clients"],  # a local process may change a file meanwhile
@@ -118,7 +124,7 @@ class Run:
         self.h, self.head, self.rng = History(**head), head, random.Random(f"{head['seed']} run")
         self.profile = behaviour(head)
         options = "rw,no_root_squash,insecure" + ("" if "async" in head["options"] else ",sync") + head["options"]
-        self.server = server.Server(head["fs"], options, head["settings"], {k[-1] for k in head["clients"]}, head["faults"], "errors" in head["nemesis"])
+        self.server = server.Server(head["fs"], options, head["settings"], {k[-1] for k in head["clients"]}, head["faults"], head["nemesis"])
         self.h.head["fs"] = head["fs"] = self.server.fs
 
     def prepare(self):
@@ -303,7 +309,7 @@ def main():
     if a.what == "check":
         for seed, profile in enumerate(PROFILES, FIRST):
             totals.one(seed, profile, nemesis=CHECKED.get(profile))
-        for seed, (profile, nemesis) in enumerate(WITH_DISK if minutes else (), FIRST + len(PROFILES)):
+        for seed, (profile, nemesis) in enumerate(BESIDE if minutes else (), FIRST + len(PROFILES)):
             totals.one(seed, profile, nemesis=nemesis)
         totals.one(drawn, random.Random(drawn).choice(list(PROFILES)))
     end, seed = time.monotonic() + 60 * minutes, int(a.args[1]) if a.what == "many" and len(a.args) > 1 else drawn

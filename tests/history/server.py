@@ -23,7 +23,7 @@ LEASE = 5
 # What is not done to a file system: the scratch folder's is others', too, and a full btrfs refuses to write in place.
 NOT_THERE = {"freeze": ("host",), "freezekill": ("host",), "fill": ("host", "btrfs"), "power": ("host", "btrfs"), "die": ("host", "btrfs", "xfs")}
 SHUTDOWN, NO_FLUSH = 0x8004587d, 2  # ioctl: a file system does nothing more, and does not even write its log (ext4, XFS)
-SHIM = "tests/net/moments_shim.so"
+FAILING, WORLD = "tests/net/moments_shim.so", "tests/history/world_shim.so"  # preloaded into the daemon
 SIZES = {"ext4": 96, "xfs": 320, "btrfs": 128}  # MiB
 
 
@@ -44,8 +44,8 @@ def command(*words):
 class Server(harness.Daemon):
     """up is set while it answers; run counts its starts; ready says when each began to answer."""
 
-    def __init__(self, fs, options, settings, wires=(), faults=None, errors=False):
-        """wires: letters of wire.WIRES that clients come by. faults: of the fabric."""
+    def __init__(self, fs, options, settings, wires=(), faults=None, nemesis=()):
+        """wires: letters of wire.WIRES that clients come by. faults: of the fabric. nemesis: what it may do."""
         rdma, tls, kerberos = (w in wires for w in "rtk")
         self.options, self.up, self.over = options, threading.Event(), False
         self.run, self.ready, self.fs, self.fabric, before, env = -1, [], "host", None, (), None
@@ -61,13 +61,14 @@ class Server(harness.Daemon):
             self.fabric = fabric.Fabric("sv0=127.0.0.1")
             before, env = self.fabric.command("server", faults), self.fabric.environment()
             settings.update({"rdma.enabled": "yes", "rdma.port": self.rdma_port, "rdma.listen": "127.0.0.1"})
-        self.hidden_until, self.certificates = 0, tempfile.mkdtemp() if tls else None
+        self.hidden_until, self.short_until, self.certificates = 0, 0, tempfile.mkdtemp() if tls else None
         if tls:
             crt, key = tlsclient.Authority(self.certificates, "ca").issue("server", algorithm=("ec", "-pkeyopt", "ec_paramgen_curve:P-256"))
             settings.update({"tls.certificate": crt, "tls.key": key})
         super().__init__({"x": options, "other": "ro"}, settings, before=before, env=env)
         self.export = self.exports["x"]
-        self.errors = Errors(self) if errors and not rdma and os.path.exists(SHIM) else None
+        self.errors = Errors(self) if "errors" in nemesis and not rdma and os.path.exists(FAILING) else None
+        self.world = World(self) if {"jump", "hungry"} & set(nemesis) and not rdma and os.path.exists(WORLD) else None
         if fs in SIZES:
             self.mount(fs)
         os.chmod(self.export, 0o777)
@@ -100,6 +101,10 @@ class Server(harness.Daemon):
     def is_hidden(self):
         """True if STALE may mean that the export is not there, or was not a moment ago."""
         return time.monotonic() < self.hidden_until
+
+    def is_short(self):
+        """True if a call may be told to come again for want of memory, which may be found when it has had its effect."""
+        return time.monotonic() < self.short_until
 
     def attach(self):
         command("mount", "-o", "loop", self.top + "/image", self.export)
@@ -196,21 +201,45 @@ class Frozen:
         command("fsfreeze", "-u", self.path)
 
 
+def preload(server, library, variable, **env):
+    """Has the daemon preload a library, which reads from a page what it is to do: the page."""
+    path = f"{server.top}/{variable}"
+    with open(path, "w+b") as f:
+        f.truncate(mmap.PAGESIZE)
+        at = mmap.mmap(f.fileno(), mmap.PAGESIZE)
+    before = (server.env or {}).get("LD_PRELOAD")
+    library = os.path.abspath(library)
+    server.env = dict(server.env or os.environ, **{variable: path}, **env)
+    server.env["LD_PRELOAD"] = f"{before} {library}" if before else harness.preload(server.binary, library)
+    return at
+
+
 class Errors:
     """Has a file system call of an operation fail, by the shim of tests/net/moments.py. Not together with the software fabric."""
 
     def __init__(self, server):
-        path = server.top + "/moments"
-        with open(path, "w+b") as f:
-            f.truncate(mmap.PAGESIZE)
-            self.at = mmap.mmap(f.fileno(), mmap.PAGESIZE)
-        server.env = dict(os.environ, LD_PRELOAD=harness.preload(server.binary, os.path.abspath(SHIM)), MOMENTS=path, MOMENTS_FD="0")
+        self.at = preload(server, FAILING, "MOMENTS", MOMENTS_FD="0")
 
     def arm(self, k):
         """The k-th call from now on fails; 0: none."""
         self.at[0:4] = bytes(4)
         self.at[4:12] = struct.pack("=II", 0, errno.EIO)
         self.at[0:4] = struct.pack("=I", k)
+
+
+class World:
+    """The daemon's wall clock and its memory, by world_shim.c. Not together with the software fabric."""
+
+    def __init__(self, server):
+        self.at = preload(server, WORLD, "WORLD")
+
+    def jump(self, seconds):
+        """The wall clock is that much ahead of the kernel's."""
+        self.at[0:8] = struct.pack("=q", int(seconds * 10**9))
+
+    def refuse(self, one_in):
+        """One of so many allocations fails; 0: none."""
+        self.at[8:12] = struct.pack("=I", one_in)
 
 
 class Nemesis(threading.Thread):
@@ -260,6 +289,20 @@ class Nemesis(threading.Thread):
             time.sleep(0.004)
         if self.server.errors:
             self.server.errors.arm(0)
+
+    def jump(self):
+        """The daemon's clock is set. The kernel's is not, so files get other times than the server takes for now."""
+        if self.server.world:
+            self.server.world.jump(self.rng.choice((-10**7, -3600, -1, -0.01, 0, 0.01, 1, 3600, 10**8)))
+
+    def hungry(self):
+        """Memory is short."""
+        if self.server.world:
+            self.server.short_until = float("inf")
+            self.server.world.refuse(self.rng.choice((10, 100, 1000)))
+            time.sleep(self.rng.choice((0.05, 0.3)))
+            self.server.world.refuse(0)
+            self.server.short_until = time.monotonic() + 2
 
     def freezekill(self):
         with Frozen(self.server.export):

@@ -174,7 +174,7 @@ class Daemon:
         self.process = subprocess.Popen([*self.before, self.binary, "--foreground", "--config", self.config, *self.args],
                                         stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, preexec_fn=raise_limit,
                                         env=sanitizer_env(self.env), pass_fds=self.pass_fds)
-        for _ in range(600):
+        for _ in range(3000):
             if self.process.poll() is not None:
                 break
             try:
@@ -184,7 +184,7 @@ class Daemon:
             except rpc.Refused:  # there is no NFSv3
                 return
             except (ConnectionRefusedError, rpc.Closed):
-                time.sleep(0.05)
+                time.sleep(0.01)
         print(self.read_log())
         raise SystemExit("ringnfsd does not start")
 
