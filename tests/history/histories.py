@@ -88,8 +88,8 @@ def plan(seed, profile, **fixed):
     if "jump" in nemesis:  # tickets would not be valid
         kinds = [k.removesuffix("k") for k in kinds]
     cuts = (0, 0.01, 0.03, 0.1)
-    if "hungry" in nemesis:  # the reply cache has no memory either, so nothing must be sent again
-        kinds, cuts = [k.removesuffix("u") for k in kinds], (0,)
+    if "hungry" in nemesis:  # the reply cache has no memory either, so nothing must be sent again, nor a context be lost
+        kinds, cuts = [k.removesuffix("u").removesuffix("k") for k in kinds], (0,)
     if {"create", "dir_delegation"} & set(p["acts"]) or kdc.missing():  # who makes a name acts as a user of its own
         kinds = [k.removesuffix("k") for k in kinds]
     options = ("" if cuts_power else rng.choice(("", "", "", ",async"))) + (rng.choice(("", "", ",nfs_only")) if "local" not in kinds else "")

@@ -9,7 +9,7 @@ import json
 import time
 
 NEVER = 1 << 62
-DEAD = ("IO", "ROFS", "SERVERFAULT", "RETRY_UNCACHED_REP")  # answers while the disk is dead (PUTFH has no NFS4ERR_IO) or memory is short
+DEAD = ("IO", "ROFS", "SERVERFAULT", "RESOURCE", "RETRY_UNCACHED_REP")  # answers while the disk is dead (PUTFH has no NFS4ERR_IO) or memory is short
 now = time.monotonic_ns
 
 

@@ -195,7 +195,7 @@ class KerberosWire(Wire):
             results = self.context.results(data, xid, seq, self.service)
             return r.u32(xid) + r.u32(1) + bytes(16) + results.data[results.at:]
         except (r.Refused, gssapi.Failed) as e:
-            if isinstance(e, r.Refused) and e.why != "AUTH_ERROR":
+            if data and isinstance(e, r.Refused) and e.why != "AUTH_ERROR":
                 return data
             self.count("contexts that have ended")
             self.context = None
