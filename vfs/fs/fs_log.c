@@ -31,7 +31,7 @@ static bool has_journal(int fd)
 #define EXT4_FAST_COMMIT 0x400u
 
 /* The name that the kernel gives to a block device, for hosts without the links that udev makes. */
-static bool name_device(dev_t dev, char *path, size_t size)
+static bool ext4_device_path(dev_t dev, char *path, size_t size)
 {
 	static const char key[] = "DEVNAME=";
 	char line[128];
@@ -51,7 +51,7 @@ static bool name_device(dev_t dev, char *path, size_t size)
 	return found;
 }
 
-static int open_device(dev_t dev)
+static int ext4_device_open(dev_t dev)
 {
 	char path[128];
 	struct stat st;
@@ -59,7 +59,7 @@ static int open_device(dev_t dev)
 
 	snprintf(path, sizeof(path), "/dev/block/%u:%u", major(dev), minor(dev));
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 && name_device(dev, path, sizeof(path)))
+	if (fd < 0 && ext4_device_path(dev, path, sizeof(path)))
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_rdev != dev)) {
 		close(fd);
@@ -78,7 +78,7 @@ static bool may_commit_fast(int fd)
 
 	if (fstat(fd, &st) != 0)
 		return true;
-	dev = open_device(st.st_dev);
+	dev = ext4_device_open(st.st_dev);
 	if (dev < 0)
 		return true;
 	n = pread(dev, &compat, sizeof(compat), EXT4_SUPERBLOCK + EXT4_COMPAT);
