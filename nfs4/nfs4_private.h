@@ -35,7 +35,7 @@ struct nfs4_server {
 	_Atomic int drain;		  /* enum nfs4_drain */
 	struct nfs4_pseudo *pseudo;	  /* nfs4/pseudo/pseudo.h */
 	struct nfs4_recovery *recovery;	  /* nfs4/recovery/recovery.h */
-	struct nfs4_totals *totals;	  /* nfs4/state/totals.h */
+	struct nfs4_totals *totals;	  /* nfs4/state/state.h */
 	struct nfs4_recall_list *recalls; /* nfs4/state/recall.h */
 	struct nfs4_deleg_holders *deleg_holders; /* nfs4/state/deleg_pressure.h */
 	struct nfs4_queries *queries;		  /* nfs4/deleg/deleg_query.h */

@@ -11,8 +11,8 @@
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
 #include "nfs4/data/nfs4_copies.h"
-#include "nfs4/deleg/drain_recall.h"
 #include "nfs4/deleg/deleg_query.h"
+#include "nfs4/deleg/drain_recall.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery.h"
@@ -22,7 +22,7 @@
 #include "nfs4/state/holdings.h"
 #include "nfs4/state/nfs4_news.h"
 #include "nfs4/state/recall.h"
-#include "nfs4/state/totals.h"
+#include "nfs4/state/state.h"
 
 /* Sessions have their own reply cache, and calls that change nothing may run again. */
 static bool cacheable(const struct rpc_request *req, const void *args)

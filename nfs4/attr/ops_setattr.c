@@ -5,7 +5,7 @@
 
 #include "nfs4/attr/nfs4_attr.h"
 #include "nfs4/compound.h"
-#include "nfs4/state/nfs4_io.h"
+#include "nfs4/state/stateid_check.h"
 
 struct setattr_args {
 	struct nfs4_stateid sid;

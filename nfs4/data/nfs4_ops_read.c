@@ -18,7 +18,7 @@
 #include "nfs/nfs_read_pages.h"
 #include "nfs4/data/data_status.h"
 #include "nfs4/nfs4_private.h"
-#include "nfs4/state/nfs4_io.h"
+#include "nfs4/state/stateid_check.h"
 #include "vfs/space.h"
 
 #define READ_HEAD 8u  /* bytes of the result in addition to the data: eof, length */

@@ -7,7 +7,7 @@
 #include "nfs/bulk.h"
 #include "nfs4/data/data_status.h"
 #include "nfs4/nfs4_private.h"
-#include "nfs4/state/nfs4_io.h"
+#include "nfs4/state/stateid_check.h"
 
 /* The verifier is opaque to the client; it has the bytes of the number. */
 static void nfs4_put_write_verifier(struct nfs4_compound *c, uint64_t verifier)

@@ -5,7 +5,7 @@
  */
 #include "nfs4/attr/bitmap.h"
 #include "nfs4/compound.h"
-#include "nfs4/state/nfs4_io.h"
+#include "nfs4/state/stateid_check.h"
 #include "vfs/advise.h"
 
 /* Hints that the kernel can follow. */

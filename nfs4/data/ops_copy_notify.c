@@ -4,12 +4,12 @@
  * the settings name; if they name none, NFS4ERR_NOTSUPP. Linux's client then does not ask again, and
  * copies by itself.
  */
-#include "nfs4/data/netloc.h"
 #include "nfs4/data/data_status.h"
+#include "nfs4/data/netloc.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/copy_source.h"
-#include "nfs4/state/nfs4_io.h"
 #include "nfs4/state/state.h"
+#include "nfs4/state/stateid_check.h"
 
 struct copy_notify_args {
 	struct nfs4_stateid sid;

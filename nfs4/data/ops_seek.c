@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* SEEK (RFC 7862 section 15.11). */
 #include "nfs4/data/data_status.h"
-#include "nfs4/state/nfs4_io.h"
+#include "nfs4/state/stateid_check.h"
 #include "vfs/space.h"
 
 struct seek_args {

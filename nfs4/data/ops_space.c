@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "nfs4/data/data_status.h"
-#include "nfs4/state/nfs4_io.h"
+#include "nfs4/state/stateid_check.h"
 #include "vfs/space.h"
 
 struct space_args {

@@ -13,7 +13,7 @@
 
 #include "lib/util.h"
 #include "nfs4/data/data_status.h"
-#include "nfs4/state/nfs4_io.h"
+#include "nfs4/state/stateid_check.h"
 
 #define WRITE_SAME_MAX (16u << 20) /* bytes of one call, as of COPY */
 #define BUFFER_MAX (1u << 20)	   /* bytes written at a time; no block may be longer */

@@ -5,7 +5,7 @@
 #define RN_NFS4_DATA_TWO_FILES_H
 
 #include "nfs4/compound.h"
-#include "nfs4/state/nfs4_io.h"
+#include "nfs4/state/stateid_check.h"
 #include "vfs/copy.h"
 
 struct nfs4_two_files {

@@ -9,8 +9,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/recall.h"
-#include "nfs4/state/state_revoke.h"
-#include "nfs4/state/stateid_table.h"
+#include "nfs4/state/state.h"
 
 /* Attempts to get an open that an operation has, and the pause between two of them. */
 #define ATTEMPTS 200u

@@ -77,7 +77,7 @@ struct nfs4_holdings {
 	_Atomic uint32_t revoked[NFS4_REVOKED_BY];
 	uint32_t revoked_at; /* time of the last revocation: seconds of nfs4_clients_now() */
 
-	/* Stateids, in chunks (nfs4/state/stateid_table.h). */
+	/* Stateids, in chunks (nfs4/state/state.h). */
 	uint64_t **chunks;
 	uint32_t nchunks;
 	uint32_t free_first, free_last;

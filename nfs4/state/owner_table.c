@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of a client's owners, by kind and name. */
 #include "nfs4/state/owner.h"
-#include "nfs4/state/totals.h"
+#include "nfs4/state/state.h"
 
 #include <stdlib.h>
 #include <string.h>

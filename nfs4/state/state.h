@@ -31,7 +31,9 @@
 #include "vfs/lock.h"
 #include "vfs/share.h"
 
-struct nfs4_replay;
+struct nfs4_held;
+struct nfs4_server;
+struct nfs4_totals;
 
 enum nfs4_owner_kind { NFS4_OPEN_OWNER, NFS4_LOCK_OWNER };
 
@@ -173,8 +175,6 @@ void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep)
 void nfs4_state_forget(struct nfs4_client *cl, struct nfs4_state *st);
 /* Its stateid is answered with status from now on; the next OPEN or LOCK gets a new one. */
 void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status);
-/* Brings nfs4_holdings.live up to date after a change of the lock. */
-void nfs4_lock_count(struct nfs4_lock *lock);
 /* Frees the memory of empty tables; the client's state has been dropped. */
 void nfs4_states_empty(struct nfs4_client *cl);
 
@@ -192,7 +192,7 @@ struct nfs4_lock *nfs4_lock_new(struct nfs4_owner *o, struct nfs4_open *open);
 /* True if the place is the file of the state. */
 bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p);
 
-/* nfs4/state/state_end.c. Ends an open and its locks: removes them from the tables and from vfs/.
+/* nfs4/state/state_object.c. Ends an open and its locks: removes them from the tables and from vfs/.
  * keep as above. The caller holds busy, and has checked that the open is not gone. */
 void nfs4_open_end(struct nfs4_open *open, bool keep);
 /* The same with its own locking; does nothing if the open is gone. The caller holds no lock. */
@@ -206,7 +206,7 @@ void nfs4_lock_drop(struct nfs4_lock *lock);
 #define NFS4_FILE_COST 232u
 #define NFS4_RANGE_COST 144u
 
-/* Charges memory to the budget (nfs4/state/state_memory.c), so that no client has more than is left for
+/* Charges memory to the budget (nfs4/state/state_table.c), so that no client has more than is left for
  * all others. Under the client's lock. False: no memory now. */
 bool nfs4_state_charge(struct nfs4_client *cl, size_t bytes);
 void nfs4_state_discharge(struct nfs4_client *cl, size_t bytes);
@@ -218,5 +218,48 @@ bool nfs4_ranges_fit(struct nfs4_lock *lock);
 void nfs4_ranges_changed(struct nfs4_lock *lock);
 /* The status for a lack of memory: NFS4ERR_RESOURCE or NFS4ERR_DELAY. */
 int nfs4_state_no_memory(const struct nfs4_compound *c);
+
+/*
+ * A client's table of stateids: entries in chunks, found by number. The generation of an entry
+ * counts its uses, so that a stateid of an earlier use is recognised. Free entries are used in
+ * turn, so that a generation recurs only after 4096 uses of all free entries. Under the client's
+ * lock.
+ */
+void nfs4_stateids_init(struct nfs4_holdings *held);
+/* Entries of the table, and the state of one of them; NULL if it is free. */
+uint32_t nfs4_stateid_entries(const struct nfs4_holdings *held);
+struct nfs4_state *nfs4_stateid_at(const struct nfs4_holdings *held, uint32_t entry);
+/* NULL if the entry is free, or used by another generation. */
+struct nfs4_state *nfs4_stateid_find(const struct nfs4_holdings *held, uint32_t id);
+
+/* Server-wide numbers of owners, opens, locks and delegations. The objects themselves belong to clients
+ * (nfs4/state/holdings.h). */
+
+/* Sets srv->totals. 0 or -ENOMEM. */
+int nfs4_totals_new(struct nfs4_server *srv);
+/* All clients must have been dropped. NULL is allowed. */
+void nfs4_totals_free(struct nfs4_totals *s);
+/* Fills owners, opens, locks, delegations. */
+void nfs4_totals_held(struct nfs4_totals *s, struct nfs4_held *out);
+
+enum nfs4_total {
+	NFS4_TOTAL_OWNERS,
+	NFS4_TOTAL_OPENS,
+	NFS4_TOTAL_LOCKS,
+	NFS4_TOTAL_DELEGS,
+	NFS4_TOTALS
+};
+/* Adds to a number; a negative value subtracts. */
+void nfs4_totals_count(struct nfs4_server *srv, enum nfs4_total what, int by);
+
+/* Revocation of single states: what a client held is free for others at once, and its stateid is answered with the
+ * reason until the client has freed it. The caller holds a reference of the state, and no lock but as said. */
+
+/* Revokes an open with its locks, or a delegation. True if it was an open that was not closed meanwhile. */
+bool nfs4_revoke(struct nfs4_state *st, int status);
+
+/* The caller holds the open's busy lock. False: it has gone, or was revoked before. */
+bool nfs4_open_revoke(struct nfs4_open *open, int status);
+bool nfs4_lock_revoke(struct nfs4_lock *lock, int status);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, locks and delegations as objects: made, and freed with their last reference. */
+/* Opens, locks and delegations as objects: made, ended, revoked, and freed with their last reference. */
+#include "nfs4/state/state.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +11,6 @@
 #include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/nfs4_news.h"
 #include "nfs4/state/owner.h"
-#include "nfs4/state/state.h"
 
 void nfs4_state_ref(struct nfs4_state *st)
 {
@@ -134,4 +135,148 @@ bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p)
 	same = f == st->file;
 	vfs_file_put(f);
 	return same;
+}
+
+void nfs4_lock_end(struct nfs4_lock *lock)
+{
+	struct nfs4_client *cl = lock->st.client;
+	struct nfs4_dead_owners dead = { NULL, NULL };
+
+	nfs4_client_ref(cl);
+	pthread_mutex_lock(&cl->lock);
+	nfs4_state_remove(cl, &lock->st, false);
+	nfs4_owner_maybe_idle(lock->st.owner, &dead);
+	pthread_mutex_unlock(&cl->lock);
+	vfs_lock_owner_end(&lock->ranges);
+	nfs4_state_unref(&lock->st);
+	nfs4_bury(&dead);
+	nfs4_client_put(cl);
+}
+
+/*
+ * The open's first lock. NULL: there is none, and the client's lock is held, so that none is added.
+ */
+static struct nfs4_lock *first_lock(struct nfs4_client *cl, struct nfs4_open *open)
+{
+	struct nfs4_lock *lock;
+
+	pthread_mutex_lock(&cl->lock);
+	lock = LIST_FIRST(&open->locks);
+	if (lock)
+		pthread_mutex_unlock(&cl->lock);
+	return lock; /* busy is held: no other thread ends it */
+}
+
+void nfs4_open_end(struct nfs4_open *open, bool keep)
+{
+	struct nfs4_owner *o = open->st.owner;
+	struct nfs4_client *cl = open->st.client;
+	struct nfs4_dead_owners dead = { NULL, NULL };
+	struct nfs4_lock *lock;
+
+	nfs4_client_ref(cl);
+	while ((lock = first_lock(cl, open)))
+		nfs4_lock_end(lock);
+	keep = keep && o->in_table && !o->kept;
+	nfs4_state_remove(cl, &open->st, keep);
+	if (keep)
+		o->kept = open; /* with the table's reference */
+	nfs4_owner_maybe_idle(o, &dead);
+	pthread_mutex_unlock(&cl->lock);
+	vfs_share_close(&open->share);
+	if (!keep)
+		nfs4_state_unref(&open->st);
+	nfs4_bury(&dead);
+	nfs4_client_put(cl);
+}
+
+void nfs4_open_drop(struct nfs4_open *open)
+{
+	nfs4_state_ref(&open->st);
+	rn_lock_take(&open->busy);
+	if (!open->st.gone)
+		nfs4_open_end(open, false);
+	rn_lock_give(&open->busy);
+	nfs4_state_unref(&open->st);
+}
+
+void nfs4_lock_drop(struct nfs4_lock *lock)
+{
+	struct nfs4_open *open = lock->open;
+
+	rn_lock_take(&open->busy);
+	if (!lock->st.gone)
+		nfs4_lock_end(lock);
+	rn_lock_give(&open->busy);
+}
+
+/* Under the client's lock. */
+static void note_time(struct nfs4_client *cl)
+{
+	cl->holdings->revoked_at = (uint32_t)nfs4_clients_now(cl->srv);
+}
+
+static void drop_ranges(struct nfs4_lock *lock)
+{
+	vfs_lock_drop_all(&lock->ranges);
+	nfs4_ranges_changed(lock);
+}
+
+bool nfs4_open_revoke(struct nfs4_open *open, int status)
+{
+	struct nfs4_client *cl = open->st.client;
+	struct nfs4_lock *lock;
+
+	if (open->st.gone)
+		return false;
+	pthread_mutex_lock(&cl->lock);
+	const bool mine = !open->st.revoked;
+
+	note_time(cl);
+	nfs4_state_revoke(cl, &open->st, status);
+	LIST_FOREACH (lock, &open->locks, open_link)
+		nfs4_state_revoke(cl, &lock->st, status);
+	pthread_mutex_unlock(&cl->lock);
+	/* Locks are added only to opens that are not revoked, and removed only under busy. */
+	LIST_FOREACH (lock, &open->locks, open_link)
+		drop_ranges(lock);
+	vfs_share_close(&open->share);
+	return mine;
+}
+
+bool nfs4_lock_revoke(struct nfs4_lock *lock, int status)
+{
+	struct nfs4_client *cl = lock->st.client;
+
+	pthread_mutex_lock(&cl->lock);
+	const bool mine = !lock->st.gone && !lock->st.revoked;
+
+	if (mine) {
+		note_time(cl);
+		nfs4_state_revoke(cl, &lock->st, status);
+	}
+	pthread_mutex_unlock(&cl->lock);
+	if (mine)
+		drop_ranges(lock);
+	return mine;
+}
+
+bool nfs4_revoke(struct nfs4_state *st, int status)
+{
+	struct nfs4_client *cl = st->client;
+	struct nfs4_open *open;
+
+	if (st->kind == NFS4_STATE_DELEG) {
+		pthread_mutex_lock(&cl->lock);
+		note_time(cl);
+		pthread_mutex_unlock(&cl->lock);
+		nfs4_deleg_revoke(nfs4_as_deleg(st), status);
+		return false;
+	}
+	open = nfs4_as_open(st);
+	rn_lock_take(&open->busy);
+	const bool revoked = nfs4_open_revoke(open, status);
+
+	rn_lock_give(&open->busy);
+	return revoked;
 }

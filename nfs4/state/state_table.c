@@ -1,17 +1,242 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A client's opens, locks and delegations by {owner, file}, with the counts and charges that change
- * with them.
- */
+/* The tables of a client's states: by stateid, and by {owner, file}, with the counts and the charges of memory that
+ * change with them. */
+#include "nfs4/state/state.h"
+
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "nfs4/client/client_host.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/hash.h"
+#include "nfs4/nfs4_private.h"
 #include "nfs4/state/nfs4_deleg.h"
-#include "nfs4/state/state.h"
-#include "nfs4/state/stateid_table.h"
-#include "nfs4/state/totals.h"
+
+struct nfs4_totals {
+	_Atomic uint64_t of[NFS4_TOTALS];
+};
+
+int nfs4_totals_new(struct nfs4_server *srv)
+{
+	srv->totals = calloc(1, sizeof(*srv->totals));
+	return srv->totals ? 0 : -ENOMEM;
+}
+
+void nfs4_totals_free(struct nfs4_totals *s)
+{
+	free(s);
+}
+
+void nfs4_totals_held(struct nfs4_totals *s, struct nfs4_held *out)
+{
+	out->owners = atomic_load(&s->of[NFS4_TOTAL_OWNERS]);
+	out->opens = atomic_load(&s->of[NFS4_TOTAL_OPENS]);
+	out->locks = atomic_load(&s->of[NFS4_TOTAL_LOCKS]);
+	out->delegations = atomic_load(&s->of[NFS4_TOTAL_DELEGS]);
+}
+
+void nfs4_totals_count(struct nfs4_server *srv, enum nfs4_total what, int by)
+{
+	atomic_fetch_add_explicit(&srv->totals->of[what], (uint64_t)(int64_t)by,
+				  memory_order_relaxed);
+}
+
+bool nfs4_state_charge(struct nfs4_client *cl, size_t bytes)
+{
+	return nfs4_host_take(cl->host, bytes, NFS4_TO_HOLD);
+}
+
+void nfs4_state_discharge(struct nfs4_client *cl, size_t bytes)
+{
+	nfs4_host_give(cl->host, bytes);
+}
+
+/* Brings nfs4_holdings.live up to date after a change of the lock. */
+static void nfs4_lock_count(struct nfs4_lock *lock)
+{
+	const bool counts = atomic_load(&lock->held) && !lock->st.gone && !lock->st.revoked;
+
+	lock->st.client->holdings->live.locks += (uint32_t)counts - (uint32_t)lock->counted;
+	lock->counted = counts;
+}
+
+bool nfs4_ranges_fit(struct nfs4_lock *lock)
+{
+	return nfs4_host_fits(lock->st.client->host, 2 * (size_t)NFS4_RANGE_COST, NFS4_TO_HOLD);
+}
+
+/* Charges existing ranges as far as the budget goes: LOCKU, which may split a range, must not fail
+ * for lack of memory. */
+void nfs4_ranges_changed(struct nfs4_lock *lock)
+{
+	struct nfs4_client *cl = lock->st.client;
+
+	lock->held = vfs_lock_held(&lock->ranges);
+	pthread_mutex_lock(&cl->lock);
+	nfs4_lock_count(lock);
+	while (!lock->st.gone && lock->charged < lock->ranges.count &&
+	       nfs4_state_charge(cl, NFS4_RANGE_COST))
+		lock->charged++;
+	if (lock->charged > lock->ranges.count) {
+		nfs4_state_discharge(cl, (lock->charged - lock->ranges.count) *
+						 (size_t)NFS4_RANGE_COST);
+		lock->charged = lock->ranges.count;
+	}
+	pthread_mutex_unlock(&cl->lock);
+}
+
+int nfs4_state_no_memory(const struct nfs4_compound *c)
+{
+	return c->minor == 0 ? NFS4ERR_RESOURCE : NFS4ERR_DELAY;
+}
+
+#define CHUNK 256u /* entries */
+#define GEN_BITS 12
+#define GEN_MASK ((1u << GEN_BITS) - 1)
+#define STATES_MAX ((1u << 20) - 1) /* per client */
+#define NONE STATES_MAX
+
+/* An entry in use is the pointer to its state, which is even. A free entry holds its next
+ * generation and the number of the next free entry. */
+static uint64_t free_entry(uint32_t next, uint32_t gen)
+{
+	return ((uint64_t)next << GEN_BITS | (gen & GEN_MASK)) << 1 | 1;
+}
+
+static bool stateid_entry_is_free(uint64_t entry)
+{
+	return entry & 1;
+}
+
+static uint32_t stateid_entry_next(uint64_t entry)
+{
+	return (uint32_t)(entry >> (GEN_BITS + 1));
+}
+
+static uint32_t gen_of(uint64_t entry)
+{
+	return (uint32_t)(entry >> 1) & GEN_MASK;
+}
+
+static uint64_t *entry_at(const struct nfs4_holdings *held, uint32_t i)
+{
+	return &held->chunks[i / CHUNK][i % CHUNK];
+}
+
+void nfs4_stateids_init(struct nfs4_holdings *held)
+{
+	held->free_first = NONE;
+	held->free_last = NONE;
+}
+
+static size_t directory_size(uint32_t nchunks)
+{
+	return nchunks * sizeof(uint64_t *);
+}
+
+/* All entries must be free. */
+static void nfs4_stateids_fini(struct nfs4_client *cl)
+{
+	struct nfs4_holdings *held = cl->holdings;
+
+	for (uint32_t i = 0; i < held->nchunks; i++)
+		free(held->chunks[i]);
+	nfs4_state_discharge(cl, held->nchunks * (CHUNK * sizeof(uint64_t) + sizeof(uint64_t *)));
+	free(held->chunks);
+	held->chunks = NULL;
+	held->nchunks = 0;
+	nfs4_stateids_init(held);
+}
+
+static void append_free(struct nfs4_holdings *held, uint32_t i, uint32_t gen)
+{
+	uint64_t *last;
+
+	*entry_at(held, i) = free_entry(NONE, gen);
+	if (held->free_last == NONE) {
+		held->free_first = i;
+	} else {
+		last = entry_at(held, held->free_last);
+		*last = free_entry(i, gen_of(*last));
+	}
+	held->free_last = i;
+}
+
+/* Adds a chunk. The array of chunks doubles, so that growing has a constant cost per chunk. */
+static int stateid_add_chunk(struct nfs4_client *cl)
+{
+	struct nfs4_holdings *held = cl->holdings;
+	const uint32_t n = held->nchunks;
+	uint64_t **chunks = held->chunks, *chunk;
+	size_t cost = CHUNK * sizeof(uint64_t) + sizeof(uint64_t *);
+
+	if ((n + 1) * CHUNK > STATES_MAX)
+		return -ENOSPC;
+	if (!nfs4_state_charge(cl, cost))
+		return -ENOMEM;
+	if ((n & (n - 1)) == 0)
+		chunks = realloc(held->chunks, directory_size(n > 0 ? 2 * n : 1));
+	chunk = chunks ? calloc(CHUNK, sizeof(uint64_t)) : NULL;
+	if (chunks)
+		held->chunks = chunks;
+	if (!chunk) {
+		nfs4_state_discharge(cl, cost);
+		return -ENOMEM;
+	}
+	held->chunks[n] = chunk;
+	held->nchunks++;
+	for (uint32_t i = 0; i < CHUNK; i++)
+		append_free(held, n * CHUNK + i, 1);
+	return 0;
+}
+
+/* Sets st->id. 0, -ENOMEM, or -ENOSPC if the client has the maximum. */
+static int nfs4_stateid_take(struct nfs4_client *cl, struct nfs4_state *st)
+{
+	struct nfs4_holdings *held = cl->holdings;
+	int rc = held->free_first == NONE ? stateid_add_chunk(cl) : 0;
+	uint64_t *entry;
+	uint32_t i;
+
+	if (rc != 0)
+		return rc;
+	i = held->free_first;
+	entry = entry_at(held, i);
+	held->free_first = stateid_entry_next(*entry);
+	if (held->free_first == NONE)
+		held->free_last = NONE;
+	st->id = i << GEN_BITS | gen_of(*entry);
+	st->tag = nfs4_stateid_tag(cl->srv, cl->number, st->id);
+	*entry = (uint64_t)(uintptr_t)st;
+	return 0;
+}
+
+static void nfs4_stateid_free(struct nfs4_holdings *held, uint32_t id)
+{
+	append_free(held, id >> GEN_BITS, (id & GEN_MASK) + 1);
+}
+
+uint32_t nfs4_stateid_entries(const struct nfs4_holdings *held)
+{
+	return held->nchunks * CHUNK;
+}
+
+struct nfs4_state *nfs4_stateid_at(const struct nfs4_holdings *held, uint32_t entry)
+{
+	const uint64_t value = *entry_at(held, entry);
+
+	/* NOLINT: the pointer that stateid_take stored */
+	return stateid_entry_is_free(value) ? NULL : (struct nfs4_state *)(uintptr_t)value;
+}
+
+struct nfs4_state *nfs4_stateid_find(const struct nfs4_holdings *held, uint32_t id)
+{
+	const uint32_t i = id >> GEN_BITS;
+	struct nfs4_state *st = i < nfs4_stateid_entries(held) ? nfs4_stateid_at(held, i) : NULL;
+
+	return st && st->id == id ? st : NULL;
+}
 
 #define BUCKETS_MIN 16u
 
@@ -126,14 +351,6 @@ static void count_live(struct nfs4_holdings *held, const struct nfs4_state *st, 
 		held->live.opens += (uint32_t)by;
 	else if (st->kind == NFS4_STATE_DELEG)
 		held->live.delegs += (uint32_t)by;
-}
-
-void nfs4_lock_count(struct nfs4_lock *lock)
-{
-	const bool counts = atomic_load(&lock->held) && !lock->st.gone && !lock->st.revoked;
-
-	lock->st.client->holdings->live.locks += (uint32_t)counts - (uint32_t)lock->counted;
-	lock->counted = counts;
 }
 
 int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)

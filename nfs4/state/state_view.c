@@ -7,7 +7,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/state/nfs4_deleg.h"
-#include "nfs4/state/stateid_table.h"
+#include "nfs4/state/state.h"
 
 #define PIECE 256u	/* entries looked at under one hold of the client's lock */
 #define DONE UINT32_MAX /* nfs4_view_place.entry behind a client's last one */
