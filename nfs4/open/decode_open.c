@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nfs4/open/opening.h"
 #include "nfs4/state/owner.h"
-#include "nfs4/state/lock_wire.h"
 
 static void get_how(struct nfs4_compound *c, struct nfs4_open_args *a)
 {

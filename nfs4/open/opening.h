@@ -8,7 +8,7 @@
 #include "nfs4/deleg/grant.h"
 #include "nfs4/names/nfs4_name.h"
 #include "nfs4/state/state.h"
-#include "nfs4/state/lock_wire.h"
+#include "nfs4/state/owner.h"
 
 enum nfs4_create_how { NFS4_UNCHECKED, NFS4_GUARDED, NFS4_EXCLUSIVE, NFS4_EXCLUSIVE_1 };
 enum nfs4_claim {

@@ -13,12 +13,6 @@ uint32_t nfs4_get_lock_type(struct nfs4_compound *c)
 	return type;
 }
 
-void nfs4_get_wire_owner(struct nfs4_compound *c, struct nfs4_wire_owner *o)
-{
-	o->clientid = xdr_get_u64(c->in);
-	o->name = xdr_get_opaque(c->in, NFS4_OPAQUE_LIMIT, &o->len);
-}
-
 int nfs4_check_range(uint64_t offset, uint64_t length)
 {
 	if (length == 0 || (length != UINT64_MAX && length > UINT64_MAX - offset))

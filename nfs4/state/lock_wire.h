@@ -6,18 +6,10 @@
 #include "nfs4/compound.h"
 #include "vfs/lock.h"
 
-/* open_owner4, lock_owner4 */
-struct nfs4_wire_owner {
-	uint64_t clientid;
-	const uint8_t *name; /* in the message or the arena */
-	uint32_t len;
-};
-
 enum nfs4_lock_type { NFS4_READ_LT = 1, NFS4_WRITE_LT, NFS4_READW_LT, NFS4_WRITEW_LT };
 
 /* Any other value sets c->in->err. */
 uint32_t nfs4_get_lock_type(struct nfs4_compound *c);
-void nfs4_get_wire_owner(struct nfs4_compound *c, struct nfs4_wire_owner *o);
 
 /*
  * NFS4ERR_INVAL if the range is empty or ends beyond the largest offset (RFC 8881 section 18.10.3).

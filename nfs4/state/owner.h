@@ -13,6 +13,14 @@
 
 #define NFS4_IDLE_OWNERS_MAX 1024u /* per client; the oldest are freed first */
 
+/* open_owner4, lock_owner4 */
+struct nfs4_wire_owner {
+	uint64_t clientid;
+	const uint8_t *name; /* in the message or the arena */
+	uint32_t len;
+};
+void nfs4_get_wire_owner(struct nfs4_compound *c, struct nfs4_wire_owner *o);
+
 struct nfs4_owner_name {
 	enum nfs4_owner_kind kind;
 	const uint8_t *name;
@@ -30,9 +38,6 @@ void nfs4_owner_use(struct nfs4_owner *o);
 /* Takes the client's lock; NULL is allowed. */
 void nfs4_owner_release(struct nfs4_owner *o);
 
-/* Makes an owner in no table, with a reference for the caller. NULL: no memory. */
-struct nfs4_owner *nfs4_owner_new(struct nfs4_client *cl, const struct nfs4_owner_name *name);
-size_t nfs4_owner_cost(uint32_t len); /* bytes of an owner with a name of that length */
 void nfs4_owner_ref(struct nfs4_owner *o);
 void nfs4_owner_unref(struct nfs4_owner *o);
 bool nfs4_holder_is_ours(const struct vfs_holder *h);
