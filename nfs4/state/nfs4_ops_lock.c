@@ -36,8 +36,8 @@ static enum vfs_lock_type nfs4_vfs_lock_type(uint32_t type)
 	return type == NFS4_WRITE_LT || type == NFS4_WRITEW_LT ? VFS_LOCK_WRITE : VFS_LOCK_READ;
 }
 
-/* Puts the LOCK4denied of a conflict. Returns NFS4ERR_DENIED. A local process, or a client of NLM, has no NFSv4 name: it is
- * shown as client id 0, which no client has. */
+/* Puts the LOCK4denied of a conflict. Returns NFS4ERR_DENIED. A local process, or a client of NLM, has no NFSv4 name:
+ * it is shown as client id 0, which no client has. */
 static int nfs4_put_denied(struct nfs4_compound *c, const struct vfs_conflict *cf)
 {
 	const struct nfs4_owner *o = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, locks and delegations, for administrators: walks over the tables of stateids, whose entries never move, and the
- * end of single states. */
+/* Opens, locks and delegations, for administrators: walks over the tables of stateids, whose entries never move, and
+ * the end of single states. */
 #include "nfs4/nfs4_view.h"
 
 #include <errno.h>
