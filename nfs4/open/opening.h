@@ -34,7 +34,6 @@ struct nfs4_open_args {
 	struct nfs4_stateid delegate_sid;
 	struct nfs4_name name;
 };
-void nfs4_decode_open(struct nfs4_compound *c, void *args);
 
 struct nfs4_opening {
 	struct nfs4_open_args *args;
