@@ -10,11 +10,19 @@
 
 #include "nfs4/compound.h"
 
+struct nfs4_queries;
+struct nfs4_server;
+
 /*
  * For an operation that returns size, change or times of p, an object of an export. NFS4_OK: attr, which
  * must be set, is as the holder says, or as it was if nobody has such a delegation. Waits for the
  * answer. NFS4ERR_DELAY: there was none, and the delegation is recalled.
  */
 int nfs4_held_attrs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr);
+
+/* Sets srv->queries. 0 or -ENOMEM. */
+int nfs4_queries_new(struct nfs4_server *srv);
+/* All clients must have been dropped, and their callbacks have ended. NULL is allowed. */
+void nfs4_queries_free(struct nfs4_queries *qs);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * OPEN (RFC 7530 section 16.16, RFC 8881 section 18.16), in steps:
  *
- *	nfs4_open	client, owner and its sequence number, arguments, grace; the client's record
+ *	run_open	client, owner and its sequence number, arguments, grace; the client's record
  *	open_recorded	file and share; truncates; makes changes durable
  *	open_settled	the current filehandle, and the result
  *

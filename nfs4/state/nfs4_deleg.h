@@ -51,7 +51,7 @@ struct nfs4_deleg {
 	/* For CB_GETATTR to the holder of a write delegation (nfs4/deleg/held_attrs.h); under the client's lock. */
 	uint64_t change; /* attribute of the file when it was given */
 	bool modified;	 /* the holder has said that it has changed the file */
-	/* nfs4/deleg/deleg_query.c, under its lock. */
+	/* nfs4/deleg/held_attrs.c, under its lock. */
 	struct nfs4_query *query, *next_query; /* under way; to be sent after it */
 	bool silent;			       /* a query was not answered: none is sent any more */
 
