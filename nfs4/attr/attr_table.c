@@ -7,9 +7,474 @@
  */
 #include "nfs4/attr/attr_table.h"
 
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
 #include "lib/util.h"
-#include "nfs4/attr/get.h"
+#include "nfs4/attr/nfs4_acl.h"
+#include "nfs4/attr/source.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/pseudo/pseudo.h"
+
+#define NFS4_ATTR_GETTER(name)                                                                     \
+	static void nfs4_value_##name(struct xdr_out *x, const struct nfs4_attr_source *src)
+
+/* Values of the attributes of one object. */
+
+static uint32_t nfs4_type_of(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return NF4DIR;
+	case S_IFBLK:
+		return NF4BLK;
+	case S_IFCHR:
+		return NF4CHR;
+	case S_IFLNK:
+		return NF4LNK;
+	case S_IFSOCK:
+		return NF4SOCK;
+	case S_IFIFO:
+		return NF4FIFO;
+	default:
+		return NF4REG;
+	}
+}
+
+static void nfs4_attr_put_time(struct xdr_out *x, const struct timespec *t)
+{
+	xdr_put_u64(x, (uint64_t)t->tv_sec);
+	xdr_put_u32(x, (uint32_t)t->tv_nsec);
+}
+
+NFS4_ATTR_GETTER(type)
+{
+	xdr_put_u32(x, nfs4_type_of(src->attr.mode));
+}
+
+NFS4_ATTR_GETTER(acl)
+{
+	nfs4_put_acl(src->c, x, &src->acls, S_ISDIR(src->attr.mode));
+}
+
+NFS4_ATTR_GETTER(posix_default_acl)
+{
+	nfs4_put_posix_acl(src->c, x, &src->acls.inherited);
+}
+
+NFS4_ATTR_GETTER(posix_access_acl)
+{
+	nfs4_put_posix_acl(src->c, x, &src->acls.access);
+}
+
+NFS4_ATTR_GETTER(change)
+{
+	xdr_put_u64(x, src->attr.change);
+}
+
+NFS4_ATTR_GETTER(size)
+{
+	xdr_put_u64(x, src->attr.size);
+}
+
+NFS4_ATTR_GETTER(fsid)
+{
+	xdr_put_u64(x, src->attr.fsid);
+	xdr_put_u64(x, 0);
+}
+
+NFS4_ATTR_GETTER(rdattr_error)
+{
+	xdr_put_u32(x, src->rdattr_error);
+}
+
+NFS4_ATTR_GETTER(filehandle)
+{
+	xdr_put_opaque(x, src->fh.data, src->fh.len);
+}
+
+NFS4_ATTR_GETTER(fileid)
+{
+	xdr_put_u64(x, src->attr.fileid);
+}
+
+NFS4_ATTR_GETTER(mode)
+{
+	xdr_put_u32(x, src->attr.mode & NFS4_MODE_BITS);
+}
+
+NFS4_ATTR_GETTER(numlinks)
+{
+	xdr_put_u32(x, src->attr.nlink);
+}
+
+NFS4_ATTR_GETTER(owner)
+{
+	xdr_put_opaque(x, src->owner.s, src->owner.len);
+}
+
+NFS4_ATTR_GETTER(owner_group)
+{
+	xdr_put_opaque(x, src->group.s, src->group.len);
+}
+
+NFS4_ATTR_GETTER(quota_avail_hard)
+{
+	xdr_put_u64(x, src->quota.avail_hard);
+}
+
+NFS4_ATTR_GETTER(quota_avail_soft)
+{
+	xdr_put_u64(x, src->quota.avail_soft);
+}
+
+NFS4_ATTR_GETTER(quota_used)
+{
+	xdr_put_u64(x, src->quota.used);
+}
+
+NFS4_ATTR_GETTER(rawdev)
+{
+	xdr_put_u32(x, src->attr.rdev_major);
+	xdr_put_u32(x, src->attr.rdev_minor);
+}
+
+NFS4_ATTR_GETTER(space_freed)
+{
+	xdr_put_u64(x, src->space_freed);
+}
+
+NFS4_ATTR_GETTER(space_used)
+{
+	xdr_put_u64(x, src->attr.used);
+}
+
+/* sec_label4 (RFC 7862 section 12.2.4) */
+NFS4_ATTR_GETTER(sec_label)
+{
+	xdr_put_u32(x, NFS4_LABEL_FORMAT);
+	xdr_put_u32(x, NFS4_LABEL_POLICY);
+	xdr_put_opaque(x, src->label_room, src->label_len);
+}
+
+NFS4_ATTR_GETTER(time_access)
+{
+	nfs4_attr_put_time(x, &src->attr.atime);
+}
+
+NFS4_ATTR_GETTER(time_create)
+{
+	nfs4_attr_put_time(x, &src->attr.btime);
+}
+
+NFS4_ATTR_GETTER(time_metadata)
+{
+	nfs4_attr_put_time(x, &src->attr.ctime);
+}
+
+NFS4_ATTR_GETTER(time_modify)
+{
+	nfs4_attr_put_time(x, &src->attr.mtime);
+}
+
+NFS4_ATTR_GETTER(mounted_on_fileid)
+{
+	xdr_put_u64(x, src->mounted_on);
+}
+
+/* Values of attributes that all objects of a file system share. */
+
+#define NS_PER_SECOND 1000000000u
+
+/* change_attr_type4 (RFC 7862 section 12.2.3) */
+#define CHANGE_TYPE_IS_UNDEFINED 4u
+
+NFS4_ATTR_GETTER(supported_attrs)
+{
+	struct nfs4_bitmap b;
+
+	nfs4_attr_supported(nfs4_attr_level(src->server, src->minor), &b);
+	nfs4_attr_drop_missing(src, &b);
+	nfs4_put_bitmap(x, &b);
+}
+
+NFS4_ATTR_GETTER(suppattr_exclcreat)
+{
+	struct nfs4_bitmap b;
+
+	nfs4_attr_exclusive(nfs4_attr_level(src->server, src->minor), &b);
+	nfs4_attr_drop_missing(src, &b);
+	nfs4_put_bitmap(x, &b);
+}
+
+NFS4_ATTR_GETTER(aclsupport)
+{
+	xdr_put_u32(x, src->has_acl ? ACL4_SUPPORT_ALLOW_ACL | ACL4_SUPPORT_DENY_ACL : 0);
+}
+
+NFS4_ATTR_GETTER(acl_trueform)
+{
+	xdr_put_u32(x, src->has_acl ? ACL_MODEL_POSIX_DRAFT : ACL_MODEL_NONE);
+}
+
+NFS4_ATTR_GETTER(acl_trueform_scope)
+{
+	(void)src;
+	xdr_put_u32(x, ACL_SCOPE_FILE_SYSTEM);
+}
+
+/* 0 as uint32_t, or false */
+NFS4_ATTR_GETTER(zero)
+{
+	(void)src;
+	xdr_put_u32(x, 0);
+}
+
+NFS4_ATTR_GETTER(true)
+{
+	(void)src;
+	xdr_put_bool(x, true);
+}
+
+NFS4_ATTR_GETTER(links)
+{
+	xdr_put_bool(x, src->fs.links);
+}
+
+NFS4_ATTR_GETTER(case_insensitive)
+{
+	xdr_put_bool(x, src->fs.case_insensitive);
+}
+
+NFS4_ATTR_GETTER(lease_time)
+{
+	xdr_put_u32(x, src->server->cfg.lease_seconds);
+}
+
+NFS4_ATTR_GETTER(files_avail)
+{
+	xdr_put_u64(x, src->fs.avail_files);
+}
+
+NFS4_ATTR_GETTER(files_free)
+{
+	xdr_put_u64(x, src->fs.free_files);
+}
+
+NFS4_ATTR_GETTER(files_total)
+{
+	xdr_put_u64(x, src->fs.total_files);
+}
+
+NFS4_ATTR_GETTER(maxfilesize)
+{
+	xdr_put_u64(x, src->fs.size_max);
+}
+
+NFS4_ATTR_GETTER(maxlink)
+{
+	xdr_put_u32(x, src->fs.link_max);
+}
+
+NFS4_ATTR_GETTER(maxname)
+{
+	xdr_put_u32(x, src->fs.name_max);
+}
+
+NFS4_ATTR_GETTER(maxio)
+{
+	xdr_put_u64(x, src->server->cfg.max_io);
+}
+
+NFS4_ATTR_GETTER(space_avail)
+{
+	xdr_put_u64(x, src->fs.avail_bytes);
+}
+
+NFS4_ATTR_GETTER(space_free)
+{
+	xdr_put_u64(x, src->fs.free_bytes);
+}
+
+NFS4_ATTR_GETTER(space_total)
+{
+	xdr_put_u64(x, src->fs.total_bytes);
+}
+
+NFS4_ATTR_GETTER(time_delta)
+{
+	xdr_put_u64(x, src->fs.time_ns / NS_PER_SECOND);
+	xdr_put_u32(x, src->fs.time_ns % NS_PER_SECOND);
+}
+
+/* Names are stored as bytes, by local processes too. */
+NFS4_ATTR_GETTER(fs_charset_cap)
+{
+	(void)src;
+	xdr_put_u32(x, FSCHARSET_CAP4_CONTAINS_NON_UTF8);
+}
+
+/* Told for file systems that cannot clone, too: CLONE answers NFS4ERR_NOTSUPP there. */
+NFS4_ATTR_GETTER(clone_blksize)
+{
+	xdr_put_u32(x, src->fs.block);
+}
+
+/*
+ * The only type that is never a lie. The change attribute is made from ctime, which goes backwards
+ * with the server's clock, so it is not known to grow with each change, as all other types promise.
+ * It is no counter either: two changes of a local process within a tick of the clock share a ctime,
+ * and a look at a file that has just changed may add a value (vfs/fs/change.h).
+ */
+NFS4_ATTR_GETTER(change_attr_type)
+{
+	(void)src;
+	xdr_put_u32(x, CHANGE_TYPE_IS_UNDEFINED);
+}
+
+NFS4_ATTR_GETTER(xattr_support)
+{
+	xdr_put_bool(x, src->has_xattrs);
+}
+
+/* The attribute fs_locations (RFC 7530 section 8.1, RFC 8881 section 11.16): where the files of an export are. */
+
+struct sink {
+	struct xdr_out *x; /* NULL: only size is wanted */
+	uint32_t size;	   /* bytes of XDR so far */
+	uint32_t count;	   /* locations */
+};
+
+/* Puts a number that is known later, and returns its place. */
+static size_t put_count(struct sink *to)
+{
+	const size_t at = to->x ? xdr_out_pos(to->x) : 0;
+
+	to->size += 4;
+	if (to->x)
+		xdr_put_u32(to->x, 0);
+	return at;
+}
+
+static void patch_count(const struct sink *to, size_t at, uint32_t count)
+{
+	if (to->x && !to->x->overflow)
+		xdr_patch_u32(to->x, at, count);
+}
+
+static void nfs4_locations_put_text(struct sink *to, const char *text, size_t len)
+{
+	to->size += 4 + (uint32_t)len + rn_xdr_pad((uint32_t)len);
+	if (to->x)
+		xdr_put_opaque(to->x, text, (uint32_t)len);
+}
+
+/* Parts of a text between separators, as an array; empty parts are none. */
+static void put_parts(struct sink *to, const char *text, size_t len, char separator)
+{
+	const size_t at = put_count(to);
+	const char *end = text + len;
+	uint32_t count = 0;
+
+	for (const char *part = text, *stop; part < end; part = stop + 1) {
+		size_t n;
+
+		stop = memchr(part, separator, (size_t)(end - part));
+		if (!stop)
+			stop = end;
+		n = (size_t)(stop - part);
+		if (n > 2 && separator == '+' &&
+		    *part == '[') /* clients want it without brackets */
+			nfs4_locations_put_text(to, part + 1, n - 2);
+		else if (n > 0)
+			nfs4_locations_put_text(to, part, n);
+		count += n > 0;
+	}
+	patch_count(to, at, count);
+}
+
+static void put_location(void *arg, const struct vfs_location *l)
+{
+	struct sink *to = arg;
+
+	put_parts(to, l->hosts, l->hosts_len, '+');
+	put_parts(to, l->path, l->path_len, '/');
+	to->count++;
+}
+
+/* A pseudo directory has no other locations, and the root as its path. */
+static void put_all(struct sink *to, const struct nfs4_attr_source *src)
+{
+	const struct vfs_exports *exports = &src->server->cfg.exports;
+	const struct nfs4_place *p = src->place;
+	const bool known = p && p->kind == NFS4_FILE;
+	char root[PATH_MAX] = "";
+	size_t at;
+
+	if (known)
+		nfs4_pseudo_path_of(src->c, p->export_id, root, sizeof(root));
+	put_parts(to, root, strlen(root), '/');
+	at = put_count(to);
+	if (known && exports->locations)
+		exports->locations(exports->ctx, p->export_id,
+				   (const struct sockaddr *)&src->c->req->conn->peer, put_location,
+				   to);
+	patch_count(to, at, to->count);
+}
+
+uint32_t nfs4_locations_size(const struct nfs4_attr_source *src)
+{
+	struct sink to = { .x = NULL };
+
+	put_all(&to, src);
+	return to.size;
+}
+
+NFS4_ATTR_GETTER(fs_locations)
+{
+	struct sink to = { .x = x };
+
+	put_all(&to, src);
+}
+
+/*
+ * The attribute open_arguments (RFC 9754): what nfs4/open/ accepts in OPEN's arguments. A test sends
+ * an OPEN with each of them (tests/unit/test_nfs4_open_arguments.c).
+ */
+
+#define BIT(n) (1u << (n))
+
+#define SHARE_ACCESS                                                                               \
+	(BIT(OPEN_ARGS_SHARE_ACCESS_READ) | BIT(OPEN_ARGS_SHARE_ACCESS_WRITE) |                    \
+	 BIT(OPEN_ARGS_SHARE_ACCESS_BOTH))
+#define SHARE_DENY                                                                                 \
+	(BIT(OPEN_ARGS_SHARE_DENY_NONE) | BIT(OPEN_ARGS_SHARE_DENY_READ) |                         \
+	 BIT(OPEN_ARGS_SHARE_DENY_WRITE) | BIT(OPEN_ARGS_SHARE_DENY_BOTH))
+/* Wants for later are accepted, as RFC 8881 requires, but no client is told later. */
+#define WANTS                                                                                      \
+	(BIT(OPEN_ARGS_SHARE_ACCESS_WANT_ANY_DELEG) | BIT(OPEN_ARGS_SHARE_ACCESS_WANT_NO_DELEG) |  \
+	 BIT(OPEN_ARGS_SHARE_ACCESS_WANT_CANCEL) |                                                 \
+	 BIT(OPEN_ARGS_SHARE_ACCESS_WANT_OPEN_XOR_DELEGATION))
+#define CLAIMS                                                                                     \
+	(BIT(OPEN_ARGS_OPEN_CLAIM_NULL) | BIT(OPEN_ARGS_OPEN_CLAIM_PREVIOUS) |                     \
+	 BIT(OPEN_ARGS_OPEN_CLAIM_DELEGATE_CUR) | BIT(OPEN_ARGS_OPEN_CLAIM_FH) |                   \
+	 BIT(OPEN_ARGS_OPEN_CLAIM_DELEG_CUR_FH))
+#define CREATE_MODES                                                                               \
+	(BIT(OPEN_ARGS_CREATEMODE_UNCHECKED4) | BIT(OPEN_ARGS_CREATE_MODE_GUARDED) |               \
+	 BIT(OPEN_ARGS_CREATEMODE_EXCLUSIVE4) | BIT(OPEN_ARGS_CREATE_MODE_EXCLUSIVE4_1))
+
+NFS4_ATTR_GETTER(open_arguments)
+{
+	static const uint32_t bitmaps[NFS4_OPEN_ARGUMENTS] = { SHARE_ACCESS, SHARE_DENY, WANTS,
+							       CLAIMS, CREATE_MODES };
+
+	(void)src;
+	for (unsigned i = 0; i < NFS4_OPEN_ARGUMENTS; i++) {
+		xdr_put_u32(x, 1); /* words */
+		xdr_put_u32(x, bitmaps[i]);
+	}
+}
 
 #define FH_MAX (4u + NFS4_FHSIZE)
 #define MASK (4u + 4u * NFS4_ATTR_WORDS)

@@ -54,7 +54,7 @@ void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
 int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_bitmap *want,
 			  struct nfs4_attr_source *src);
 
-/* Bytes of XDR of fs_locations (get_locations.c). */
+/* Bytes of XDR of fs_locations (attr_table.c). */
 uint32_t nfs4_locations_size(const struct nfs4_attr_source *src);
 
 /* Bytes of XDR that nfs4_put_fattr takes at most. */
