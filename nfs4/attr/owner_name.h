@@ -7,6 +7,9 @@
 #ifndef RN_NFS4_ATTR_OWNER_NAME_H
 #define RN_NFS4_ATTR_OWNER_NAME_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "nfs4/attr/nfs4_attr.h"
 
 struct nfs4_owner_name {
@@ -21,5 +24,10 @@ void nfs4_group_name(struct nfs4_compound *c, uint32_t gid, struct nfs4_owner_na
  * busy). */
 int nfs4_user_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *uid);
 int nfs4_group_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *gid);
+
+/* UTF-8 (RFC 3629), which RFC 8881 section 14 requires of strings. */
+
+/* True if s is well-formed: shortest forms, no surrogates, nothing beyond U+10FFFF. */
+bool nfs4_utf8_valid(const char *s, uint32_t len);
 
 #endif

@@ -7,7 +7,6 @@
 #include "lib/util.h"
 #include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/attr/owner_name.h"
-#include "nfs4/attr/nfs4_utf8.h"
 
 #define ENTRY_FIXED 12u /* tag, permissions and the length of the name */
 #define PERMS (POSIXACE4_PERM_EXECUTE | POSIXACE4_PERM_WRITE | POSIXACE4_PERM_READ)

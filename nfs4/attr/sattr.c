@@ -6,11 +6,10 @@
  */
 #include <sys/stat.h>
 
+#include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/attr/nfs4_attr.h"
-#include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/owner_name.h"
-#include "nfs4/attr/nfs4_utf8.h"
 #include "vfs/label.h"
 
 #define UMASK_BITS 0777u

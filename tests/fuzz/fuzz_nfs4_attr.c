@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "lib/util.h"
+#include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/attr/nfs4_attr.h"
-#include "nfs4/attr/attr_table.h"
+#include "nfs4/attr/owner_name.h"
 #include "nfs4/attr/source.h"
-#include "nfs4/attr/nfs4_utf8.h"
 #include "nfs4/nfs4_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

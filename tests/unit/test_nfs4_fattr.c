@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "lib/error.h"
-#include "nfs4/attr/nfs4_attr.h"
 #include "nfs4/attr/attr_table.h"
+#include "nfs4/attr/nfs4_attr.h"
 #include "nfs4/attr/owner_name.h"
-#include "nfs4/attr/nfs4_utf8.h"
 #include "nfs4/nfs4_private.h"
 
 static uint8_t message[4096];
