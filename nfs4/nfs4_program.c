@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/util.h"
-#include "nfs4/attr/notice.h"
+#include "nfs4/attr/source.h"
 #include "nfs4/callback/cb_probe.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "lib/util.h"
-#include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/attr/attr_table.h"
+#include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/deleg/held_attrs.h"
 #include "nfs4/pseudo/cross.h"
 #include "nfs4/pseudo/pseudo.h"
@@ -279,4 +279,18 @@ void nfs4_put_fattr(struct xdr_out *x, const struct nfs4_bitmap *b,
 	}
 	if (!x->overflow)
 		xdr_patch_u32(x, len_at, (uint32_t)(xdr_out_pos(x) - len_at - 4));
+}
+
+void nfs4_put_notice_attrs(struct xdr_out *x, const uint32_t mask[NFS4_ATTR_WORDS],
+			   const struct vfs_fh *fh, const struct vfs_attr *attr)
+{
+	struct nfs4_attr_source src;
+	struct nfs4_bitmap b;
+
+	memset(&src, 0, sizeof(src));
+	src.attr = *attr;
+	if (fh)
+		src.fh = *fh;
+	memcpy(b.word, mask, sizeof(b.word));
+	nfs4_put_fattr(x, &b, &src);
 }

@@ -4,9 +4,12 @@
 #define RN_NFS4_ATTR_SOURCE_H
 
 #include "nfs4/attr/owner_name.h"
+#include "nfs4/nfs4_proto.h"
+#include "rpc/xdr_out.h"
 #include "vfs/acl.h"
 #include "vfs/label.h"
 #include "vfs/quota.h"
+#include "vfs/types.h"
 
 struct nfs4_attr_source {
 	struct nfs4_compound *c; /* the call that asks */
@@ -63,5 +66,9 @@ uint32_t nfs4_fattr_size(const struct nfs4_bitmap *b, const struct nfs4_attr_sou
 /* Puts a fattr4 of exactly the attributes in b. */
 void nfs4_put_fattr(struct xdr_out *x, const struct nfs4_bitmap *b,
 		    const struct nfs4_attr_source *src);
+
+/* Puts attributes in a callback (nfs4_hooks.put_attrs). */
+void nfs4_put_notice_attrs(struct xdr_out *x, const uint32_t mask[NFS4_ATTR_WORDS],
+			   const struct vfs_fh *fh, const struct vfs_attr *attr);
 
 #endif

@@ -3,7 +3,7 @@
  * IO_ADVISE (RFC 7862 section 15.5). The result tells which hints are followed. Those about reading
  * and writing, backwards, once, perhaps, and in the client's cache mean nothing to the kernel.
  */
-#include "nfs4/attr/bitmap.h"
+#include "nfs4/attr/nfs4_attr.h"
 #include "nfs4/compound.h"
 #include "nfs4/state/stateid_check.h"
 #include "vfs/advise.h"

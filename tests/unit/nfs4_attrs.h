@@ -3,7 +3,7 @@
 #ifndef RN_TESTS_NFS4_ATTRS_H
 #define RN_TESTS_NFS4_ATTRS_H
 
-#include "nfs4/attr/bitmap.h"
+#include "nfs4/attr/nfs4_attr.h"
 #include "tests/unit/nfs4_fixture.h"
 
 /* Values of a fattr4; have: the attributes that it contains. */
