@@ -10,7 +10,6 @@
 #include "lib/error.h"
 #include "lib/util.h"
 #include "nfs4/data/data_status.h"
-#include "nfs4/names/cinfo.h"
 #include "nfs4/names/nfs4_name.h"
 #include "vfs/xattr.h"
 

@@ -7,6 +7,8 @@
 #include "nfs4/compound.h"
 #include "nfs4/nfs4_proto.h"
 #include "rpc/xdr_in.h"
+#include "rpc/xdr_out.h"
+#include "vfs/vfs.h"
 
 struct nfs4_name {
 	uint32_t len;	   /* length on the wire; bytes is unset if over NFS4_NAME_MAX */
@@ -25,5 +27,17 @@ int nfs4_name_check_boundary(struct nfs4_compound *c, struct vfs_node *dir,
  * last result. NFS4_OK; NFS4ERR_FILE_OPEN: another client's share keeps it (RFC 8881 section 18.25.4); NFS4ERR_DELAY. */
 int nfs4_take_name(struct nfs4_compound *c, struct vfs_ctx *ctx, int (*change)(void *arg),
 		   void *arg, int *rc);
+
+/* change_info4: a directory's change attribute before and after an operation. A client that is told
+ * the two as atomic, and has the first one cached, keeps what it knows of the directory. */
+#define NFS4_CINFO_SIZE (4u + 8u + 8u) /* bytes */
+
+/* Zeroes if the attributes could not be read. */
+static inline void nfs4_put_cinfo(struct xdr_out *x, const struct vfs_dir_change *change)
+{
+	xdr_put_bool(x, change->known && change->atomic);
+	xdr_put_u64(x, change->known ? change->before.change : 0);
+	xdr_put_u64(x, change->known ? change->after.change : 0);
+}
 
 #endif

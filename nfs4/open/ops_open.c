@@ -11,7 +11,7 @@
 #include "nfs4/open/opening.h"
 
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/names/cinfo.h"
+#include "nfs4/names/nfs4_name.h"
 #include "nfs4/recovery/client_records.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/nfs4_drain.h"
