@@ -10,8 +10,8 @@
 #include "lib/error.h"
 #include "lib/util.h"
 #include "nfs4/data/nfs4_copy.h"
-#include "nfs4/data/data_status.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/state/stateid_check.h"
 
 #define PIECE (1u << 20) /* bytes */
 #define LEASE_PART 3u	 /* time for an answer of the other server, as a part of a lease */

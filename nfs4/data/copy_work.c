@@ -15,8 +15,8 @@
 #include "lib/util.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/data/nfs4_copy.h"
-#include "nfs4/data/data_status.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/state/stateid_check.h"
 #include "rpc/client.h"
 #include "rpc/principal.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* CLONE (RFC 7862 section 15.13). The change is durable before the reply, as nothing in the result
  * lets a client know that it was lost. */
-#include "nfs4/data/data_status.h"
 #include "nfs4/data/two_files.h"
+#include "nfs4/state/stateid_check.h"
 
 static void decode_clone(struct nfs4_compound *c, void *args)
 {

@@ -10,12 +10,12 @@
  * which is not in the operation's table, Linux's client would send no COPY to that mount any more.
  */
 #include "lib/util.h"
-#include "nfs4/client/client_address.h"
 #include "nfs4/client/cb_path.h"
-#include "nfs4/data/nfs4_copy.h"
+#include "nfs4/client/client_address.h"
 #include "nfs4/data/netloc.h"
-#include "nfs4/data/data_status.h"
+#include "nfs4/data/nfs4_copy.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/state/stateid_check.h"
 
 struct copy_args {
 	struct nfs4_two_files files;

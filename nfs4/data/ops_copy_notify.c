@@ -4,7 +4,6 @@
  * the settings name; if they name none, NFS4ERR_NOTSUPP. Linux's client then does not ask again, and
  * copies by itself.
  */
-#include "nfs4/data/data_status.h"
 #include "nfs4/data/netloc.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/copy_source.h"

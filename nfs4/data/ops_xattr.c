@@ -9,8 +9,8 @@
 
 #include "lib/error.h"
 #include "lib/util.h"
-#include "nfs4/data/data_status.h"
 #include "nfs4/names/nfs4_name.h"
+#include "nfs4/state/stateid_check.h"
 #include "vfs/xattr.h"
 
 #define COOKIE_SIZE 8u

@@ -2,6 +2,7 @@
 #include "nfs4/state/stateid_check.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <string.h>
 
 #include "nfs4/client/nfs4_client.h"
@@ -458,4 +459,10 @@ void nfs4_io_end(struct nfs4_io_right *r)
 	r->lent = NULL;
 	nfs4_state_unref(r->state);
 	r->state = NULL;
+}
+
+int nfs4_data_status(const struct nfs4_compound *c, int rc)
+{
+	/* ETXTBSY: a running program cannot be written by any user. */
+	return rc == -ETXTBSY || rc == -EPERM ? NFS4ERR_ACCESS : nfs4_status(c->minor, rc);
 }

@@ -101,4 +101,8 @@ int nfs4_io_begin_at(struct nfs4_compound *c, struct nfs4_place *p, const struct
 /* Idempotent; a zeroed right has ended already. */
 void nfs4_io_end(struct nfs4_io_right *r);
 
+/* Status of an operation on data whose vfs/ call returned rc, 0 or -errno. The loop replaces it if the
+ * operation may not return it (nfs4_status_for). */
+int nfs4_data_status(const struct nfs4_compound *c, int rc);
+
 #endif

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "lib/util.h"
-#include "nfs4/data/data_status.h"
+#include "nfs4/state/stateid_check.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_fixture.h"
 #include "tests/unit/nfs4_minors.h"
