@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An asynchronous copy; private to nfs4/data/. nfs4/data/nfs4_copies.c has the table, copy_life.c decides
- * where a copy goes next, copy_work.c runs its pieces, copy_remote.c those of another server's file,
- * copy_sync.c the step after the last one.
+ * An asynchronous copy; private to nfs4/data/. nfs4/data/nfs4_copies.c has the table, which decides where a
+ * copy goes next, too; copy_work.c runs its pieces, those of another server's file, and the sync after the last one.
  *
  * Ownership follows the phase. A copy that works belongs to the worker that has its request, one
  * that is being told to its callback, others to the table. Whoever has it changes the phase, under
@@ -12,12 +11,44 @@
 #define RN_NFS4_DATA_NFS4_COPY_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <sys/queue.h>
 
 #include "nfs4/callback/cb_offload.h"
+#include "nfs4/compound.h"
 #include "nfs4/data/nfs4_copies.h"
-#include "nfs4/data/copy_remote.h"
-#include "nfs4/data/two_files.h"
+#include "nfs4/remote/remote.h"
+#include "nfs4/state/stateid_check.h"
+#include "rpc/xdr_in.h"
+#include "rpc/xdr_out.h"
+#include "vfs/copy.h"
+
+struct rn_payload;
+
+/* The beginning and the end of operations that read the file of the saved filehandle and write that
+ * of the current one: COPY and CLONE. */
+struct nfs4_two_files {
+	struct nfs4_stateid from_sid, to_sid;
+	struct vfs_copy copy; /* offsets and count are decoded */
+	struct nfs4_io_right from, to;
+};
+
+/* Checks both filehandles and both stateids, and fills in the rest of t->copy, but done. After
+ * NFS4_OK nfs4_two_files_end() follows. */
+int nfs4_two_files_begin(struct nfs4_compound *c, struct nfs4_two_files *t);
+/* The same for the destination alone, of a copy from another server. */
+int nfs4_destination_begin(struct nfs4_compound *c, struct nfs4_two_files *t);
+void nfs4_two_files_end(struct nfs4_two_files *t);
+
+/* The source of a copy that is a file of another server. */
+struct nfs4_copy_remote {
+	struct nfs4_remote *file; /* NULL: the source is a file of this server */
+	/* The data of the next piece, once fetched; then the piece writes them. */
+	struct nfs4_remote_read read;
+	struct rn_payload *payload; /* NULL: none */
+	bool fetched;
+	int rc; /* of the fetch */
+};
 
 enum nfs4_copy_phase {
 	NFS4_COPY_WORKING, /* a piece is under way, or waits for a worker */
@@ -117,34 +148,15 @@ int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_compound *c);
 /* Has the next piece run on a worker, after its data have been fetched if they are another server's;
  * nfs4_copy_piece_ended() follows. */
 void nfs4_copy_work(struct nfs4_copy *copy);
-void nfs4_copy_queue(struct nfs4_copy *copy);	  /* The same of a piece whose data are there. */
 void nfs4_copy_work_free(struct nfs4_copy *copy); /* idempotent */
 
-/* A piece under way, in the arena of the request. */
-struct nfs4_copy_piece {
-	struct nfs4_compound c;
-	struct nfs4_two_files files;
-};
-/* On the worker that has the piece. NULL: the copy does not go on, or there is no memory. Either way
- * nfs4_copy_end_piece() follows. */
-struct nfs4_copy_piece *nfs4_copy_piece_new(struct nfs4_copy *copy);
-void nfs4_copy_end_piece(struct nfs4_copy *copy, int status, uint32_t bytes);
-/* True if the status means that a delegation was returned. Its client goes on by its opens: it asks
- * for the rest with their stateids. */
-bool nfs4_copy_is_returned(const struct nfs4_copy *copy, int status);
+/* Makes what is needed to read the file for the copy; c is the COPY. 0 or -ENOMEM. */
+int nfs4_copy_remote_new(struct nfs4_copy *copy, const struct nfs4_compound *c,
+			 const struct nfs4_remote_file *file);
 
-/* nfs4/data/copy_sync.c. Syncs the destination, on a worker. nfs4_copy_end_piece() follows, always with
- * NFS4_OK and no bytes. */
-void nfs4_copy_sync(struct rpc_request *req);
+/* Status to tell if the source cannot be read, and no further attempt is made. */
+int nfs4_copy_given_up(const struct nfs4_copy *copy);
 
-/* nfs4/data/nfs4_copies.c. Frees a copy that is in no list. */
-void nfs4_copy_free(struct nfs4_copy *copy);
-
-/* nfs4/data/nfs4_copies.c. Keeps the result for a lease beyond the copy; under the lock. */
-void nfs4_copy_remember(const struct nfs4_copy *copy);
-
-/* nfs4/data/copy_life.c. Takes it out of the list; under the lock. */
-void nfs4_copy_unlist(struct nfs4_copy *copy);
 /* False: the next piece is not to be run. */
 bool nfs4_copy_goes_on(struct nfs4_copy *copy);
 /* End of a piece of that many bytes, for nfs4/data/copy_work.c. NFS4_OK and no bytes: the source has
