@@ -20,7 +20,6 @@
 #include "nfs4/attr/source.h"
 #include "nfs4/compound.h"
 #include "nfs4/nfs4_private.h"
-#include "nfs4/pseudo/cross.h"
 #include "nfs4/pseudo/pseudo.h"
 
 /*

@@ -9,7 +9,6 @@
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/deleg/held_attrs.h"
-#include "nfs4/pseudo/cross.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "vfs/space.h"
 #include "vfs/vfs_worker.h"

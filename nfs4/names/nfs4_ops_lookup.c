@@ -4,7 +4,6 @@
 
 #include "nfs/caller.h"
 #include "nfs4/names/nfs4_name.h"
-#include "nfs4/pseudo/cross.h"
 #include "nfs4/pseudo/pseudo.h"
 
 /* Sets out to n, an object of the current filehandle's export; takes over its reference. */

@@ -9,12 +9,11 @@
 
 #include "lib/clock.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/open/opening.h"
-#include "nfs4/pseudo/cross.h"
-#include "nfs4/pseudo/pseudo.h"
 #include "nfs4/nfs4_private.h"
-#include "nfs4/state/stateid_check.h"
+#include "nfs4/open/opening.h"
+#include "nfs4/pseudo/pseudo.h"
 #include "nfs4/state/nfs4_deleg.h"
+#include "nfs4/state/stateid_check.h"
 
 #define RACES 8		  /* tries while other callers create and remove the name */
 #define LOGGED_SECONDS 60 /* file systems write their logs by themselves in less time */

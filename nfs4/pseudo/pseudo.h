@@ -11,6 +11,7 @@
 #ifndef RN_NFS4_PSEUDO_PSEUDO_H
 #define RN_NFS4_PSEUDO_PSEUDO_H
 
+#include "nfs/nested.h"
 #include "nfs4/compound.h"
 
 struct nfs4_server;
@@ -35,8 +36,6 @@ int nfs4_pseudo_lookup(struct nfs4_compound *c, const struct nfs4_place *dir, co
 /* NFS4ERR_NOENT: dir is the root. */
 int nfs4_pseudo_parent(struct nfs4_compound *c, const struct nfs4_place *dir,
 		       struct nfs4_place *out);
-/* The directory that holds the export: the result of LOOKUPP from its root. */
-int nfs4_pseudo_above_export(struct nfs4_compound *c, uint32_t export_id, struct nfs4_place *out);
 
 /* Writes the path of an export in NFSv4's name space, "/" for the root. Empty: it is not shown there. */
 void nfs4_pseudo_path_of(struct nfs4_compound *c, uint32_t export_id, char *path, size_t size);
@@ -64,5 +63,23 @@ struct nfs4_pseudo_entry {
 int nfs4_pseudo_each(struct nfs4_compound *c, const struct nfs4_place *dir, uint64_t cookie,
 		     bool (*each)(void *arg, const struct nfs4_pseudo_entry *e), void *arg,
 		     bool *eof);
+
+/* The boundaries between exports. A nested export takes the place of the directory (or file) that
+ * it covers, for callers who may use it. ".." of its root leads back. */
+
+/*
+ * True if the entry of the current directory leads to the root of another export for this caller, or is not for him.
+ * *status is then NFS4_OK and out (an initialized place) that root, perhaps weak; or *status says why it cannot be
+ * reached. False, nearly always at the cost of comparing the name: the name leads to e->found.
+ */
+bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs_entry *e, struct nfs4_place *out,
+		     int *status);
+
+/* The parent of an export's root: in the export that contains it, or a pseudo directory. */
+int nfs4_cross_up(struct nfs4_compound *c, struct nfs4_place *root, struct nfs4_place *out);
+
+/* mounted_on_fileid of an object of an export with that fileid. The two differ at the root of
+ * exports and of mounts. (An entry of READDIR has it as vfs_dirent.fileid.) */
+uint64_t nfs4_mounted_on(struct nfs4_compound *c, const struct nfs4_place *p, uint64_t fileid);
 
 #endif
