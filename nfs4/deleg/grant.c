@@ -2,17 +2,21 @@
 #include "nfs4/deleg/grant.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/error.h"
 #include "nfs/caller.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/recovery/nfs4_drain.h"
-#include "nfs4/recovery/grace.h"
 #include "nfs4/nfs4_private.h"
-#include "nfs4/state/nfs4_deleg.h"
+#include "nfs4/recovery/grace.h"
+#include "nfs4/recovery/nfs4_drain.h"
 #include "nfs4/state/deleg_pressure.h"
+#include "nfs4/state/nfs4_deleg.h"
+#include "nfs4/state/recall.h"
+#include "nfs4/state/stateid_check.h"
 
 #define MAY (-1) /* no reason against it */
 
@@ -166,6 +170,61 @@ static int note_file(const struct nfs4_deleg_request *r, struct nfs4_deleg *d)
 	rc = vfs_getattr(&r->place->ctx, r->place->node, &attr);
 	d->change = attr.change;
 	return rc == 0 && (attr.mode & (S_ISUID | S_ISGID)) ? -RN_ENOTNOW : rc;
+}
+
+static uint8_t type_bit(const struct nfs4_place *p, enum vfs_deleg_type type)
+{
+	if (p->type == S_IFDIR)
+		return NFS4_ANY_DIR;
+	return type == VFS_DELEG_WRITE ? NFS4_ANY_WRITE : NFS4_ANY_READ;
+}
+
+/* Makes a delegation in no table, with a reference for the caller; type and ops of d->vfs are set.
+ * NULL: no memory. */
+static struct nfs4_deleg *nfs4_deleg_new(struct nfs4_client *cl, struct vfs_file *f,
+					 const struct nfs4_place *p, enum vfs_deleg_type type)
+{
+	const struct vfs_fh *fh = &p->fh;
+	struct nfs4_deleg *d = calloc(1, sizeof(*d) + fh->len);
+
+	if (!d)
+		return NULL;
+	nfs4_state_init(&d->st, NFS4_STATE_DELEG, cl, NULL, f);
+	d->vfs.ops = &nfs4_recall_ops;
+	d->vfs.client = cl;
+	d->vfs.type = type;
+	d->type = type_bit(p, type);
+	d->opener = p->ctx.cred.uid;
+	d->export_id = p->export_id;
+	d->fh_len = (uint8_t)fh->len;
+	memcpy(d->fh, fh->data, fh->len);
+	return d;
+}
+
+/* Adds one that vfs/ has given to the tables, and gives its stateid. Otherwise it has ended towards
+ * vfs/: -RN_ENOTNOW: it was recalled meanwhile, or the client has another of the file; -ESTALE: the
+ * client's state is being dropped; -ENOMEM, -ENOSPC. */
+static int nfs4_deleg_add(struct nfs4_deleg *d, struct nfs4_stateid *sid)
+{
+	struct nfs4_client *cl = d->st.client;
+	int rc = -RN_ENOTNOW;
+
+	pthread_mutex_lock(&cl->lock);
+	if (!d->recalled && !nfs4_state_by_file(cl, NULL, d->st.file))
+		rc = nfs4_state_add(cl, &d->st);
+	if (rc == 0) {
+		d->given = true;
+		nfs4_deleg_count(d);
+		nfs4_deleg_one_more(cl);
+		d->st.seqid = 1;
+		nfs4_state_stateid(&d->st, sid);
+	} else if (rc == -ENOMEM) {
+		nfs4_deleg_refused(cl);
+	}
+	pthread_mutex_unlock(&cl->lock);
+	if (rc != 0)
+		vfs_deleg_end(&d->vfs);
+	return rc;
 }
 
 static int nfs4_deleg_give_new(struct nfs4_compound *c, const struct nfs4_deleg_request *r,

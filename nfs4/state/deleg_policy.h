@@ -13,10 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nfs4/state/holdings.h"
+
 #define NFS4_DELEG_ASKED_AT_ONCE 4u  /* clients that are asked in a second */
 #define NFS4_DELEG_ASK_AGAIN_S 5u    /* a client is not asked more often, as in nfsd */
 #define NFS4_DELEG_TAKEN_AT_ONCE 32u /* single delegations recalled from a client in a second */
-#define NFS4_DELEG_KEEP_ALL UINT32_MAX
 
 /* Delegations that are to be returned when used of most units are in use, one for each. 0 up to seven
  * eighths; beyond, so many that three quarters are left. */
@@ -37,13 +38,6 @@ uint64_t nfs4_deleg_memory_excess(const struct nfs4_deleg_memory *m);
  */
 void nfs4_deleg_share(const uint32_t *has, unsigned n, uint32_t next, uint64_t excess,
 		      uint32_t *give);
-
-/* The last CB_RECALL_ANY to a client. Times in seconds. */
-struct nfs4_deleg_asked {
-	uint32_t keep;	      /* NFS4_DELEG_KEEP_ALL: nothing is asked for, or it has been done */
-	uint64_t since, last; /* of the first request that it has not fulfilled; of the last */
-	bool deaf;	      /* it cannot be asked: minor version 0 */
-};
 
 /* True if the client may be asked now to keep no more than that. */
 bool nfs4_deleg_may_ask(const struct nfs4_deleg_asked *a, uint32_t keep, uint64_t now);

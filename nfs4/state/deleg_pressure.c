@@ -37,13 +37,6 @@ void nfs4_deleg_holders_free(struct nfs4_deleg_holders *h)
 	free(h);
 }
 
-void nfs4_deleg_account_init(struct nfs4_deleg_account *a)
-{
-	TAILQ_INIT(&a->order);
-	a->asked.keep = NFS4_DELEG_KEEP_ALL;
-	atomic_init(&a->keep, NFS4_DELEG_KEEP_ALL);
-}
-
 bool nfs4_deleg_has_room(struct nfs4_client *cl)
 {
 	const struct nfs4_deleg_holders *h = cl->srv->deleg_holders;
@@ -55,85 +48,12 @@ bool nfs4_deleg_has_room(struct nfs4_client *cl)
 	return has < h->max_of_client && atomic_load(&h->given) < h->max;
 }
 
-void nfs4_deleg_used(struct nfs4_deleg *d)
-{
-	atomic_store_explicit(&d->used, true, memory_order_relaxed);
-}
-
-/* The functions below, down to the next comment, need the client's lock. */
-
-static void nfs4_deleg_list_client(struct nfs4_client *cl, bool listed)
+void nfs4_deleg_one_more(struct nfs4_client *cl)
 {
 	struct nfs4_deleg_holders *h = cl->srv->deleg_holders;
-	struct nfs4_deleg_account *a = &cl->holdings->deleg_account;
 
-	pthread_mutex_lock(&h->lock);
-	if (listed)
-		TAILQ_INSERT_TAIL(&h->clients, a, link);
-	else
-		TAILQ_REMOVE(&h->clients, a, link);
-	pthread_mutex_unlock(&h->lock);
-}
-
-static void ask_for_nothing(struct nfs4_deleg_account *a)
-{
-	a->asked.keep = NFS4_DELEG_KEEP_ALL;
-	atomic_store(&a->keep, NFS4_DELEG_KEEP_ALL);
-	atomic_store(&a->refused, false);
-}
-
-void nfs4_deleg_count(struct nfs4_deleg *d)
-{
-	struct nfs4_client *cl = d->st.client;
-	struct nfs4_deleg_holders *h = cl->srv->deleg_holders;
-	struct nfs4_deleg_account *a = &cl->holdings->deleg_account;
-	const uint32_t n = atomic_fetch_add(&a->n, 1) + 1;
-
-	TAILQ_INSERT_TAIL(&a->order, d, order_link);
-	d->ordered = true;
-	atomic_fetch_add(&h->given, 1);
-	atomic_fetch_add(&a->leased, d->vfs.leased ? 1 : 0);
-	a->types |= d->type;
-	if (n == 1) {
-		a->client = cl;
-		a->types = d->type;
-		nfs4_deleg_list_client(cl, true);
-	}
-	if (nfs4_deleg_excess(n, h->max_of_client) > 0)
+	if (nfs4_deleg_excess(atomic_load(&cl->holdings->deleg_account.n), h->max_of_client) > 0)
 		atomic_store(&h->crowded, true);
-}
-
-static void nfs4_deleg_unlist(struct nfs4_deleg *d)
-{
-	struct nfs4_deleg_account *a = &d->st.client->holdings->deleg_account;
-	const uint32_t n = atomic_fetch_sub(&a->n, 1) - 1;
-
-	TAILQ_REMOVE(&a->order, d, order_link);
-	d->ordered = false;
-	atomic_fetch_sub(&a->leased, d->vfs.leased ? 1 : 0);
-	if (n <= a->asked.keep && a->asked.keep != NFS4_DELEG_KEEP_ALL)
-		ask_for_nothing(a);
-	if (n == 0)
-		nfs4_deleg_list_client(d->st.client, false);
-}
-
-void nfs4_deleg_count_recalled(struct nfs4_deleg *d)
-{
-	nfs4_deleg_unlist(d);
-	d->recalling = true;
-	atomic_fetch_add(&d->st.client->srv->deleg_holders->recalling, 1);
-}
-
-void nfs4_deleg_uncount(struct nfs4_deleg *d)
-{
-	struct nfs4_deleg_holders *h = d->st.client->srv->deleg_holders;
-
-	if (d->ordered)
-		nfs4_deleg_unlist(d);
-	if (d->recalling)
-		atomic_fetch_sub(&h->recalling, 1);
-	d->recalling = false;
-	atomic_fetch_sub(&h->given, 1);
 }
 
 void nfs4_deleg_refused(struct nfs4_client *cl)

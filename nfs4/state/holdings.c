@@ -5,11 +5,9 @@
 #include "nfs4/client/registry.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/nfs4_server.h"
-#include "nfs4/state/deleg_pressure.h"
 #include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/owner.h"
-#include "nfs4/state/recall.h"
 #include "nfs4/state/state.h"
 
 _Static_assert(_Alignof(struct nfs4_holdings) <= _Alignof(struct nfs4_client), "behind a client");

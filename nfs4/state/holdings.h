@@ -18,7 +18,6 @@
 #include "nfs4/callback/cb_recall_any.h"
 #include "nfs4/client/holdings_hooks.h"
 #include "nfs4/nfs4_proto.h"
-#include "nfs4/state/deleg_policy.h"
 
 struct nfs4_deleg;
 struct nfs4_owner;
@@ -45,6 +44,15 @@ struct nfs4_recalls {
 	bool listed;
 	uint32_t round; /* number of the last walk that has visited the client */
 	TAILQ_ENTRY(nfs4_recalls) link;
+};
+
+#define NFS4_DELEG_KEEP_ALL UINT32_MAX
+
+/* The last CB_RECALL_ANY to a client. Times in seconds. */
+struct nfs4_deleg_asked {
+	uint32_t keep;	      /* NFS4_DELEG_KEEP_ALL: nothing is asked for, or it has been done */
+	uint64_t since, last; /* of the first request that it has not fulfilled; of the last */
+	bool deaf;	      /* it cannot be asked: minor version 0 */
 };
 
 /* Delegations of one client that are given and not being recalled (nfs4/state/deleg_pressure.h). Under

@@ -14,12 +14,13 @@
 #ifndef RN_NFS4_STATE_NFS4_DELEG_H
 #define RN_NFS4_STATE_NFS4_DELEG_H
 
+#include "lib/log_limit.h"
+#include "nfs4/callback/cb_notify.h"
 #include "nfs4/callback/cb_recall.h"
 #include "nfs4/state/state.h"
 #include "vfs/deleg.h"
 
 struct nfs4_query;
-struct nfs4_news;
 
 struct nfs4_deleg {
 	struct nfs4_state st;
@@ -59,23 +60,61 @@ struct nfs4_deleg {
 	uint8_t fh[];
 };
 
+/* Clients with recalls (srv->recalls). */
+struct nfs4_recall_list {
+	pthread_mutex_t lock; /* a leaf; taken under the locks of clients */
+	TAILQ_HEAD(, nfs4_recalls) clients;
+	uint32_t round;
+	struct rn_log_limit revoked; /* one host may have many clients */
+};
+
+/* Clients that have delegations. */
+struct nfs4_deleg_holders {
+	pthread_mutex_t lock; /* a leaf; taken under the locks of clients */
+	TAILQ_HEAD(, nfs4_deleg_account) clients;
+	uint32_t max, max_of_client; /* the bounds, which tests lower */
+	_Atomic uint64_t given;	     /* delegations; those that were revoked are not counted */
+	_Atomic uint64_t recalling;  /* of these, those that were recalled */
+	_Atomic bool crowded;	     /* a client is near its own bound, or was refused memory */
+	struct rn_log_limit told;    /* of messages about clients that are asked */
+};
+
+/* Changes of a delegated directory that the client is told of (nfs4/state/nfs4_news.h). */
+#define NFS4_NEWS_QUEUE 16384u /* bytes of changes that wait for one delegation */
+
+struct nfs4_news {
+	/* Constant. */
+	struct nfs4_notify_attrs attrs;
+	uint32_t delay; /* seconds that attributes of the directory may wait */
+
+	/* Under the client's lock. */
+	uint8_t *queue; /* changes as they go by wire, NFS4_NEWS_QUEUE bytes; NULL: none yet */
+	uint32_t used;
+	bool has_dir; /* attributes of the directory that have not been sent */
+	struct vfs_attr dir;
+	uint64_t dir_at; /* time for them: seconds of nfs4_clients_now(), as again_at */
+	bool over;	 /* the client is told nothing more */
+	bool calling;	 /* CB_NOTIFY is under way, with a reference of the delegation */
+	bool with_dir;	 /* it has attributes of the directory */
+	unsigned tries;	 /* of the same changes so far, without success */
+	uint64_t again_at;
+	uint32_t room;	 /* bytes of changes that the client and the connection take at once */
+	uint32_t queued; /* bytes of the call that came from the queue */
+	struct nfs4_notify call;
+
+	/* Under the list's lock: it waits for the time, with a reference of the delegation. */
+	bool listed;
+	struct nfs4_deleg *deleg;
+	TAILQ_ENTRY(nfs4_news) link;
+};
+
 static inline struct nfs4_deleg *nfs4_as_deleg(struct nfs4_state *st)
 {
 	return rn_container_of(st, struct nfs4_deleg, st);
 }
 
-/* Makes a delegation in no table, with a reference for the caller; type and ops of d->vfs are set.
- * NULL: no memory. */
-struct nfs4_deleg *nfs4_deleg_new(struct nfs4_client *cl, struct vfs_file *f,
-				  const struct nfs4_place *p, enum vfs_deleg_type type);
-
 /* Type of the delegation of the file that the client has; 0: it has none. */
 unsigned nfs4_deleg_type(struct nfs4_client *cl, const struct vfs_file *f);
-
-/* Adds one that vfs/ has given to the tables, and gives its stateid. Otherwise it has ended towards
- * vfs/: -RN_ENOTNOW: it was recalled meanwhile, or the client has another of the file; -ESTALE: the
- * client's state is being dropped; -ENOMEM, -ENOSPC. */
-int nfs4_deleg_add(struct nfs4_deleg *d, struct nfs4_stateid *sid);
 
 /* Ends it: removes it from the tables and from vfs/. Nothing for one that has gone. The caller holds
  * a reference and no lock. */
@@ -84,5 +123,19 @@ void nfs4_deleg_end(struct nfs4_deleg *d);
 /* Takes it from the client: its stateid is answered with status from now on, and those who wait for
  * it go on. False: it has gone, or was revoked before. Locks as above. */
 bool nfs4_deleg_revoke(struct nfs4_deleg *d, int status);
+
+/* The client has used the delegation. Any thread. */
+void nfs4_deleg_used(struct nfs4_deleg *d);
+
+/* For holdings.c and state_object.c. */
+void nfs4_recalls_init(struct nfs4_recalls *rs);
+void nfs4_deleg_account_init(struct nfs4_deleg_account *a);
+void nfs4_news_free(struct nfs4_deleg *d);
+
+/* Count a delegation that was given, and one that is being recalled; and queue it for its CB_RECALL. Under the
+ * client's lock. */
+void nfs4_deleg_count(struct nfs4_deleg *d);
+void nfs4_deleg_count_recalled(struct nfs4_deleg *d);
+void nfs4_recall_enqueue(struct nfs4_deleg *d);
 
 #endif

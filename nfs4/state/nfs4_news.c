@@ -82,19 +82,6 @@ bool nfs4_news_new(struct nfs4_deleg *d, const struct nfs4_news_wish *wish)
 	return true;
 }
 
-void nfs4_news_free(struct nfs4_deleg *d)
-{
-	struct nfs4_news *n = d->news;
-
-	if (!n)
-		return;
-	if (n->queue)
-		nfs4_state_discharge(d->st.client, NFS4_NEWS_QUEUE);
-	nfs4_state_discharge(d->st.client, sizeof(*n));
-	free(n->queue);
-	free(n);
-}
-
 /* The functions below, down to the next comment, need the client's lock. */
 
 /* Adds it to those that nfs4_news_tick() looks at. */

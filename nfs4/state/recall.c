@@ -12,6 +12,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/recovery/client_records.h"
+#include "nfs4/nfs4_end.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/stateid_check.h"
 #include "nfs4/state/deleg_pressure.h"
@@ -19,13 +20,6 @@
 
 /* Seconds before a client that did not take a CB_RECALL is told again. */
 #define AGAIN_S 1u
-
-struct nfs4_recall_list {
-	pthread_mutex_t lock; /* a leaf; taken under the locks of clients */
-	TAILQ_HEAD(, nfs4_recalls) clients;
-	uint32_t round;
-	struct rn_log_limit revoked; /* one host may have many clients */
-};
 
 int nfs4_recalls_new(struct nfs4_server *srv)
 {
@@ -44,60 +38,6 @@ void nfs4_recalls_free(struct nfs4_recall_list *list)
 	if (list)
 		pthread_mutex_destroy(&list->lock);
 	free(list);
-}
-
-void nfs4_recalls_init(struct nfs4_recalls *rs)
-{
-	TAILQ_INIT(&rs->all);
-	TAILQ_INIT(&rs->due);
-}
-
-/* The functions below, down to the next comment, need the client's lock. */
-
-static void recall_list_client(struct nfs4_client *cl, bool listed)
-{
-	struct nfs4_recall_list *list = cl->srv->recalls;
-	struct nfs4_recalls *rs = &cl->holdings->recalls;
-
-	pthread_mutex_lock(&list->lock);
-	if (listed && !rs->listed) {
-		rs->client = cl;
-		rs->round = list->round;
-		TAILQ_INSERT_TAIL(&list->clients, rs, link);
-	} else if (!listed && rs->listed) {
-		TAILQ_REMOVE(&list->clients, rs, link);
-	}
-	rs->listed = listed;
-	pthread_mutex_unlock(&list->lock);
-}
-
-static void recall_enqueue(struct nfs4_deleg *d)
-{
-	struct nfs4_client *cl = d->st.client;
-	struct nfs4_recalls *rs = &cl->holdings->recalls;
-
-	d->recalled_at = nfs4_clients_now(cl->srv);
-	d->call_at = d->recalled_at;
-	d->queued = d->due = true;
-	TAILQ_INSERT_TAIL(&rs->all, d, recall_link);
-	TAILQ_INSERT_HEAD(&rs->due, d, due_link); /* before those that are told again */
-	recall_list_client(cl, true);
-}
-
-void nfs4_recall_dequeue(struct nfs4_deleg *d)
-{
-	struct nfs4_client *cl = d->st.client;
-	struct nfs4_recalls *rs = &cl->holdings->recalls;
-
-	if (!d->queued)
-		return;
-	d->queued = false;
-	TAILQ_REMOVE(&rs->all, d, recall_link);
-	if (d->due)
-		TAILQ_REMOVE(&rs->due, d, due_link);
-	d->due = false;
-	if (TAILQ_EMPTY(&rs->all))
-		recall_list_client(cl, false);
 }
 
 /* The next delegation that the client is to be told of now, with a reference; NULL: none. */
@@ -181,7 +121,7 @@ static void recall_deleg(struct vfs_deleg *v)
 	known = d->given && !d->queued;
 	if (known) {
 		nfs4_deleg_count_recalled(d);
-		recall_enqueue(d);
+		nfs4_recall_enqueue(d);
 	}
 	pthread_mutex_unlock(&cl->lock);
 	if (known)
@@ -191,6 +131,17 @@ static void recall_deleg(struct vfs_deleg *v)
 void nfs4_recall_own(struct nfs4_deleg *d)
 {
 	recall_deleg(&d->vfs);
+}
+
+int nfs4_recall_delegation(struct nfs4_server *s, uint64_t id)
+{
+	struct nfs4_state *st = nfs4_state_by_view_id(s, NFS4_VIEW_DELEGATIONS, id);
+
+	if (!st)
+		return -ENOENT;
+	nfs4_recall_own(nfs4_as_deleg(st));
+	nfs4_state_unref(st);
+	return 0;
 }
 
 const struct vfs_deleg_ops nfs4_recall_ops = { .recall = recall_deleg, .tell = nfs4_news_told };

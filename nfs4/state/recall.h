@@ -13,7 +13,6 @@
 
 #include "nfs4/state/nfs4_deleg.h"
 
-struct nfs4_recall_list;
 struct nfs4_server;
 
 /* For struct vfs_deleg. */
@@ -29,10 +28,5 @@ void nfs4_recalls_tick(struct nfs4_server *srv);
 /* Recalls d by the server's own decision, unless it is recalled already or has gone. vfs/ does not know, and
  * calls recall() when somebody waits. The caller holds a reference and no lock. */
 void nfs4_recall_own(struct nfs4_deleg *d);
-
-/* For nfs4_holdings_hooks.init. */
-void nfs4_recalls_init(struct nfs4_recalls *rs);
-/* Ends the recall of d, if there is one. Under the client's lock. */
-void nfs4_recall_dequeue(struct nfs4_deleg *d);
 
 #endif

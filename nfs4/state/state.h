@@ -26,6 +26,7 @@
 #include "lib/util.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/compound.h"
+#include "nfs4/nfs4_view.h"
 #include "nfs4/state/holdings.h"
 #include "nfs4/stateid.h"
 #include "vfs/lock.h"
@@ -251,6 +252,10 @@ enum nfs4_total {
 };
 /* Adds to a number; a negative value subtracts. */
 void nfs4_totals_count(struct nfs4_server *srv, enum nfs4_total what, int by);
+
+/* The state with that id of nfs4/nfs4_view.h, with a reference, unless it was revoked; or NULL. */
+struct nfs4_state *nfs4_state_by_view_id(struct nfs4_server *s, enum nfs4_view_kind kind,
+					 uint64_t id);
 
 /* Revocation of single states: what a client held is free for others at once, and its stateid is answered with the
  * reason until the client has freed it. The caller holds a reference of the state, and no lock but as said. */

@@ -9,7 +9,6 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/state/nfs4_deleg.h"
-#include "nfs4/state/nfs4_news.h"
 #include "nfs4/state/owner.h"
 
 void nfs4_state_ref(struct nfs4_state *st)

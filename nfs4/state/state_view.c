@@ -12,7 +12,6 @@
 #include "nfs4/client/registry.h"
 #include "nfs4/nfs4_end.h"
 #include "nfs4/state/nfs4_deleg.h"
-#include "nfs4/state/recall.h"
 #include "nfs4/state/state.h"
 
 #define PIECE 256u	/* entries looked at under one hold of the client's lock */
@@ -198,9 +197,8 @@ bool nfs4_view(struct nfs4_server *s, const struct nfs4_view_query *q, struct nf
 #define ATTEMPTS 200u
 #define PAUSE_NS 5000000
 
-/* The state with that id, with a reference, unless it was revoked; or NULL. */
-static struct nfs4_state *nfs4_state_by_view_id(struct nfs4_server *s, enum nfs4_view_kind kind,
-						uint64_t id)
+struct nfs4_state *nfs4_state_by_view_id(struct nfs4_server *s, enum nfs4_view_kind kind,
+					 uint64_t id)
 {
 	struct nfs4_client *cl = nfs4_client_by_number(s, (uint32_t)(id >> 32));
 	struct nfs4_state *st;
@@ -264,15 +262,4 @@ int nfs4_end_state(struct nfs4_server *s, enum nfs4_view_kind kind, uint64_t id)
 
 	nfs4_state_unref(st);
 	return rc;
-}
-
-int nfs4_recall_delegation(struct nfs4_server *s, uint64_t id)
-{
-	struct nfs4_state *st = nfs4_state_by_view_id(s, NFS4_VIEW_DELEGATIONS, id);
-
-	if (!st)
-		return -ENOENT;
-	nfs4_recall_own(nfs4_as_deleg(st));
-	nfs4_state_unref(st);
-	return 0;
 }

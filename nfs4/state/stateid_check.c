@@ -10,7 +10,6 @@
 #include "nfs4/nfs4_status.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/state/copy_source.h"
-#include "nfs4/state/deleg_pressure.h"
 #include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/state.h"
