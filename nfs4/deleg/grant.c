@@ -10,12 +10,12 @@
 #include "nfs/caller.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/nfs4_client.h"
+#include "nfs4/deleg/deleg_pressure.h"
+#include "nfs4/deleg/recall.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/nfs4_drain.h"
-#include "nfs4/state/deleg_pressure.h"
 #include "nfs4/state/nfs4_deleg.h"
-#include "nfs4/state/recall.h"
 #include "nfs4/state/stateid_check.h"
 
 #define MAY (-1) /* no reason against it */

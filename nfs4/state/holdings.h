@@ -30,7 +30,7 @@ enum nfs4_revoked_by {
 	NFS4_REVOKED_BY
 };
 
-/* Recalls under way to one client (nfs4/state/recall.h). Under the client's lock, except as said. */
+/* Recalls under way to one client (nfs4/deleg/recall.h). Under the client's lock, except as said. */
 struct nfs4_recalls {
 	struct nfs4_client *client;
 	TAILQ_HEAD(nfs4_recalled, nfs4_deleg)
@@ -55,7 +55,7 @@ struct nfs4_deleg_asked {
 	bool deaf;	      /* it cannot be asked: minor version 0 */
 };
 
-/* Delegations of one client that are given and not being recalled (nfs4/state/deleg_pressure.h). Under
+/* Delegations of one client that are given and not being recalled (nfs4/deleg/deleg_pressure.h). Under
  * the client's lock; what is atomic is also read without it. */
 struct nfs4_deleg_account {
 	struct nfs4_client *client;

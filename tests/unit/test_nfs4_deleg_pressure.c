@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/state/deleg_pressure.h"
+#include "nfs4/deleg/deleg_pressure.h"
 #include "tests/unit/kernel_can.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Too many delegations: clients are asked to return some (CB_RECALL_ANY), and from those that do not, single
- * ones are recalled, the least recently used first. nfs4/state/deleg_policy.h says when and how many.
+ * ones are recalled, the least recently used first. nfs4/deleg/deleg_policy.h says when and how many.
  *
  * What can be short: descriptors for the kernel's leases, the bounds below, the memory of state. It is looked at
  * once a second. Clients whose lease has run out lose their state before others are asked.
  */
-#ifndef RN_NFS4_STATE_DELEG_PRESSURE_H
-#define RN_NFS4_STATE_DELEG_PRESSURE_H
+#ifndef RN_NFS4_DELEG_DELEG_PRESSURE_H
+#define RN_NFS4_DELEG_DELEG_PRESSURE_H
 
-#include "nfs4/state/deleg_policy.h"
+#include "nfs4/deleg/deleg_policy.h"
 #include "nfs4/state/nfs4_deleg.h"
 
 /* Bounds besides the memory that a client may have. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs4/state/deleg_policy.h"
+#include "nfs4/deleg/deleg_policy.h"
 
 uint64_t nfs4_deleg_excess(uint64_t used, uint64_t most)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * When clients have to give delegations back because there are too many, and how many of them: numbers
- * only. nfs4/state/deleg_pressure.h does it.
+ * only. nfs4/deleg/deleg_pressure.h does it.
  *
  * A resource is short before it is used up, so that new delegations can still be given meanwhile (RFC
  * 8881 section 20.6.3). Those clients give most that have most.
  */
-#ifndef RN_NFS4_STATE_DELEG_POLICY_H
-#define RN_NFS4_STATE_DELEG_POLICY_H
+#ifndef RN_NFS4_DELEG_DELEG_POLICY_H
+#define RN_NFS4_DELEG_DELEG_POLICY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs4/state/nfs4_news.h"
+#include "nfs4/deleg/nfs4_news.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 #include "lib/error.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
+#include "nfs4/deleg/recall.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/stateid_check.h"
-#include "nfs4/state/recall.h"
 
 /* Bytes of changes in a call, below which a client or a connection is not worth the calls. Attributes of a
  * directory fit. */

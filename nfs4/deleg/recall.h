@@ -8,8 +8,8 @@
  * each CB_RECALL sends the next, and a clock of seconds does the rest. A client is sent as many at a
  * time as its session may have slots.
  */
-#ifndef RN_NFS4_STATE_RECALL_H
-#define RN_NFS4_STATE_RECALL_H
+#ifndef RN_NFS4_DELEG_RECALL_H
+#define RN_NFS4_DELEG_RECALL_H
 
 #include "nfs4/state/nfs4_deleg.h"
 

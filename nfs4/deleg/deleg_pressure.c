@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs4/state/deleg_pressure.h"
+#include "nfs4/deleg/deleg_pressure.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs4/state/recall.h"
+#include "nfs4/deleg/recall.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
-#include "nfs4/recovery/client_records.h"
+#include "nfs4/deleg/deleg_pressure.h"
+#include "nfs4/deleg/nfs4_news.h"
 #include "nfs4/nfs4_end.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/recovery/client_records.h"
 #include "nfs4/state/stateid_check.h"
-#include "nfs4/state/deleg_pressure.h"
-#include "nfs4/state/nfs4_news.h"
 
 /* Seconds before a client that did not take a CB_RECALL is told again. */
 #define AGAIN_S 1u
