@@ -2,7 +2,7 @@
 /* How many delegations clients have to give back, and when. */
 #include <criterion/criterion.h>
 
-#include "nfs4/deleg/deleg_policy.h"
+#include "nfs4/deleg/deleg_pressure.h"
 
 Test(nfs4_deleg_policy, excess_begins_below_the_limit)
 {
