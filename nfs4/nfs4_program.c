@@ -12,7 +12,6 @@
 #include "nfs4/compound.h"
 #include "nfs4/data/nfs4_copies.h"
 #include "nfs4/deleg/deleg_pressure.h"
-#include "nfs4/deleg/drain_recall.h"
 #include "nfs4/deleg/held_attrs.h"
 #include "nfs4/deleg/nfs4_news.h"
 #include "nfs4/deleg/recall.h"

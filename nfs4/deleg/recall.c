@@ -43,7 +43,7 @@ void nfs4_recalls_free(struct nfs4_recall_list *list)
 /* The next delegation that the client is to be told of now, with a reference; NULL: none. */
 static struct nfs4_deleg *recall_next_call(struct nfs4_client *cl)
 {
-	struct nfs4_recalls *rs = &cl->holdings->recalls;
+	struct nfs4_recall_queue *rs = &cl->holdings->recalls;
 	struct nfs4_deleg *d = TAILQ_FIRST(&rs->due);
 
 	if (!d || rs->calls >= NFS4_CB_SLOTS || d->call_at > nfs4_clients_now(cl->srv))
@@ -73,7 +73,7 @@ static void recall_send(struct nfs4_deleg *d)
  * within recall_send(), does not begin the next from there. The caller holds a reference of cl. */
 static void recall_pump(struct nfs4_client *cl)
 {
-	struct nfs4_recalls *rs = &cl->holdings->recalls;
+	struct nfs4_recall_queue *rs = &cl->holdings->recalls;
 	struct nfs4_deleg *d;
 
 	pthread_mutex_lock(&cl->lock);
@@ -95,7 +95,7 @@ static void recall_ended(struct nfs4_recall *r, bool taken)
 {
 	struct nfs4_deleg *d = rn_container_of(r, struct nfs4_deleg, call);
 	struct nfs4_client *cl = d->st.client;
-	struct nfs4_recalls *rs = &cl->holdings->recalls;
+	struct nfs4_recall_queue *rs = &cl->holdings->recalls;
 
 	pthread_mutex_lock(&cl->lock);
 	rs->calls--;
@@ -149,7 +149,7 @@ const struct vfs_deleg_ops nfs4_recall_ops = { .recall = recall_deleg, .tell = n
 /* A client of the list that this round has not visited, with a reference; NULL: none. */
 static struct nfs4_client *next_client(struct nfs4_recall_list *list)
 {
-	struct nfs4_recalls *rs;
+	struct nfs4_recall_queue *rs;
 	struct nfs4_client *cl = NULL;
 
 	pthread_mutex_lock(&list->lock);
@@ -180,7 +180,7 @@ static bool is_overdue(const struct nfs4_deleg *d)
 /* Moves what was not returned in time to the front, in one walk. False: there is nothing. */
 static bool find_overdue(struct nfs4_client *cl)
 {
-	struct nfs4_recalls *rs = &cl->holdings->recalls;
+	struct nfs4_recall_queue *rs = &cl->holdings->recalls;
 	struct nfs4_deleg *d, *next;
 	bool found = false;
 
@@ -272,4 +272,70 @@ void nfs4_recalls_tick(struct nfs4_server *srv)
 		tick_client(cl);
 		nfs4_client_put(cl);
 	}
+}
+
+/* Clients keep delegations that nobody wants, so those of an export that is drained are recalled. */
+
+#define RECALLS_MAX 5000u /* at a call */
+#define PIECES 1000u	  /* of the walk, between two looks at what is drained */
+
+struct drain_walk {
+	struct nfs4_server *srv;
+	uint32_t *id; /* exports that are drained, by their ids */
+	size_t n, room;
+	unsigned recalls;
+};
+
+static bool drain_recall_add_export(void *arg, struct vfs_export *exp)
+{
+	struct drain_walk *r = arg;
+	const size_t room = r->n < r->room ? r->room : 2 * r->room + 16;
+	uint32_t *more;
+
+	if (!vfs_export_is_draining(exp))
+		return true;
+	more = room == r->room ? r->id : realloc(r->id, room * sizeof(r->id[0]));
+	if (!more)
+		return false;
+	r->id = more;
+	r->room = room;
+	r->id[r->n++] = vfs_export_id(exp);
+	return true;
+}
+
+static int drain_recall_compare_ids(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool drain_recall_deleg(void *arg, const struct nfs4_view_state *st)
+{
+	struct drain_walk *r = arg;
+
+	if (st->recalled || st->revoked ||
+	    !bsearch(&st->export_id, r->id, r->n, sizeof(r->id[0]), drain_recall_compare_ids))
+		return true;
+	nfs4_recall_delegation(r->srv, st->id);
+	return ++r->recalls < RECALLS_MAX;
+}
+
+void nfs4_drain_tick(struct nfs4_server *srv)
+{
+	struct drain_walk r = { .srv = srv };
+	const struct nfs4_view_query q = { .kind = NFS4_VIEW_DELEGATIONS,
+					   .show = drain_recall_deleg,
+					   .arg = &r };
+	struct nfs4_view_place at = { 0 };
+
+	if (atomic_load(&srv->drain) == NFS4_DRAIN_NONE)
+		return;
+	srv->cfg.exports.each(srv->cfg.exports.ctx, drain_recall_add_export, &r);
+	if (r.n > 0)
+		qsort(r.id, r.n, sizeof(r.id[0]), drain_recall_compare_ids);
+	while (r.n > 0 && r.recalls < RECALLS_MAX && atomic_load(&srv->drain) != NFS4_DRAIN_NONE &&
+	       !nfs4_view(srv, &q, &at, PIECES))
+		;
+	free(r.id);
 }

@@ -29,4 +29,7 @@ void nfs4_recalls_tick(struct nfs4_server *srv);
  * calls recall() when somebody waits. The caller holds a reference and no lock. */
 void nfs4_recall_own(struct nfs4_deleg *d);
 
+/* Recalls delegations of exports that are drained, a part of them at each call; about once a second. */
+void nfs4_drain_tick(struct nfs4_server *srv);
+
 #endif

@@ -31,7 +31,7 @@ enum nfs4_revoked_by {
 };
 
 /* Recalls under way to one client (nfs4/deleg/recall.h). Under the client's lock, except as said. */
-struct nfs4_recalls {
+struct nfs4_recall_queue {
 	struct nfs4_client *client;
 	TAILQ_HEAD(nfs4_recalled, nfs4_deleg)
 	all; /* recalled, and not returned or revoked; those that are overdue may come first */
@@ -43,7 +43,7 @@ struct nfs4_recalls {
 	/* Under the lock of the server's list. */
 	bool listed;
 	uint32_t round; /* number of the last walk that has visited the client */
-	TAILQ_ENTRY(nfs4_recalls) link;
+	TAILQ_ENTRY(nfs4_recall_queue) link;
 };
 
 #define NFS4_DELEG_KEEP_ALL UINT32_MAX
@@ -104,7 +104,7 @@ struct nfs4_holdings {
 	/* Lock-owners that wait for a lock (nfs4/state/lock_waiter.h). */
 	LIST_HEAD(, nfs4_lock_waiter) waiters;
 	uint32_t nwaiters;
-	struct nfs4_recalls recalls; /* delegations that the client is to return */
+	struct nfs4_recall_queue recalls; /* delegations that the client is to return */
 	struct nfs4_deleg_account deleg_account;
 };
 

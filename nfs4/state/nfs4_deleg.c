@@ -8,7 +8,7 @@
 #include "nfs4/client/registry.h"
 #include "nfs4/nfs4_private.h"
 
-void nfs4_recalls_init(struct nfs4_recalls *rs)
+void nfs4_recalls_init(struct nfs4_recall_queue *rs)
 {
 	TAILQ_INIT(&rs->all);
 	TAILQ_INIT(&rs->due);
@@ -46,7 +46,7 @@ void nfs4_news_free(struct nfs4_deleg *d)
 static void recall_list_client(struct nfs4_client *cl, bool listed)
 {
 	struct nfs4_recall_list *list = cl->srv->recalls;
-	struct nfs4_recalls *rs = &cl->holdings->recalls;
+	struct nfs4_recall_queue *rs = &cl->holdings->recalls;
 
 	pthread_mutex_lock(&list->lock);
 	if (listed && !rs->listed) {
@@ -63,7 +63,7 @@ static void recall_list_client(struct nfs4_client *cl, bool listed)
 void nfs4_recall_enqueue(struct nfs4_deleg *d)
 {
 	struct nfs4_client *cl = d->st.client;
-	struct nfs4_recalls *rs = &cl->holdings->recalls;
+	struct nfs4_recall_queue *rs = &cl->holdings->recalls;
 
 	d->recalled_at = nfs4_clients_now(cl->srv);
 	d->call_at = d->recalled_at;
@@ -76,7 +76,7 @@ void nfs4_recall_enqueue(struct nfs4_deleg *d)
 static void nfs4_recall_dequeue(struct nfs4_deleg *d)
 {
 	struct nfs4_client *cl = d->st.client;
-	struct nfs4_recalls *rs = &cl->holdings->recalls;
+	struct nfs4_recall_queue *rs = &cl->holdings->recalls;
 
 	if (!d->queued)
 		return;

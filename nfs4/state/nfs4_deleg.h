@@ -36,8 +36,8 @@ struct nfs4_deleg {
 	/* Under the client's lock. */
 	bool given;	      /* vfs/ has given it, and it has not ended there */
 	bool recalled;	      /* somebody waits for it */
-	bool queued;	      /* in nfs4_recalls.all */
-	bool due;	      /* in nfs4_recalls.due */
+	bool queued;	      /* in nfs4_recall_queue.all */
+	bool due;	      /* in nfs4_recall_queue.due */
 	uint64_t recalled_at; /* seconds of nfs4_clients_now(), as the next */
 	uint64_t call_at;     /* the earliest time of the next CB_RECALL */
 	TAILQ_ENTRY(nfs4_deleg) recall_link, due_link;
@@ -63,7 +63,7 @@ struct nfs4_deleg {
 /* Clients with recalls (srv->recalls). */
 struct nfs4_recall_list {
 	pthread_mutex_t lock; /* a leaf; taken under the locks of clients */
-	TAILQ_HEAD(, nfs4_recalls) clients;
+	TAILQ_HEAD(, nfs4_recall_queue) clients;
 	uint32_t round;
 	struct rn_log_limit revoked; /* one host may have many clients */
 };
@@ -128,7 +128,7 @@ bool nfs4_deleg_revoke(struct nfs4_deleg *d, int status);
 void nfs4_deleg_used(struct nfs4_deleg *d);
 
 /* For holdings.c and state_object.c. */
-void nfs4_recalls_init(struct nfs4_recalls *rs);
+void nfs4_recalls_init(struct nfs4_recall_queue *rs);
 void nfs4_deleg_account_init(struct nfs4_deleg_account *a);
 void nfs4_news_free(struct nfs4_deleg *d);
 
