@@ -12,7 +12,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/deleg/deleg_pressure.h"
-#include "nfs4/deleg/nfs4_news.h"
+#include "nfs4/deleg/dir_deleg.h"
 #include "nfs4/nfs4_end.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/recovery/client_records.h"

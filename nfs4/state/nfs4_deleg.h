@@ -79,7 +79,7 @@ struct nfs4_deleg_holders {
 	struct rn_log_limit told;    /* of messages about clients that are asked */
 };
 
-/* Changes of a delegated directory that the client is told of (nfs4/deleg/nfs4_news.h). */
+/* Changes of a delegated directory that the client is told of (nfs4/deleg/dir_deleg.h). */
 #define NFS4_NEWS_QUEUE 16384u /* bytes of changes that wait for one delegation */
 
 struct nfs4_news {

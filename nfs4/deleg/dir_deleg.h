@@ -11,8 +11,8 @@
  * client does not take a CB_NOTIFY. So a client either learns of all changes in order, or that it must
  * not believe what it has.
  */
-#ifndef RN_NFS4_DELEG_NFS4_NEWS_H
-#define RN_NFS4_DELEG_NFS4_NEWS_H
+#ifndef RN_NFS4_DELEG_DIR_DELEG_H
+#define RN_NFS4_DELEG_DIR_DELEG_H
 
 #include "nfs4/callback/cb_notify.h"
 #include "nfs4/state/nfs4_deleg.h"
