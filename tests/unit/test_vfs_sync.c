@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_disk.h"
-#include "vfs/fs/log.h"
+#include "vfs/fs/fs_log.h"
 #include "vfs/worker/acting.h"
 #include "vfs/node/node.h"
 
