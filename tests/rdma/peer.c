@@ -212,7 +212,9 @@ static void look_for_disconnect(struct peer *p)
 int peer_wait(struct peer *p, void *buf, int timeout_ms)
 {
 	int64_t until = now_ms() + timeout_ms;
-	struct timespec pause = { 0, 200000 };
+	struct timespec pause = {
+		0, 200000
+	}; /* longer and longer: who waits for nothing computes little */
 	struct ibv_wc wc;
 
 	for (;;) {
@@ -232,5 +234,7 @@ int peer_wait(struct peer *p, void *buf, int timeout_ms)
 		if (now_ms() >= until)
 			return PEER_TIMEOUT;
 		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 3000000)
+			pause.tv_nsec += pause.tv_nsec / 4;
 	}
 }
