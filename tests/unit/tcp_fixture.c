@@ -16,7 +16,10 @@
 
 #define ANSWER_WORDS 7
 
-static uint32_t sum_bytes(uint32_t sum, const uint8_t *p, size_t n)
+/* Sanitizers look at none of the bytes that are made and summed here: that would take four fifths of the tests' time. */
+#define UNSANITIZED __attribute__((no_sanitize("address", "undefined")))
+
+UNSANITIZED static uint32_t sum_bytes(uint32_t sum, const uint8_t *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		sum = (sum ^ p[i]) * 16777619u;
@@ -323,7 +326,7 @@ void client_send(int fd, const void *p, size_t n)
 	}
 }
 
-static uint8_t *make_call(uint32_t xid, uint32_t bulk, size_t len)
+UNSANITIZED static uint8_t *make_call(uint32_t xid, uint32_t bulk, size_t len)
 {
 	uint8_t *p = malloc(len);
 	uint32_t words[3] = { htonl(xid), 0, htonl(bulk) };
