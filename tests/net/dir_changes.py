@@ -397,7 +397,7 @@ def race(c, cache, rnd, n):
         cache.changed(c.rmdir(fh, d)[0], gone=d.decode())
 
 
-def test_race(t, d, c, export, other=None, changes=10000):
+def test_race(t, d, c, export, other=None, changes=5000):
     """Changes by others between, before and within the client's: what the client keeps is always right. The others are a
     local process, or another client, which other makes."""
     what, seed = type(c).__name__, int(os.environ.get("RACE_SEED", random.randrange(1 << 30)))

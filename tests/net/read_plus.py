@@ -225,7 +225,7 @@ def test_writers(t, d, c, kind):
     fixed = bytes(1 + i % 250 for i in range(part))
     with open(path, "wb") as f:
         f.write(fixed + bytes(part) + fixed)
-    fh, until, stop, wrongs, seen = c.path(path), time.monotonic() + 3, threading.Event(), [], {"hole": 0, "data": 0}
+    fh, until, stop, wrongs, seen = c.path(path), time.monotonic() + 1.5, threading.Event(), [], {"hole": 0, "data": 0}
 
     def change(seed):
         mine, fd = random.Random(seed), os.open(path, os.O_RDWR)
