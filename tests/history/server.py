@@ -17,6 +17,7 @@ import fabric
 import gss
 import harness
 import kdc
+import ports
 import tlsclient
 
 LEASE = 5
@@ -177,6 +178,8 @@ class Server(harness.Daemon):
                 self.realm.__exit__()
             if self.certificates:
                 shutil.rmtree(self.certificates, ignore_errors=True)
+            for port in (self.port, self.rdma_port, *([self.realm.port] if self.realm else [])):
+                ports.give_back(port)
 
 
 def _state(task):

@@ -7,7 +7,7 @@ import random
 import socket
 
 FIRST, LAST = 21000, 31999  # above 20048 and 20049, which belong to MOUNT and to NFS over RDMA
-_held = []
+_held = {}
 
 
 def _unused(port):
@@ -33,6 +33,11 @@ def free_port():
             mark.close()
             continue
         if _unused(port):
-            _held.append(mark)
+            _held[port] = mark
             return port
         mark.close()
+
+
+def give_back(port):
+    """Of a server that has ended, in a process that starts many."""
+    _held.pop(port).close()
