@@ -12,7 +12,7 @@ import traceback
 import clients
 from linear import DIR, LNK, MAYBE, REG
 from record import DEAD, now
-from wire import Lost, RdmaWire, Restarted, Stop
+from wire import Lost, RdmaWire, Restarted, Short, Stop
 
 NAMES = [("A", "a"), ("A", "b"), ("A", "c"), ("A", "d"), ("B", "a"), ("B", "b")]
 SLOTS, SIZE = 3, 16  # registers of a file, and bytes of each
@@ -146,7 +146,7 @@ class Worker(threading.Thread):
             self.h.op(obj, inv, op=describe(MAYBE), who=self.who, **unanswered(e))
             self.h.count("no answer")
             self.recover()
-            return self.attempt(obj, describe, act) if again and time.monotonic() < self.end else None
+            return self.attempt(obj, describe, act) if again and not isinstance(e, Short) and time.monotonic() < self.end else None
         ret = now()
         if status in ("NOSPC", "DQUOT"):
             self.h.count(status)

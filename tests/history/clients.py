@@ -15,7 +15,7 @@ import nfs4client as n4
 import rpcclient as r
 from linear import DIR, LNK, REG
 from rpcclient import opaque, u32, u64
-from wire import Callbacks, Lost, Restarted, Silent, UdpWire
+from wire import Callbacks, Lost, Restarted, Short, Silent, UdpWire
 
 NAMES = {0: "ok", **{n: e[1:] for n, e in errno.errorcode.items()}, 66: "NOTEMPTY", 69: "DQUOT", 70: "STALE", 10001: "BADHANDLE", 10003: "BAD_COOKIE", 10006: "SERVERFAULT", 10008: "DELAY",
          10010: "DENIED", 10011: "EXPIRED", 10012: "LOCKED", 10013: "GRACE", 10015: "SHARE_DENIED", 10018: "RESOURCE", 10022: "STALE_CLIENTID", 10023: "STALE_STATEID",
@@ -61,7 +61,7 @@ class Client:
         """Before a call that is told to come again is sent again."""
         self.wire.check_over()
         if self.wire.server.is_short():
-            raise Lost("memory is short")
+            raise Short("memory is short")
         time.sleep(0.02)
 
 

@@ -37,6 +37,10 @@ class Lost(Exception):
     """The client's session or lease is gone, so it comes anew."""
 
 
+class Short(Lost):
+    """The server has no memory. The call may have had a part of its effect."""
+
+
 class Silent(Exception):
     """The server does not answer."""
 
