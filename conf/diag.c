@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/diag.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 #ifndef RN_CONF_DIAG_H
 #define RN_CONF_DIAG_H
 
-#include <stdio.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum { CFG_DIAG_MAX = 1000 };
 

@@ -18,10 +18,11 @@
 #define RN_CONF_EXPORTS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stddef.h>
-#include "conf/diag.h"
+#include <stdint.h>
 #include <sys/socket.h>
+
+#include "conf/diag.h"
 
 /* The options of one export for one client, resolved for the protocol layers; how they were written
  * down is not kept. Immutable; lives as long as the exp_table that owns it. */

@@ -8,12 +8,13 @@
  * set, which keeps it clear of the small numbers people choose. Two exports with one hash are told
  * apart by hashing again. That id depends on both exports being there, so there is a warning.
  */
-#include <string.h>
-#include "conf/exports_private.h"
-#include "lib/util.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+
+#include "conf/exports_private.h"
+#include "lib/util.h"
 
 static uint32_t fnv1a(uint32_t hash, const void *data, size_t len)
 {

@@ -3,13 +3,12 @@
  * A change is written as a line of exports(5) and parsed as such, beside drafts that are made of the clients
  * of the table. Messages call that line by what the person has named.
  */
-#include "conf/exports.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/exports.h"
 #include "conf/exports_private.h"
 
 #define MESSAGE_NAMES 400 /* bytes of names in one message */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients of an export: addresses, and the text before the options. */
-#include "conf/exports.h"
 #include <arpa/inet.h>
-#include <netinet/in.h>
-#include <string.h>
-#include "conf/exports_private.h"
 #include <ctype.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "conf/exports.h"
+#include "conf/exports_private.h"
 
 static void addr_set(struct exp_addr *addr, const void *bytes, uint8_t len)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conf/exports.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/exports.h"
 #include "lib/util.h"
 
 struct flag_name {

@@ -3,14 +3,15 @@
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <string.h>
-#include <strings.h>
-#include "conf/exports.h"
-#include "lib/clock.h"
-#include "lib/error.h"
-#include "conf/exports_private.h"
 #include <sodium.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "conf/exports.h"
+#include "conf/exports_private.h"
+#include "lib/clock.h"
+#include "lib/error.h"
 
 /* libc walks one netgroup at a time in a process; the lock protects that state of libc, so it
  * belongs to no resolver. */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From the files and folders of exports to a table: paths, files, names that the name service does not know. */
-#include "conf/exports.h"
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "conf/exports_private.h"
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
+
+#include "conf/exports.h"
+#include "conf/exports_private.h"
 
 static bool exp_path_climbs(const char *path)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conf/exports.h"
-
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <string.h>
+
+#include "conf/exports.h"
 
 /* Bytes up to the ':' that ends the hosts of a location. */
 static size_t hosts_length(const char *hosts)

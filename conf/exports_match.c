@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conf/exports.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -8,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/exports.h"
 #include "conf/exports_private.h"
 #include "lib/error.h"
 

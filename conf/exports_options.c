@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conf/exports_private.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/exports.h"
 #include "conf/diag.h"
+#include "conf/exports.h"
+#include "conf/exports_private.h"
 
 enum option_value { VALUE_NONE, VALUE_NEEDED, VALUE_MAY };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lines of exports(5): characters and words, paths, clients. */
-#include "conf/exports_private.h"
-#include "lib/utf8.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include "conf/exports.h"
+#include "conf/exports_private.h"
+#include "lib/utf8.h"
 
 void exp_source_init(struct exp_source *src, const char *file, const char *text, size_t len)
 {

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
 #include "conf/diag.h"
 #include "conf/exports.h"
 

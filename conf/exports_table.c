@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conf/exports_private.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "conf/exports_private.h"
 
 struct exp_table *exp_table_new(size_t max)
 {

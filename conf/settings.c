@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/settings_schema.h"
 #include "conf/diag.h"
+#include "conf/settings_schema.h"
 #include "lib/utf8.h"
 #include "lib/util.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "conf/settings_schema.h"
 #include "conf/diag.h"
+#include "conf/settings_schema.h"
 
 #define NFS_PORT 2049u
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "conf/exports.h"
-#include "daemon/export_set.h"
-#include "daemon/log_sink.h"
+#include "daemon/exports/export_set.h"
+#include "daemon/logs.h"
+#include "daemon/process.h"
 #include "daemon/state_dir.h"
-#include "daemon/system_calls.h"
 #include "lib/budget.h"
 #include "lib/payload.h"
 #include "vfs/vfs.h"

@@ -2,7 +2,7 @@
 #ifndef RN_DAEMON_HELD_BELOW_H
 #define RN_DAEMON_HELD_BELOW_H
 
-#include "daemon/export_set.h"
+#include "daemon/exports/export_set.h"
 
 struct nfs3_server;
 struct nfs4_server;

@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sockets and RDMA identifiers that the settings ask for. */
+/*
+ * Listening sockets that the service manager has opened and passed on (sd_listen_fds(3), ringnfsd.socket). It
+ * keeps them while the server is restarted, so that clients which connect meanwhile wait and are not refused.
+ */
 #ifndef RN_DAEMON_LISTENERS_H
 #define RN_DAEMON_LISTENERS_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
 
 #include "conf/settings.h"
 #include "daemon/daemon_register.h"
 #include "lib/log.h"
+
+enum { ACTIVATION_MAX = 32 }; /* sockets that may be passed */
+
+struct activation {
+	struct activation_socket {
+		int fd; /* -1: taken */
+		struct sockaddr_storage at;
+	} socket[ACTIVATION_MAX];
+	unsigned n;
+};
+
+/* The sockets and RDMA identifiers that the settings ask for. */
 
 struct tcp_server;
 struct udp_server;

@@ -11,20 +11,19 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <systemd/sd-daemon.h>
 #include <sysexits.h>
+#include <systemd/sd-daemon.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "daemon/daemon_check.h"
 #include "daemon/daemon_instance.h"
-#include "daemon/deadline.h"
-#include "daemon/limits.h"
-#include "daemon/log_sink.h"
-#include "daemon/memory_need.h"
 #include "daemon/daemon_options.h"
 #include "daemon/daemon_server.h"
+#include "daemon/limits.h"
+#include "daemon/logs.h"
+#include "daemon/process.h"
 #include "lib/log_ids.h"
 
 #define RELOAD_SECONDS 85 /* seconds; below the 90 that systemd gives ExecReload= */

@@ -5,7 +5,21 @@
 
 #include <stdint.h>
 
+#include "lib/log.h"
+
 uint64_t process_fds(void);
 uint64_t process_threads(void);
+
+/*
+ * Ends the process successfully after so many seconds, whatever is not done by then. A thread that
+ * waits for a silent file system cannot be ended, and nothing that was acknowledged depends on an
+ * orderly end. The logger must live until then.
+ */
+void deadline_start(const struct rn_logger *log, unsigned seconds);
+
+/* System calls without which nothing is served rightly. Newer ones have a slower way, and are missed where they are used. */
+
+/* 0, or -ENOSYS: the log names each that the kernel lacks or a seccomp filter refuses. */
+int system_calls_check(const struct rn_logger *log);
 
 #endif

@@ -6,16 +6,14 @@
 #include <string.h>
 
 #include "daemon/dialer.h"
-#include "daemon/groups.h"
-#include "daemon/idmap.h"
-#include "daemon/principals.h"
-#include "daemon/daemon_tls_users.h"
+#include "daemon/names/names.h"
+#include "daemon/tls_setup.h"
 #include "gss/gss.h"
+#include "lib/clock.h"
 #include "nfs2/nfs2_server.h"
 #include "nfs3/nfs3_server.h"
-#include "nfs4/nfs4_server.h"
 #include "nfs4/nfs4_proto.h"
-#include "lib/clock.h"
+#include "nfs4/nfs4_server.h"
 #include "nsm/nsm.h"
 
 /* The grace period is common to the protocols. */

@@ -7,9 +7,9 @@
 #include <netinet/in.h>
 
 #include "conf/settings.h"
-#include "daemon/counters.h"
+#include "daemon/counters/counters.h"
 #include "daemon/logs.h"
-#include "daemon/principals.h"
+#include "daemon/names/names.h"
 #include "lib/budget.h"
 #include "lib/payload.h"
 #include "rpc/program.h"

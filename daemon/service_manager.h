@@ -10,6 +10,9 @@
 #ifndef RN_DAEMON_SERVICE_MANAGER_H
 #define RN_DAEMON_SERVICE_MANAGER_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "daemon/held.h"
 #include "lib/log.h"
 #include "rpc/client.h"
@@ -30,5 +33,22 @@ struct service_manager_config {
 int service_manager_start(const struct service_manager_config *cfg, struct service_manager **out);
 /* To be called before any of the sources ends. NULL is allowed. */
 void service_manager_stop(struct service_manager *m);
+
+/* The line that `systemctl status` shows: who is there, and what was done for them in the last seconds. */
+
+/* Counts that only grow, and the time when they were read. */
+struct service_totals {
+	uint64_t ms; /* rn_now_ms() */
+	uint64_t calls;
+	uint64_t bytes_in, bytes_out; /* by TCP, and by RDMA Reads and Writes */
+};
+
+struct service_now {
+	uint64_t clients, connections;
+	unsigned stuck; /* workers that wait for a file system which does not answer */
+	struct service_totals totals;
+};
+
+enum { SERVICE_STATUS_MAX = 160 };
 
 #endif

@@ -11,7 +11,7 @@
 #ifndef RN_DAEMON_STANDING_H
 #define RN_DAEMON_STANDING_H
 
-#include "daemon/export_set.h"
+#include "daemon/exports/export_set.h"
 #include "rpc/request.h"
 
 struct standing;

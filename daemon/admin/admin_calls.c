@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/admin/control_private.h"
-#include "daemon/admin/endpoint.h"
-#include "daemon/counters_view.h"
+#include "daemon/counters/counters.h"
 #include "daemon/workers.h"
 #include "lib/clock.h"
 #include "rpc/call_view.h"

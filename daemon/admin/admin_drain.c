@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* GET /v1/drain, POST /v1/drain and /v1/drain/cancel. ringnfsctl(8) describes the answers. */
-#include "daemon/daemon_drain.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +7,9 @@
 
 #include "admin/admin_query.h"
 #include "daemon/admin/control_private.h"
-#include "daemon/admin/drain_json.h"
 #include "daemon/admin/exports_json.h"
 #include "daemon/admin/text.h"
+#include "daemon/daemon_drain.h"
 #include "daemon/held_below.h"
 #include "lib/clock.h"
 

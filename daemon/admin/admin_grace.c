@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <time.h>
 
-#include "daemon/admin/client_text.h"
 #include "daemon/admin/control_private.h"
+#include "daemon/admin/text.h"
 #include "lib/clock.h"
 #include "lib/error.h"
 

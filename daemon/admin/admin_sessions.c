@@ -10,12 +10,11 @@
 #include <stdio.h>
 
 #include "admin/admin_query.h"
-#include "daemon/admin/client_text.h"
 #include "daemon/admin/control_private.h"
-#include "daemon/admin/endpoint.h"
+#include "daemon/admin/text.h"
 #include "lib/util.h"
-#include "nfs4/nfs4_view.h"
 #include "nfs4/nfs4_proto.h"
+#include "nfs4/nfs4_view.h"
 #include "rpc/conns.h"
 
 #define PAGE 250u /* clients */

@@ -7,8 +7,6 @@
 
 #include "admin/admin_query.h"
 #include "daemon/admin/control_private.h"
-#include "daemon/admin/endpoint.h"
-#include "daemon/admin/state_page.h"
 #include "daemon/admin/state_rows.h"
 #include "rpc/usage.h"
 

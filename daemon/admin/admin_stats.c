@@ -2,7 +2,7 @@
 /* GET /v1/stats: sums since the start, by operation and by export. ringnfsctl(8) describes the answer. */
 #include "daemon/admin/control_private.h"
 #include "daemon/admin/text.h"
-#include "daemon/counters_view.h"
+#include "daemon/counters/counters.h"
 #include "lib/clock.h"
 
 struct output {

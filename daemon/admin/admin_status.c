@@ -7,8 +7,7 @@
 
 #include "config.h"
 #include "daemon/admin/control_private.h"
-#include "daemon/admin/drain_json.h"
-#include "daemon/daemon_tls_users.h"
+#include "daemon/tls_setup.h"
 #include "lib/clock.h"
 #include "transport/tls/tls.h"
 

@@ -11,15 +11,16 @@
 
 #include "admin/admin.h"
 #include "conf/settings.h"
-#include "daemon/counters.h"
-#include "daemon/askers.h"
-#include "daemon/export_set.h"
+#include "daemon/counters/counters.h"
+#include "daemon/counters/daemon_trace.h"
+#include "daemon/daemon_register.h"
+#include "daemon/exports/export_set.h"
 #include "daemon/held.h"
 #include "daemon/limits.h"
 #include "daemon/logs.h"
-#include "daemon/daemon_register.h"
+#include "daemon/metrics/collect.h"
+#include "daemon/names/names.h"
 #include "daemon/tasks.h"
-#include "daemon/daemon_trace.h"
 #include "rpc/client.h"
 #include "vfs/export.h"
 
@@ -63,5 +64,17 @@ int control_new(const struct cfg_settings *settings, const struct rn_logger *log
 int control_start(struct control *c, const struct control_sources *sources);
 /* Ends it, before anything that it reads. NULL is allowed. */
 void control_stop(struct control *c);
+
+/* GET /metrics: a text that is made anew when it is older than a fifth of a second, so that many who ask cost as much
+ * as one. Each server of HTTP has a page of its own, which its threads share. */
+
+struct metrics_page {
+	struct metrics_sources from;
+	pthread_mutex_t lock; /* guards kept, while a text is made, too */
+	struct {
+		struct admin_text *text; /* NULL: none was made yet */
+		uint64_t made_ns;
+	} kept[METRICS_FORMATS];
+};
 
 #endif

@@ -3,11 +3,14 @@
 #ifndef RN_DAEMON_ADMIN_CONTROL_PRIVATE_H
 #define RN_DAEMON_ADMIN_CONTROL_PRIVATE_H
 
+#include <jansson.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/admin/control.h"
 #include "daemon/admin/admin_path_search.h"
-#include "daemon/admin/metrics_page.h"
+#include "daemon/admin/control.h"
 #include "daemon/admin/readers.h"
 
 struct control {
@@ -99,5 +102,20 @@ void control_status(void *control, const struct admin_request *req, struct admin
 void control_trace(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_trace_start(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_trace_stop(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* Ends of connections as JSON. */
+
+/* Writes the address; an IPv4 address mapped into IPv6 is the IPv4 address. Empty: it is neither. */
+void endpoint_put_address(const struct sockaddr_storage *from, char text[INET6_ADDRSTRLEN]);
+/* Reads an IP address. False: the text is none. */
+bool endpoint_read_address(const char *text, struct sockaddr_storage *out);
+/* Adds the address and the port by these names. */
+void endpoint_add(json_t *to, const char *address, const char *port,
+		  const struct sockaddr_storage *from);
+
+struct drain;
+
+/* Adds active, all, exports, and seconds since the beginning. True if it is active. */
+bool drain_add_json(json_t *to, struct drain *drain);
 
 #endif

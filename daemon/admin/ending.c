@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "admin/admin_query.h"
-#include "daemon/admin/state_page.h"
+#include "daemon/admin/state_rows.h"
 #include "lib/clock.h"
 #include "lib/error.h"
 #include "nfs4/nfs4_end.h"

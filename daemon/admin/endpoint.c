@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/admin/endpoint.h"
-
 #include <arpa/inet.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "daemon/admin/client_text.h"
+#include "daemon/admin/control_private.h"
+#include "daemon/admin/text.h"
 
 void endpoint_put_address(const struct sockaddr_storage *from, char text[INET6_ADDRSTRLEN])
 {

@@ -6,8 +6,7 @@
 #include <jansson.h>
 
 #include "conf/exports.h"
-#include "daemon/export_place.h"
-#include "daemon/export_set.h"
+#include "daemon/exports/export_set.h"
 
 /* A list of {severity, file, line, column, text}. */
 json_t *exports_messages(const struct cfg_diags *diags);

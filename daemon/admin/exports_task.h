@@ -21,8 +21,4 @@ struct exports_task {
 void exports_task_start(struct control *c, const struct admin_request *req, struct admin_reply *r,
 			void (*run)(const struct exports_task *t, struct admin_reply *r));
 
-/* Answers with the outcome of a change, or of a question about one. rc: its result; an error is one of the
- * request. tried: true if it was a question. */
-void exports_answer(const struct exports_outcome *out, int rc, bool tried, struct admin_reply *r);
-
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The group whose members may read on the control socket. Name services are asked by a thread of askers
- * (daemon/askers.h), as one that is silent must hold up neither the start nor the stop of the server. Until
+ * (daemon/names/names.h), as one that is silent must hold up neither the start nor the stop of the server. Until
  * the answer only root may use the socket.
  */
 #ifndef RN_DAEMON_ADMIN_READERS_H
 #define RN_DAEMON_ADMIN_READERS_H
 
 #include "admin/admin.h"
-#include "daemon/askers.h"
+#include "daemon/names/names.h"
 
 struct readers;
 

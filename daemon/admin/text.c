@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Values as text: names of files, bytes and addresses of clients. */
 #include "daemon/admin/text.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/util.h"
 
 json_t *control_text(const char *text)
 {
@@ -18,4 +22,38 @@ json_t *control_text(const char *text)
 	string = json_string(escaped);
 	free(escaped);
 	return string;
+}
+
+json_t *client_printable(const uint8_t *bytes, uint32_t len)
+{
+	char *text = malloc(4 * (size_t)len + 1), *to = text;
+
+	if (!text)
+		return NULL;
+	for (uint32_t i = 0; i < len; i++)
+		to += sprintf(to, bytes[i] >= 0x20 && bytes[i] < 0x7f ? "%c" : "\\x%02x", bytes[i]);
+	*to = '\0';
+	json_t *s = json_string(text);
+
+	free(text);
+	return s;
+}
+
+void client_put_address(const uint8_t addr[16], char text[INET6_ADDRSTRLEN])
+{
+	struct in6_addr in6;
+
+	memcpy(&in6, addr, sizeof(in6));
+	if (IN6_IS_ADDR_V4MAPPED(&in6))
+		inet_ntop(AF_INET, addr + 12, text, INET6_ADDRSTRLEN);
+	else
+		inet_ntop(AF_INET6, addr, text, INET6_ADDRSTRLEN);
+}
+
+json_t *client_address(const uint8_t addr[16])
+{
+	char text[INET6_ADDRSTRLEN] = "";
+
+	client_put_address(addr, text);
+	return json_string(text);
 }

@@ -12,8 +12,8 @@
 
 #include "admin/metrics.h"
 #include "conf/settings.h"
-#include "daemon/counters.h"
-#include "daemon/export_set.h"
+#include "daemon/counters/counters.h"
+#include "daemon/exports/export_set.h"
 #include "daemon/held.h"
 #include "rpc/client.h"
 #include "transport/event_loop.h"
@@ -50,8 +50,6 @@ void metrics_nfs4(struct metrics *m, const struct metrics_sources *from);
 void metrics_process(struct metrics *m, const struct metrics_sources *from);
 /* rdma.c: nothing if RDMA is not served */
 void metrics_rdma(struct metrics *m, const struct metrics_sources *from);
-/* rdma_devices.c */
-void metrics_rdma_devices(struct metrics *m);
 /* records.c: records by which clients get their locks back after a restart */
 void metrics_records(struct metrics *m, const struct metrics_sources *from);
 /* threads.c */

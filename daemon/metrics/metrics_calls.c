@@ -3,7 +3,7 @@
  * which is made of operations, has a family of its own, so that nothing is in a sum twice. */
 #include <stdlib.h>
 
-#include "daemon/counters_view.h"
+#include "daemon/counters/counters.h"
 #include "daemon/metrics/collect.h"
 #include "daemon/metrics/status_names.h"
 

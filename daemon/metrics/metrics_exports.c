@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/counters_view.h"
+#include "daemon/counters/counters.h"
 #include "daemon/metrics/collect.h"
 
 struct output {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/metrics/status_names.h"
 
-#include "daemon/counters_view.h"
+#include "daemon/counters/counters.h"
 #include "lib/util.h"
 #include "nfs3/nfs3_proto.h"
 #include "nfs4/nfs4_proto.h"

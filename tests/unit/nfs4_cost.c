@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/counters.h"
+#include "daemon/counters/counters.h"
 #include "lib/clock.h"
 #include "nfs4/nfs4_private.h"
 #include "tests/unit/nfs4_opens.h"

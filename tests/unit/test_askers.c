@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "daemon/askers.h"
+#include "daemon/names/names.h"
 
 #define NETWORKS 64u
 

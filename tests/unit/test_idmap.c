@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/askers.h"
-#include "daemon/idmap.h"
+#include "daemon/names/names.h"
 #include "lib/error.h"
 
 static struct idmap *m;

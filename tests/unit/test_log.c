@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/journal.h"
+#include "daemon/logs.h"
 #include "lib/log.h"
 #include "lib/log_hosts.h"
 #include "lib/log_text.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/memory_need.h"
+#include "daemon/limits.h"
 
 #define MIB(n) ((size_t)(n) << 20)
 

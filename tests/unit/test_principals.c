@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a principal or a certificate to its user (daemon/principals.h), while the name service is silent and when it has answered. */
+/* From a principal or a certificate to its user (daemon/names/names.h), while the name service is silent and when it has answered. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/idmap.h"
-#include "daemon/principals.h"
-#include "daemon/daemon_tls_users.h"
+#include "daemon/names/names.h"
+#include "daemon/tls_setup.h"
 #include "lib/error.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"

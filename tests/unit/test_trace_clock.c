@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/daemon_trace.h"
+#include "daemon/counters/daemon_trace.h"
 #include "lib/util.h"
 
 #define HOUR_S 3600

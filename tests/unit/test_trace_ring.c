@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "daemon/trace_ring.h"
+#include "daemon/counters/daemon_trace.h"
 
 #define WRITERS 4
 #define EACH 20000u
