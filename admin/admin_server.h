@@ -16,7 +16,7 @@
 #include "admin/admin_room.h"
 #include "admin/socket.h"
 #include "admin/admin_turns.h"
-#include "lib/log_limit.h"
+#include "lib/log.h"
 
 struct fresh;
 

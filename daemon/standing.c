@@ -11,7 +11,7 @@
 
 #include "lib/clock.h"
 #include "lib/error.h"
-#include "lib/log_hosts.h"
+#include "lib/log.h"
 #include "lib/log_ids.h"
 #include "rpc/address.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
-#include "lib/log_text.h"
+#include "lib/log.h"
 #include "lib/util.h"
 #include "rpc/address.h"
 #include "rpc/program.h"

@@ -10,7 +10,7 @@
 #include "gss/gss.h"
 #include "gss/mech.h"
 #include "gss/gss_memory.h"
-#include "lib/log_hosts.h"
+#include "lib/log.h"
 
 struct gss {
 	struct gss_config cfg;

@@ -8,7 +8,7 @@
 
 #include "gss/gss_cb_auth.h"
 #include "lib/clock.h"
-#include "lib/log_text.h"
+#include "lib/log.h"
 #include "lib/util.h"
 #include "rpc/principal.h"
 

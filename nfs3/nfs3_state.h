@@ -3,7 +3,7 @@
 #ifndef RN_NFS3_NFS3_STATE_H
 #define RN_NFS3_NFS3_STATE_H
 
-#include "lib/log_hosts.h"
+#include "lib/log.h"
 #include "nfs3/mount_list.h"
 #include "nfs3/nfs3_server.h"
 

@@ -6,7 +6,7 @@
 
 #include <sodium.h>
 
-#include "lib/log_hosts.h"
+#include "lib/log.h"
 #include "nfs4/nfs4_hooks.h"
 #include "nfs4/nfs4_server.h"
 #include "rpc/sum.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of the log that a client brings about, with a limit for each client (lib/log_hosts.h). */
+/* Messages of the log that a client brings about, with a limit for each client (lib/log.h). */
 #ifndef RN_NFS4_TOLD_H
 #define RN_NFS4_TOLD_H
 

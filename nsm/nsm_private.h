@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
-#include "lib/log_limit.h"
+#include "lib/log.h"
 #include "lib/shares.h"
 #include "nsm/nsm_call.h"
 #include "nsm/monitor.h"

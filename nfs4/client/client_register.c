@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/log_ids.h"
-#include "lib/log_text.h"
+#include "lib/log.h"
 #include "nfs4/client/client_address.h"
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/contest.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/log_ids.h"
-#include "lib/log_text.h"
+#include "lib/log.h"
 #include "nfs4/client/client_address.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/client_lease.h"

@@ -6,7 +6,7 @@
 
 #include "lib/clock.h"
 #include "lib/log_ids.h"
-#include "lib/log_limit.h"
+#include "lib/log.h"
 #include "lib/util.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/nfs4_client.h"

@@ -14,7 +14,7 @@
 #ifndef RN_NFS4_STATE_NFS4_DELEG_H
 #define RN_NFS4_STATE_NFS4_DELEG_H
 
-#include "lib/log_limit.h"
+#include "lib/log.h"
 #include "nfs4/callback/cb_notify.h"
 #include "nfs4/callback/cb_recall.h"
 #include "nfs4/state/state.h"

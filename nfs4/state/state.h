@@ -22,7 +22,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "lib/fiber_lock.h"
+#include "lib/fiber.h"
 #include "lib/util.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/compound.h"

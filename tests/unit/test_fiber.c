@@ -10,7 +10,6 @@
 #include "lib/budget.h"
 #include "lib/clock.h"
 #include "lib/fiber.h"
-#include "lib/fiber_lock.h"
 #include "lib/util.h"
 
 struct steps {

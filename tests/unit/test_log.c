@@ -6,8 +6,6 @@
 
 #include "daemon/logs.h"
 #include "lib/log.h"
-#include "lib/log_hosts.h"
-#include "lib/log_text.h"
 
 #define SECOND 1000000000ull
 #define SPAN (RN_LOG_LIMIT_SECONDS * SECOND)
