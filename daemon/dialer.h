@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "rpc/dial.h"
+#include "rpc/backchannel.h"
 
 struct tcp_server;
 

@@ -6,7 +6,7 @@
 #include "nfs3/nfs3_proto.h"
 #include "nfs4/nfs4_server.h"
 #include "nfs4/nfs4_proto.h"
-#include "rpc/peek.h"
+#include "rpc/message.h"
 #include "vfs/packed.h"
 #include "vfs/vfs.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls to clients under RPCSEC_GSS: rpc/cb_auth.h. */
+/* Calls to clients under RPCSEC_GSS: struct rpc_cb_auth. */
 #ifndef RN_GSS_GSS_CB_AUTH_H
 #define RN_GSS_GSS_CB_AUTH_H
 
 #include "gss/gss_private.h"
 #include "rpc/backchannel.h"
-#include "rpc/cb_auth.h"
+#include "rpc/security.h"
 
 /* The security of calls by an established context, of which it takes a reference. ends_ns: the context's end, by CLOCK_MONOTONIC.
  * handle: the client's, for calls to it. NULL: there is no

@@ -13,7 +13,7 @@
 #include "nfs3/nfs3_server.h"
 #include "nfs3/op.h"
 #include "nfs3/nfs3_procs.h"
-#include "rpc/peek.h"
+#include "rpc/message.h"
 
 /* n: bytes written, or -errno. */
 static void encode_write(struct nfs3_op *op, int64_t n)

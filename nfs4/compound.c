@@ -7,7 +7,7 @@
 #include "nfs/attempt.h"
 #include "nfs4/counts.h"
 #include "nfs4/nfs4_private.h"
-#include "rpc/call_view.h"
+#include "rpc/worker.h"
 
 bool nfs4_compound_decode(struct xdr_in *in, void *args)
 {

@@ -4,7 +4,7 @@
 #define RN_NFS4_NFS4_SERVER_H
 
 #include "lib/log.h"
-#include "rpc/dial.h"
+#include "rpc/backchannel.h"
 #include "rpc/program.h"
 #include "vfs/vfs.h"
 

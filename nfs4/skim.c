@@ -4,7 +4,7 @@
 #include "nfs4/nfs4_server.h"
 #include "nfs4/op_table.h"
 #include "nfs4/nfs4_proto.h"
-#include "rpc/peek.h"
+#include "rpc/message.h"
 
 #define SKIM_OPS_MAX 64u    /* operations; longer COMPOUNDs are not examined */
 #define OPS_BEFORE_BULK 16u /* clients put two or three before a WRITE */

@@ -50,7 +50,7 @@ struct rpc_conn_ops {
 	 * sent or will be, unless the connection ends; -ENOMEM, -EMSGSIZE. Any thread. NULL:
 	 * this transport makes no calls. */
 	int (*call)(struct rpc_conn *conn, const uint8_t *msg, uint32_t len);
-	/* Closes a connection that this server has made (rpc/dial.h), soon: rpc/backchannel.h alone
+	/* Closes a connection that this server has made (struct rpc_dialer), soon: rpc/backchannel.h alone
 	 * calls it. Any thread. NULL: this transport makes none. */
 	void (*hang_up)(struct rpc_conn *conn);
 	/* Called when the last reference is gone. */

@@ -6,7 +6,24 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "rpc/backchannel.h"
 #include "rpc/client.h"
+
+void rpc_conn_ref(struct rpc_conn *c)
+{
+	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+}
+
+void rpc_conn_put(struct rpc_conn *c)
+{
+	struct rpc_backchannel *back;
+
+	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	back = atomic_load(&c->back);
+	c->ops->destroy(c);
+	rpc_backchannel_put(back);
+}
 
 #define BUCKETS 1024u
 #define PIECE 16u /* connections copied under one hold of the lock */

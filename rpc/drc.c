@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The duplicate request cache. An entry is in progress (in its bucket only), or finished: then it is in the shard's
+ * Sums of calls (rpc/sum.h), and the duplicate request cache. An entry is in progress (in its bucket only), or finished: then it is in the shard's
  * list, oldest first, too, and its memory counts as its host's. Entries in progress are no more than the requests that
  * the transports take in. A shard's lock is taken with no other held; duplicates are woken outside it.
  */
@@ -18,7 +18,49 @@
 #include "rpc/address.h"
 #include "rpc/principal.h"
 #include "rpc/program.h"
+#include "rpc/request.h"
 #include "rpc/sum.h"
+
+void rpc_sum_draw(struct rpc_sum_secret *secret)
+{
+	randombytes_buf(secret->bytes, sizeof(secret->bytes));
+}
+
+void rpc_sum_begin(struct rpc_sum *s, const struct rpc_sum_secret *secret)
+{
+	XXH3_128bits_reset_withSecret(&s->state, secret->bytes, sizeof(secret->bytes));
+}
+
+void rpc_sum_add(struct rpc_sum *s, const void *bytes, size_t len)
+{
+	if (len > 0)
+		XXH3_128bits_update(&s->state, bytes, len);
+}
+
+size_t rpc_sum_add_segments(struct rpc_sum *s, const struct rpc_seg *seg, unsigned n, size_t skip,
+			    size_t most)
+{
+	static const uint8_t zeros[4];
+	size_t left = most;
+
+	for (unsigned i = 0; i < n && left > 0; i++) {
+		const size_t head = rn_min(skip, seg[i].len), len = rn_min(seg[i].len - head, left);
+		const size_t pad = rn_min(seg[i].placed ? rn_xdr_pad(seg[i].len) : 0, left - len);
+
+		skip -= head;
+		left -= len + pad;
+		rpc_sum_add(s, seg[i].base + head, len);
+		rpc_sum_add(s, zeros, pad);
+	}
+	return most - left;
+}
+
+struct rpc_sum_value rpc_sum_end(const struct rpc_sum *s)
+{
+	const XXH128_hash_t h = XXH3_128bits_digest(&s->state);
+
+	return (struct rpc_sum_value){ h.low64, h.high64 };
+}
 
 #define DRC_SHARDS_MAX 16
 #define DRC_SHARD_MIN 64 /* least entries of a shard: fewer are not worth its lock */

@@ -142,4 +142,15 @@ void rpc_put_prog_mismatch(struct xdr_out *x, uint32_t xid, uint32_t low, uint32
 void rpc_put_rpc_mismatch(struct xdr_out *x, uint32_t xid);
 void rpc_put_auth_error(struct xdr_out *x, uint32_t xid, enum rpc_auth_stat stat);
 
+/*
+ * A call looked at before it is decoded, to find out where it is to be run or where its data are to
+ * lie. Nothing is checked but lengths: whoever looks must not rely on what is found.
+ */
+struct rpc_peek {
+	uint32_t prog, vers, proc;
+};
+
+/* Moves x from the start of a message to the arguments. False: it is no call, or cut off. */
+bool rpc_peek_call(struct xdr_in *x, struct rpc_peek *out);
+
 #endif

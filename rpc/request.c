@@ -151,7 +151,8 @@ bool rpc_reply_takes_pipes(const struct rpc_request *req)
 	       !(req->secured && req->secured->wraps);
 }
 
-size_t rpc_reply_overhead(const struct rpc_request *req)
+/* Bytes that securing the reply may add to its head, with a word for what each bulk item leaves over. */
+static size_t rpc_reply_overhead(const struct rpc_request *req)
 {
 	return req->secured ? req->secured->overhead + 4 * (XDR_BULKS_MAX + 1) : 0;
 }

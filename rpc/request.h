@@ -128,8 +128,6 @@ bool rpc_reply_ok(const struct rpc_request *req);
 
 /* True if bulk items of the reply may be in pipes. */
 bool rpc_reply_takes_pipes(const struct rpc_request *req);
-/* Bytes that securing the reply may add to its head, with a word for what each bulk item leaves over. */
-size_t rpc_reply_overhead(const struct rpc_request *req);
 /* Bytes that the head of the reply may have: its buffer, but for that. */
 size_t rpc_reply_head_size(const struct rpc_request *req, size_t buffer);
 

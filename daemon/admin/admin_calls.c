@@ -6,7 +6,7 @@
 #include "daemon/counters/counters.h"
 #include "daemon/workers.h"
 #include "lib/clock.h"
-#include "rpc/call_view.h"
+#include "rpc/worker.h"
 #include "rpc/conns.h"
 
 #define MOST 500u /* the oldest */

@@ -18,7 +18,7 @@
 #include "rpc/conns.h"
 #include "rpc/message.h"
 #include "rpc/principal.h"
-#include "rpc/usage.h"
+#include "rpc/client.h"
 
 struct client_traffic {
 	struct rpc_conns *conns;

@@ -8,7 +8,7 @@
 #include "admin/admin_query.h"
 #include "daemon/admin/control_private.h"
 #include "daemon/admin/state_rows.h"
-#include "rpc/usage.h"
+#include "rpc/client.h"
 
 #define LIMIT_USUAL 1000u
 #define LIMIT_MOST 5000u

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "rpc/message.h"
-#include "rpc/cb_auth.h"
+#include "rpc/security.h"
 
 #define NFS4_CB_OFFERS 4u /* contexts that are looked at */
 

@@ -19,7 +19,7 @@
 
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/nfs4_client.h"
-#include "rpc/dial.h"
+#include "rpc/backchannel.h"
 
 struct nfs4_compound;
 

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "nfs4/stateid.h"
-#include "rpc/dial.h"
+#include "rpc/backchannel.h"
 #include "vfs/vfs.h"
 
 struct nfs4_remote;

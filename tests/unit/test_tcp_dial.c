@@ -12,7 +12,6 @@
 #include "lib/error.h"
 #include "lib/util.h"
 #include "rpc/backchannel.h"
-#include "rpc/dial.h"
 #include "tests/unit/tcp_fixture.h"
 
 #define BUDGET (64u << 20)

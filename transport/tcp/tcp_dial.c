@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections to clients: rpc/dial.h. */
+/* Connections to clients: rpc/backchannel.h. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <sodium.h>
@@ -9,7 +9,6 @@
 
 #include "lib/util.h"
 #include "rpc/backchannel.h"
-#include "rpc/dial.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_start.h"
 

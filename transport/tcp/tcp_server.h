@@ -57,7 +57,7 @@ int tcp_server_listen(struct tcp_server *s, const struct sockaddr *addr, socklen
 /* The same with a socket that listens already and does not block. Takes the descriptor over, also on errors. */
 int tcp_server_adopt(struct tcp_server *s, int fd, struct sockaddr_storage *bound);
 /*
- * Begins a connection to a client, for calls to it: see rpc_dialer.dial in rpc/dial.h. It takes part
+ * Begins a connection to a client, for calls to it: see rpc_dialer.dial in rpc/backchannel.h. It takes part
  * in max_connections, of which all of this kind have a quarter, and a client no more of that than is
  * left. Anything but replies of at most the route's length ends it. Not while
  * tcp_server_quiesce() runs or afterwards.
