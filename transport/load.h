@@ -6,7 +6,7 @@
  *
  * The thread tells when a wait begins and ends, which costs two readings of the clock. The event
  * loop measures once a second (transport/event_loop.c). ev_place below and
- * transport/tcp/tcp_balance.h go by the results.
+ * transport/tcp/tcp_move.c go by the results.
  */
 #ifndef RN_TRANSPORT_LOAD_H
 #define RN_TRANSPORT_LOAD_H

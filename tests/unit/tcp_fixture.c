@@ -12,7 +12,7 @@
 
 #include "lib/util.h"
 #include "rpc/client.h"
-#include "transport/tcp/tcp_move.h"
+#include "transport/tcp/tcp_private.h"
 
 #define ANSWER_WORDS 7
 

@@ -16,7 +16,7 @@
 
 #include "lib/clock.h"
 #include "tests/unit/tcp_fixture.h"
-#include "transport/tcp/tcp_times.h"
+#include "transport/tcp/tcp_private.h"
 
 #define BUDGET (64u << 20)
 

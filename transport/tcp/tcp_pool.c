@@ -5,14 +5,14 @@
  * them a daemon whose budget is used up still works, if slowly. A client may hold as much in
  * requests as is still left in all (see lib/payload.h), and always one.
  */
-#include "transport/tcp/tcp_pool.h"
+#include "transport/tcp/tcp_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/util.h"
 #include "lib/clock.h"
+#include "lib/util.h"
 
 #define POOL_READY 64u /* requests made at start for each loop, if half of the reserve allows it */
 #define POOL_READY_LEAST 32u
@@ -215,7 +215,8 @@ unsigned tcp_pool_idle(struct tcp_loop *loop)
 	return n;
 }
 
-void tcp_pool_await(struct tcp_loop *loop)
+/* Has tcp_feed run when a request comes back, or soon. On the loop. */
+static void tcp_pool_await(struct tcp_loop *loop)
 {
 	static const struct timeval soon = { 0, RETRY_USEC };
 
@@ -238,4 +239,82 @@ void tcp_pool_starve(struct tcp_conn *c)
 void tcp_pool_unstarve(struct tcp_conn *c)
 {
 	TAILQ_REMOVE(&c->loop->starving, c, starving);
+}
+
+/* Connections that wait for a request go on, those of needy clients first. On the loop. */
+
+#define FEED_AT_ONCE 16u /* requests that a client must be able to get before it goes on */
+
+/*
+ * True if another connection of the client may go on, besides those that this round has let go on.
+ */
+static bool tcp_feed_may_go_on(struct tcp_loop *loop, struct rpc_client *client)
+{
+	struct rpc_loop_share *s = &client->loop[loop->index];
+
+	if (s->feed != loop->feed) {
+		s->feed = loop->feed;
+		s->fed = 0;
+	}
+	if (!rn_payload_may_hold(loop->srv->cfg.pool, &client->requests,
+				 (s->fed + 1) * FEED_AT_ONCE * TCP_HELD_BYTES))
+		return false;
+	s->fed++;
+	return true;
+}
+
+static bool has_none(const struct tcp_conn *c)
+{
+	return atomic_load_explicit(&c->rpc.client->requests.bytes, memory_order_relaxed) == 0;
+}
+
+/* Clients without any request go first: there may be few of them among many that wait for more. */
+static void needy_first(struct tcp_loop *loop, struct tcp_conn_list *out)
+{
+	struct tcp_conn_list others = TAILQ_HEAD_INITIALIZER(others);
+	struct tcp_conn *c;
+
+	while ((c = TAILQ_FIRST(&loop->starving))) {
+		TAILQ_REMOVE(&loop->starving, c, starving);
+		if (has_none(c))
+			TAILQ_INSERT_TAIL(out, c, starving);
+		else
+			TAILQ_INSERT_TAIL(&others, c, starving);
+	}
+	TAILQ_CONCAT(out, &others, starving);
+}
+
+void tcp_feed(struct tcp_loop *loop)
+{
+	struct tcp_conn_list again = TAILQ_HEAD_INITIALIZER(again);
+	struct tcp_conn *c;
+
+	loop->feed++;
+	pthread_mutex_lock(&loop->lock);
+	loop->hungry = false;
+	pthread_mutex_unlock(&loop->lock);
+	/* Connections that find nothing go back to the end of loop->starving. */
+	needy_first(loop, &again);
+	while ((c = TAILQ_FIRST(&again))) {
+		TAILQ_REMOVE(&again, c, starving);
+		if (tcp_feed_may_go_on(loop, c->rpc.client)) {
+			tcp_read_forgive_wait(c);
+			c->pause = TCP_GOING;
+			tcp_read_resume(c);
+		} else {
+			TAILQ_INSERT_TAIL(&loop->starving, c, starving);
+		}
+	}
+	if (!TAILQ_EMPTY(&loop->starving))
+		tcp_pool_await(loop);
+}
+
+void tcp_feed_wake(struct ev_task *task)
+{
+	struct tcp_loop *loop = rn_container_of(task, struct tcp_loop, wake);
+
+	pthread_mutex_lock(&loop->lock);
+	loop->waking = false;
+	pthread_mutex_unlock(&loop->lock);
+	tcp_feed(loop);
 }

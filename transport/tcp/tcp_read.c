@@ -12,7 +12,7 @@
  *
  * transport/turns.c decides when and how much is read.
  */
-#include "transport/tcp/tcp_read.h"
+#include "transport/tcp/tcp_private.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,16 +21,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "lib/util.h"
 #include "lib/clock.h"
+#include "lib/util.h"
 #include "rpc/backchannel.h"
 #include "rpc/conns.h"
-#include "transport/tcp/tcp_close.h"
-#include "transport/tcp/tcp_conn.h"
-#include "transport/tcp/tcp_pool.h"
-#include "transport/tcp/tcp_rate.h"
-#include "transport/tcp/tcp_tls.h"
-#include "transport/tcp/tcp_write.h"
 
 #define GROWTH_FIRST (64u << 10) /* first piece of a record whose length is not known yet */
 #define GROWTH 4u		 /* factor by which the next piece is larger */

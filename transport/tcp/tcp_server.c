@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The server as a whole: start, quiesce, counters, end. Its functions are called by one thread,
  * which is not one of its loops. */
-#include "transport/tcp/tcp_server.h"
+#include "transport/tcp/tcp_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#include "transport/tcp/tcp_balance.h"
-#include "transport/tcp/tcp_close.h"
-#include "transport/tcp/tcp_feed.h"
-#include "transport/tcp/tcp_listen.h"
-#include "transport/tcp/tcp_move.h"
-#include "transport/tcp/tcp_pool.h"
-#include "transport/tcp/tcp_room.h"
-#include "transport/tcp/tcp_times.h"
-#include "transport/tcp/tcp_write.h"
 
 struct loop_setup {
 	struct tcp_loop *loop;

@@ -28,10 +28,11 @@ struct tcp_config {
 	struct rn_payload_pool *pool;
 	struct rn_budget *budget;
 	const struct rn_logger *log;
-	uint32_t max_record;	  /* bytes; a longer record closes the connection */
-	unsigned max_connections; /* above this, the client with most loses some: see tcp_room.c */
-	unsigned max_requests;	  /* calls in flight on one connection: reading pauses above this */
-	unsigned idle_seconds;	  /* 0: never closed for being idle */
+	uint32_t max_record; /* bytes; a longer record closes the connection */
+	unsigned
+		max_connections; /* above this, the client with most loses some: see tcp_listen.c */
+	unsigned max_requests;	 /* calls in flight on one connection: reading pauses above this */
+	unsigned idle_seconds;	 /* 0: never closed for being idle */
 	/* Seconds in which a peer must take one reply, or complete one record; else it is closed,
 	 * since it holds memory that others wait for. 0: 60 */
 	unsigned stall_seconds;

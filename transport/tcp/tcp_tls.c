@@ -5,7 +5,7 @@
  * put them there. The handshake's steps run on the thread of transport/tls/, which has the session meanwhile.
  * Afterwards the connection uses another table of functions for its bytes, and all else stays as it was.
  */
-#include "transport/tcp/tcp_tls.h"
+#include "transport/tcp/tcp_private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,11 +13,6 @@
 
 #include "lib/util.h"
 #include "rpc/message.h"
-#include "transport/tcp/tcp_close.h"
-#include "transport/tcp/tcp_conn.h"
-#include "transport/tcp/tcp_read.h"
-#include "transport/tcp/tcp_send.h"
-#include "transport/tcp/tcp_write.h"
 
 #define PROBE_SIZE 40u	 /* a call's header, with an empty credential and verifier */
 #define SHAKE_SECONDS 10 /* from the question to the end of the handshake */

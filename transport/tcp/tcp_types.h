@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects of the TCP transport. Each header beside this one declares what is done with them; the
- * files include each other one way, from tcp_conn.h up to tcp_server.c.
+ * Objects of the TCP transport. tcp_private.h declares what is done with them.
  *
  * Threads. A connection belongs to one event loop at a time; reading, timers and closing happen
  * there only. Replies come from workers and are sent by them; what the socket does not take at once
