@@ -12,8 +12,7 @@
 
 #include "lib/util.h"
 #include "rpc/program.h"
-#include "transport/udp/udp_call.h"
-#include "transport/udp/udp_socket.h"
+#include "transport/udp/udp_private.h"
 
 #define STEP 5u
 #define STEPS_MAX 400u

@@ -6,8 +6,7 @@
 
 #include "lib/clock.h"
 #include "rpc/program.h"
-#include "transport/udp/udp_call.h"
-#include "transport/udp/udp_socket.h"
+#include "transport/udp/udp_private.h"
 
 #define CALL_BYTES 100u
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "transport/udp/udp_socket.h"
+#include "transport/udp/udp_private.h"
 
 #include <errno.h>
 #include <netinet/in.h>

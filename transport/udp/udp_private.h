@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects of the UDP transport. The files include each other one way: udp_asked, udp_ration, udp_pool, udp_socket,
- * udp_reply, udp_call, udp_listen, udp_server.
+ * The inside of the UDP transport: its objects, and functions by the file that has them.
  *
  * Threads. A socket is read on one event loop. Replies are sent by the thread that ends the call; if the socket
  * is full a reply is lost, and the client sends its call again.
  *
  * Locks: udp_server.lock, udp_ration.lock and udp_asked.lock are leaves.
  */
-#ifndef RN_TRANSPORT_UDP_TYPES_H
-#define RN_TRANSPORT_UDP_TYPES_H
+#ifndef RN_TRANSPORT_UDP_PRIVATE_H
+#define RN_TRANSPORT_UDP_PRIVATE_H
 
 #include <netinet/in.h>
 #include <pthread.h>
@@ -18,10 +17,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "rpc/client.h"
 #include "rpc/request.h"
-#include "transport/udp/udp_asked.h"
 #include "transport/udp/udp_ration.h"
 #include "transport/udp/udp_server.h"
 
@@ -86,5 +86,37 @@ static inline void udp_count(_Atomic uint64_t *n, uint64_t add)
 {
 	atomic_fetch_add_explicit(n, add, memory_order_relaxed);
 }
+
+/* udp_call.c: requests, a call from its datagram to its end, and the shares of the calls under way. */
+
+size_t udp_pool_memory(void); /* bytes that udp_pool_fill takes, with the heads of replies */
+int udp_pool_fill(struct udp_server *s); /* 0 or -ENOMEM */
+void udp_pool_free(struct udp_server *s);
+
+struct udp_datagram {
+	const uint8_t *data;
+	uint32_t len;
+	struct sockaddr_storage peer, local;
+};
+
+/* Hands the call to the sink, or counts it as dropped. On the listener's event loop. */
+void udp_call_take(struct udp_listener *l, const struct udp_datagram *d);
+
+/* Counts a datagram that gets no answer. */
+void udp_dropped(struct udp_server *s, enum udp_dropped why);
+
+/* udp_socket.c: sockets that tell to which of the machine's addresses a datagram came, and send from one of them. */
+
+/* A bound socket that does not block, or -errno. */
+int udp_socket_open(const struct sockaddr *addr, socklen_t len);
+
+/* Bytes of the next datagram, or -errno; -EMSGSIZE: it was longer, and is gone. local is the address that it came to,
+ * with that port. */
+ssize_t udp_socket_receive(int fd, uint8_t *buf, size_t size, uint16_t port,
+			   struct sockaddr_storage *peer, struct sockaddr_storage *local);
+
+/* Sends one datagram from local to peer. 0 or -errno. */
+int udp_socket_send(int fd, const struct iovec *iov, unsigned niov,
+		    const struct sockaddr_storage *peer, const struct sockaddr_storage *local);
 
 #endif
