@@ -20,9 +20,39 @@
 #include <sys/queue.h>
 
 #include "gss/gss_copies.h"
-#include "gss/window.h"
-#include "gss/gss_wire.h"
 #include "lib/host.h"
+
+/* The sequence numbers of a context that have been used (RFC 2203 section 5.3.3.1). Not thread-safe. */
+/* Calls of one context that may overtake each other. Clients are told the number, and keep within it. */
+#define GSS_WINDOW 1024u
+
+struct gss_window {
+	uint32_t highest; /* 0: none has been used */
+	uint64_t used[GSS_WINDOW / 64];
+};
+
+/* Uses up a number whose verifier is right. False: it was used before, or is below the window. */
+bool gss_window_take(struct gss_window *w, uint32_t seq);
+
+/* The credential of RPCSEC_GSS version 1 (RFC 2203 section 5). */
+#define GSS_VERSION 1u
+#define GSS_HANDLE_SIZE 16u
+#define GSS_SEQ_MAX 0x80000000u /* section 5.3.3.1: numbers from here on end the context */
+
+enum gss_proc { GSS_DATA = 0, GSS_INIT = 1, GSS_CONTINUE_INIT = 2, GSS_DESTROY = 3 };
+enum gss_service { GSS_NONE = 1, GSS_INTEGRITY = 2, GSS_PRIVACY = 3 };
+
+struct gss_cred {
+	uint32_t version;
+	uint32_t proc;
+	uint32_t seq;
+	uint32_t service;
+	const uint8_t *handle; /* in the credential's body */
+	uint32_t handle_len;
+};
+
+/* False: the body has another form or version, or bytes behind it. */
+bool gss_get_cred(const uint8_t *body, uint32_t len, struct gss_cred *out);
 
 #define GSS_HALF_MAX 128u
 #define GSS_HALF_HOST 4u

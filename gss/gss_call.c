@@ -4,14 +4,83 @@
  * memory comes before the sequence number is used up, as such a call is looked at again later.
  */
 #include "gss/gss_private.h"
-#include "gss/hosts.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gss/contexts.h"
+#include "gss/hosts.h"
 #include "lib/util.h"
 #include "rpc/worker.h"
+#include "rpc/xdr_in.h"
+
+bool gss_get_cred(const uint8_t *body, uint32_t len, struct gss_cred *out)
+{
+	/* The reader does not write to what it reads. */
+	const struct rpc_seg seg = { .base = (uint8_t *)(uintptr_t)body, .len = len };
+	struct xdr_in x;
+
+	xdr_in_init(&x, &seg, 1, NULL);
+	out->version = xdr_get_u32(&x);
+	if (x.err || out->version != GSS_VERSION)
+		return false;
+	out->proc = xdr_get_u32(&x);
+	out->seq = xdr_get_u32(&x);
+	out->service = xdr_get_u32(&x);
+	out->handle = xdr_get_opaque(&x, len, &out->handle_len);
+	return !x.err && x.left == 0 && out->proc <= GSS_DESTROY && out->service >= GSS_NONE &&
+	       out->service <= GSS_PRIVACY;
+}
+
+/* Copies for a context that several threads want, made on the acceptor's threads: the library looks at its
+ * configuration file for each. */
+struct growing {
+	struct gss_job job;
+	struct gss *g;
+	struct gss_context *context; /* a reference */
+};
+
+static void gss_grow_run(struct gss_job *job)
+{
+	struct growing *w = rn_container_of(job, struct growing, job);
+	struct gss_context *x = w->context;
+
+	if (!gss_copies_grow(&x->copies, w->g->memory.copies))
+		gss_contexts_remove(w->g->contexts, x);
+	/* Another context may have taken its place meanwhile. */
+	if (!gss_contexts_is_grown(w->g->contexts, x))
+		gss_copies_shrink(&x->copies);
+}
+
+static void gss_grow_done(struct gss_job *job)
+{
+	struct growing *w = rn_container_of(job, struct growing, job);
+
+	gss_context_put(w->context);
+	free(w);
+}
+
+/* Has copies made of a context, for a call of that host. */
+static void gss_grow(struct gss *g, struct gss_context *x, const struct rn_host *host)
+{
+	struct growing *w;
+
+	if (!x->may_copy || !gss_contexts_may_grow(g->contexts, x))
+		return;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return;
+	w->job.host = *host;
+	w->job.admitted = true;
+	w->job.run = gss_grow_run;
+	w->job.done = gss_grow_done;
+	w->g = g;
+	w->context = x;
+	atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
+	if (!gss_acceptor_submit(g->acceptor, &w->job))
+		gss_grow_done(&w->job);
+}
 
 /* From the xid to the end of the longest credential: RFC 5531 section 9. */
 #define SIGNED_MOST (8u * 4u + RPC_AUTH_BYTES_MAX)

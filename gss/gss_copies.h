@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The copies of one established context in the library, which does not promise that two threads may use one at a
- * time. There is one copy until two threads want it; then others are made of it (gss/grow.c), so that calls of one user
+ * time. There is one copy until two threads want it; then others are made of it (gss/gss_call.c), so that calls of one user
  * run beside each other. Each copy has the same keys. Thread-safe.
  */
 #ifndef RN_GSS_GSS_COPIES_H

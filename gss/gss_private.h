@@ -4,13 +4,38 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "gss/acceptor.h"
 #include "gss/contexts.h"
 #include "gss/gss.h"
 #include "gss/mech.h"
-#include "gss/gss_memory.h"
+#include "lib/budget.h"
 #include "lib/log.h"
+#include "rpc/backchannel.h"
+#include "rpc/security.h"
+
+/*
+ * Memory of contexts, set aside at start, since payload slabs are never given back and would leave none. The library
+ * allocates it, so it is counted by the number of contexts.
+ */
+
+/* More than a context takes whose keys for all flavours are in use, with ours and its places in the tables. A copy has no
+ * name and no ticket. */
+#define GSS_CONTEXT_BYTES 10240u
+#define GSS_COPY_BYTES 10240u
+#define GSS_SHARE 8u /* the part of the whole budget that is set aside, at most: one eighth */
+
+struct gss_memory {
+	size_t bytes;	   /* of the whole budget */
+	unsigned contexts; /* established ones */
+	unsigned copies;   /* of one context */
+	unsigned grown;	   /* contexts with copies */
+	size_t tokens;	   /* bytes of tokens that wait */
+};
+
+/* Divides an eighth of `whole`, or less if max_contexts need less. */
+void gss_memory_divide(size_t whole, unsigned max_contexts, unsigned cpus, struct gss_memory *out);
 
 struct gss {
 	struct gss_config cfg;
@@ -19,7 +44,7 @@ struct gss {
 	struct gss_contexts *contexts;
 	struct gss_acceptor *acceptor;
 	struct gss_acceptor
-		*initiator; /* threads of the same kind, for contexts to clients: gss/initiate.c */
+		*initiator; /* threads of the same kind, for contexts to clients: gss_initiate() */
 	pthread_mutex_t lock; /* guards cred */
 	struct gss_mech_cred *cred;
 	struct rn_log_hosts said; /* hosts whose failures were logged lately */
@@ -49,8 +74,13 @@ enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 /* Sets the sizes that answers of the context grow by. False: the library failed. */
 bool gss_measure(struct gss_context *x, struct gss_mech_ctx *mech);
 
-/* gss/grow.c: has copies made of a context, for a call of that host. */
-void gss_grow(struct gss *g, struct gss_context *x, const struct rn_host *host);
+/* gss/gss_cb_auth.c */
+
+/* For rpc_security.offered. */
+struct rpc_cb_auth *gss_cb_auth_offered(void *ctx, const struct rpc_cb_auth_offer *o);
+
+/* For rpc_security.initiate. */
+bool gss_initiate(void *ctx, struct rpc_cb_initiation *init);
 
 static inline void gss_count(_Atomic uint64_t *what)
 {

@@ -8,9 +8,7 @@
 
 #include "gss/acceptor.h"
 #include "gss/contexts.h"
-#include "gss/gss_memory.h"
-#include "gss/window.h"
-#include "gss/gss_wire.h"
+#include "gss/gss_private.h"
 #include "lib/clock.h"
 #include "rpc/xdr_out.h"
 
