@@ -160,78 +160,7 @@ static inline uint32_t nfs4_next_seqid(uint32_t v)
 	return v == UINT32_MAX ? 1 : v + 1;
 }
 
-/* nfs4/state/state_table.c. Under the client's lock. */
-/* The owner's state of the file; o NULL: the client's delegation. NULL: there is none. */
-struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
-				      const struct vfs_file *f);
-/* The lock-owner's lock of the file, with a reference; NULL: it has none. Takes the client's lock. */
-struct nfs4_lock *nfs4_lock_find(struct nfs4_client *cl, const struct nfs4_owner *o,
-				 const struct vfs_file *f);
-/* Adds a state to the tables, with a reference for them. 0 or -ENOMEM, -ENOSPC, -ESTALE: the
- * client's state is being dropped. */
-int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st);
-/* Removes a state from the tables; the caller puts the table's reference later. keep: its stateid
- * still finds it until nfs4_state_forget. */
-void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep);
-void nfs4_state_forget(struct nfs4_client *cl, struct nfs4_state *st);
-/* Its stateid is answered with status from now on; the next OPEN or LOCK gets a new one. */
-void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status);
-/* Frees the memory of empty tables; the client's state has been dropped. */
-void nfs4_states_empty(struct nfs4_client *cl);
-
-/* nfs4/state/state_object.c */
-/* Sets the members of a state in no table: one reference for the caller, and those of the others. o
- * is NULL for a delegation. */
-void nfs4_state_init(struct nfs4_state *st, enum nfs4_state_kind kind, struct nfs4_client *cl,
-		     struct nfs4_owner *o, struct vfs_file *f);
-void nfs4_state_ref(struct nfs4_state *st);
-void nfs4_state_unref(struct nfs4_state *st); /* NULL is allowed; called without locks */
-/* Make a state in no table, with a reference for the caller. NULL: no memory. */
-struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f,
-				const struct nfs4_place *p);
-struct nfs4_lock *nfs4_lock_new(struct nfs4_owner *o, struct nfs4_open *open);
-/* True if the place is the file of the state. */
-bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p);
-
-/* nfs4/state/state_object.c. Ends an open and its locks: removes them from the tables and from vfs/.
- * keep as above. The caller holds busy, and has checked that the open is not gone. */
-void nfs4_open_end(struct nfs4_open *open, bool keep);
-/* The same with its own locking; does nothing if the open is gone. The caller holds no lock. */
-void nfs4_open_drop(struct nfs4_open *open);
-void nfs4_lock_end(struct nfs4_lock *lock);
-/* The same with its own locking; does nothing if the lock is gone. The caller has a reference and no lock. */
-void nfs4_lock_drop(struct nfs4_lock *lock);
-
-/* Bytes that vfs/ needs for an open file and for a locked range, measured by
- * tests/unit/test_nfs4_scale.c. They are charged to the client that opens or locks. */
-#define NFS4_FILE_COST 232u
-#define NFS4_RANGE_COST 144u
-
-/* Charges memory to the budget (nfs4/state/state_table.c), so that no client has more than is left for
- * all others. Under the client's lock. False: no memory now. */
-bool nfs4_state_charge(struct nfs4_client *cl, size_t bytes);
-void nfs4_state_discharge(struct nfs4_client *cl, size_t bytes);
-/* True if there is memory for what LOCK can add: a range that splits another. */
-bool nfs4_ranges_fit(struct nfs4_lock *lock);
-/*
- * Updates the charge after the number of ranges has changed. Takes the client's lock; busy is held.
- */
-void nfs4_ranges_changed(struct nfs4_lock *lock);
-/* The status for a lack of memory: NFS4ERR_RESOURCE or NFS4ERR_DELAY. */
-int nfs4_state_no_memory(const struct nfs4_compound *c);
-
-/*
- * A client's table of stateids: entries in chunks, found by number. The generation of an entry
- * counts its uses, so that a stateid of an earlier use is recognised. Free entries are used in
- * turn, so that a generation recurs only after 4096 uses of all free entries. Under the client's
- * lock.
- */
-void nfs4_stateids_init(struct nfs4_holdings *held);
-/* Entries of the table, and the state of one of them; NULL if it is free. */
-uint32_t nfs4_stateid_entries(const struct nfs4_holdings *held);
-struct nfs4_state *nfs4_stateid_at(const struct nfs4_holdings *held, uint32_t entry);
-/* NULL if the entry is free, or used by another generation. */
-struct nfs4_state *nfs4_stateid_find(const struct nfs4_holdings *held, uint32_t id);
+/* nfs4/state/state_table.c: totals, memory, and the tables of states. */
 
 /* Server-wide numbers of owners, opens, locks and delegations. The objects themselves belong to clients
  * (nfs4/state/holdings.h). */
@@ -253,9 +182,80 @@ enum nfs4_total {
 /* Adds to a number; a negative value subtracts. */
 void nfs4_totals_count(struct nfs4_server *srv, enum nfs4_total what, int by);
 
-/* The state with that id of nfs4/nfs4_view.h, with a reference, unless it was revoked; or NULL. */
-struct nfs4_state *nfs4_state_by_view_id(struct nfs4_server *s, enum nfs4_view_kind kind,
-					 uint64_t id);
+/* Bytes that vfs/ needs for an open file and for a locked range, measured by
+ * tests/unit/test_nfs4_scale.c. They are charged to the client that opens or locks. */
+#define NFS4_FILE_COST 232u
+#define NFS4_RANGE_COST 144u
+
+/* Charges memory to the budget, so that no client has more than is left for all others. Under the client's lock.
+ * False: no memory now. */
+bool nfs4_state_charge(struct nfs4_client *cl, size_t bytes);
+void nfs4_state_discharge(struct nfs4_client *cl, size_t bytes);
+/* True if there is memory for what LOCK can add: a range that splits another. */
+bool nfs4_ranges_fit(struct nfs4_lock *lock);
+/*
+ * Updates the charge after the number of ranges has changed. Takes the client's lock; busy is held.
+ */
+void nfs4_ranges_changed(struct nfs4_lock *lock);
+/* The status for a lack of memory: NFS4ERR_RESOURCE or NFS4ERR_DELAY. */
+int nfs4_state_no_memory(const struct nfs4_compound *c);
+
+/* The tables of a client. Under its lock. */
+
+/* The owner's state of the file; o NULL: the client's delegation. NULL: there is none. */
+struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
+				      const struct vfs_file *f);
+/* The lock-owner's lock of the file, with a reference; NULL: it has none. Takes the client's lock. */
+struct nfs4_lock *nfs4_lock_find(struct nfs4_client *cl, const struct nfs4_owner *o,
+				 const struct vfs_file *f);
+/* Adds a state to the tables, with a reference for them. 0 or -ENOMEM, -ENOSPC, -ESTALE: the
+ * client's state is being dropped. */
+int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st);
+/* Removes a state from the tables; the caller puts the table's reference later. keep: its stateid
+ * still finds it until nfs4_state_forget. */
+void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep);
+void nfs4_state_forget(struct nfs4_client *cl, struct nfs4_state *st);
+/* Its stateid is answered with status from now on; the next OPEN or LOCK gets a new one. */
+void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status);
+/* Frees the memory of empty tables; the client's state has been dropped. */
+void nfs4_states_empty(struct nfs4_client *cl);
+
+/*
+ * A client's table of stateids: entries in chunks, found by number. The generation of an entry
+ * counts its uses, so that a stateid of an earlier use is recognised. Free entries are used in
+ * turn, so that a generation recurs only after 4096 uses of all free entries. Under the client's
+ * lock.
+ */
+void nfs4_stateids_init(struct nfs4_holdings *held);
+/* Entries of the table, and the state of one of them; NULL if it is free. */
+uint32_t nfs4_stateid_entries(const struct nfs4_holdings *held);
+struct nfs4_state *nfs4_stateid_at(const struct nfs4_holdings *held, uint32_t entry);
+/* NULL if the entry is free, or used by another generation. */
+struct nfs4_state *nfs4_stateid_find(const struct nfs4_holdings *held, uint32_t id);
+
+/* nfs4/state/state_object.c: the objects, and their end. */
+
+/* Sets the members of a state in no table: one reference for the caller, and those of the others. o
+ * is NULL for a delegation. */
+void nfs4_state_init(struct nfs4_state *st, enum nfs4_state_kind kind, struct nfs4_client *cl,
+		     struct nfs4_owner *o, struct vfs_file *f);
+void nfs4_state_ref(struct nfs4_state *st);
+void nfs4_state_unref(struct nfs4_state *st); /* NULL is allowed; called without locks */
+/* Make a state in no table, with a reference for the caller. NULL: no memory. */
+struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f,
+				const struct nfs4_place *p);
+struct nfs4_lock *nfs4_lock_new(struct nfs4_owner *o, struct nfs4_open *open);
+/* True if the place is the file of the state. */
+bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p);
+
+/* Ends an open and its locks: removes them from the tables and from vfs/.
+ * keep as above. The caller holds busy, and has checked that the open is not gone. */
+void nfs4_open_end(struct nfs4_open *open, bool keep);
+/* The same with its own locking; does nothing if the open is gone. The caller holds no lock. */
+void nfs4_open_drop(struct nfs4_open *open);
+void nfs4_lock_end(struct nfs4_lock *lock);
+/* The same with its own locking; does nothing if the lock is gone. The caller has a reference and no lock. */
+void nfs4_lock_drop(struct nfs4_lock *lock);
 
 /* Revocation of single states: what a client held is free for others at once, and its stateid is answered with the
  * reason until the client has freed it. The caller holds a reference of the state, and no lock but as said. */
@@ -266,5 +266,9 @@ bool nfs4_revoke(struct nfs4_state *st, int status);
 /* The caller holds the open's busy lock. False: it has gone, or was revoked before. */
 bool nfs4_open_revoke(struct nfs4_open *open, int status);
 bool nfs4_lock_revoke(struct nfs4_lock *lock, int status);
+
+/* The state with that id of nfs4/nfs4_view.h, with a reference, unless it was revoked; or NULL. */
+struct nfs4_state *nfs4_state_by_view_id(struct nfs4_server *s, enum nfs4_view_kind kind,
+					 uint64_t id);
 
 #endif
