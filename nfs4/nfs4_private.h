@@ -36,10 +36,10 @@ struct nfs4_server {
 	struct nfs4_pseudo *pseudo;	  /* nfs4/pseudo/pseudo.h */
 	struct nfs4_recovery *recovery;	  /* nfs4/recovery/recovery.h */
 	struct nfs4_totals *totals;	  /* nfs4/state/state.h */
-	struct nfs4_recall_list *recalls; /* nfs4/deleg/recall.h */
+	struct nfs4_recall_list *recalls; /* nfs4/deleg/recall.c */
 	struct nfs4_deleg_holders *deleg_holders; /* nfs4/deleg/deleg_pressure.h */
-	struct nfs4_queries *queries;		  /* nfs4/deleg/held_attrs.h */
-	struct nfs4_news_list *news;		  /* nfs4/deleg/dir_deleg.h */
+	struct nfs4_queries *queries;		  /* nfs4/deleg/held_attrs.c */
+	struct nfs4_news_list *news;		  /* nfs4/deleg/dir_deleg.c */
 	struct nfs4_clients *clients;		  /* nfs4/client/registry.h */
 	struct nfs4_copy_sources *copy_sources;	  /* nfs4/state/copy_source.h */
 	struct nfs4_copies *copies;		  /* nfs4/data/nfs4_copies.h */

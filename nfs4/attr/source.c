@@ -8,7 +8,7 @@
 #include "lib/util.h"
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/nfs4_acl.h"
-#include "nfs4/deleg/held_attrs.h"
+#include "nfs4/deleg/delegations.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "vfs/space.h"
 #include "vfs/vfs_worker.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Delegations of directories: what their holders are told by CB_NOTIFY, and GET_DIR_DELEGATION. */
-#include "nfs4/deleg/dir_deleg.h"
+#include "nfs4/deleg/delegations.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/deleg/grant.h"
-#include "nfs4/deleg/recall.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/stateid_check.h"
 

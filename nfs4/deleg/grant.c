@@ -11,7 +11,7 @@
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/deleg/deleg_pressure.h"
-#include "nfs4/deleg/recall.h"
+#include "nfs4/deleg/delegations.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/nfs4_drain.h"

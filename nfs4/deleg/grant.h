@@ -10,7 +10,7 @@
 #define RN_NFS4_DELEG_GRANT_H
 
 #include "nfs4/compound.h"
-#include "nfs4/deleg/dir_deleg.h"
+#include "nfs4/deleg/delegations.h"
 
 /* Bytes of XDR of an open_delegation4 at most: type, stateid, recall, space limit, and an ace for
  * EVERYONE@. */

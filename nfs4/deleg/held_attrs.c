@@ -9,7 +9,7 @@
  * References of a query: one of its delegation's, from the start until the callback has ended, and one
  * of each operation that waits for it. The callback may last longer than anybody waits.
  */
-#include "nfs4/deleg/held_attrs.h"
+#include "nfs4/deleg/delegations.h"
 
 #include <errno.h>
 #include <stdlib.h>

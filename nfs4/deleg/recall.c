@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs4/deleg/recall.h"
+#include "nfs4/deleg/delegations.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/deleg/deleg_pressure.h"
-#include "nfs4/deleg/dir_deleg.h"
 #include "nfs4/nfs4_end.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/recovery/client_records.h"

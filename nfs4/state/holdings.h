@@ -30,7 +30,7 @@ enum nfs4_revoked_by {
 	NFS4_REVOKED_BY
 };
 
-/* Recalls under way to one client (nfs4/deleg/recall.h). Under the client's lock, except as said. */
+/* Recalls under way to one client (nfs4/deleg/recall.c). Under the client's lock, except as said. */
 struct nfs4_recall_queue {
 	struct nfs4_client *client;
 	TAILQ_HEAD(nfs4_recalled, nfs4_deleg)

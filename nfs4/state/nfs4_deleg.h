@@ -49,7 +49,7 @@ struct nfs4_deleg {
 	_Atomic bool used; /* by the client, since it was last looked at */
 	uint8_t type;	   /* bit NFS4_ANY_*; constant */
 
-	/* For CB_GETATTR to the holder of a write delegation (nfs4/deleg/held_attrs.h); under the client's lock. */
+	/* For CB_GETATTR to the holder of a write delegation (nfs4/deleg/held_attrs.c); under the client's lock. */
 	uint64_t change; /* attribute of the file when it was given */
 	bool modified;	 /* the holder has said that it has changed the file */
 	/* nfs4/deleg/held_attrs.c, under its lock. */
@@ -79,7 +79,7 @@ struct nfs4_deleg_holders {
 	struct rn_log_limit told;    /* of messages about clients that are asked */
 };
 
-/* Changes of a delegated directory that the client is told of (nfs4/deleg/dir_deleg.h). */
+/* Changes of a delegated directory that the client is told of (nfs4/deleg/dir_deleg.c). */
 #define NFS4_NEWS_QUEUE 16384u /* bytes of changes that wait for one delegation */
 
 struct nfs4_news {

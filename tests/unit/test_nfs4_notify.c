@@ -6,7 +6,7 @@
 
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/registry.h"
-#include "nfs4/deleg/dir_deleg.h"
+#include "nfs4/deleg/delegations.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_client_calls.h"

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Delegations that clients have: recalls, what holders of directories are told, and attributes that holders know. */
+#ifndef RN_NFS4_DELEG_DELEGATIONS_H
+#define RN_NFS4_DELEG_DELEGATIONS_H
+
+#include "nfs4/callback/cb_notify.h"
+#include "nfs4/compound.h"
+#include "nfs4/state/nfs4_deleg.h"
+
+struct nfs4_news_list;
+struct nfs4_queries;
+struct nfs4_server;
+
+/*
+ * Recalls of delegations. The client is told by CB_RECALL, again and again until it says that it
+ * knows, and has a lease's time to return the delegation. Then it is revoked (RFC 8881 section
+ * 10.4.5). The state of a client whose own lease has run out goes at once.
+ *
+ * Nobody waits: recall() of vfs/deleg.h queues the delegation and sends what can be sent, the end of
+ * each CB_RECALL sends the next, and a clock of seconds does the rest. A client is sent as many at a
+ * time as its session may have slots.
+ */
+
+/* For struct vfs_deleg. */
+extern const struct vfs_deleg_ops nfs4_recall_ops;
+
+/* Sets srv->recalls, the list of clients with recalls. 0 or -ENOMEM. */
+int nfs4_recalls_new(struct nfs4_server *srv);
+/* All clients must have been dropped. NULL is allowed. */
+void nfs4_recalls_free(struct nfs4_recall_list *list);
+/* From nfs4_tick. */
+void nfs4_recalls_tick(struct nfs4_server *srv);
+
+/* Recalls d by the server's own decision, unless it is recalled already or has gone. vfs/ does not know, and
+ * calls recall() when somebody waits. The caller holds a reference and no lock. */
+void nfs4_recall_own(struct nfs4_deleg *d);
+
+/* Recalls delegations of exports that are drained, a part of them at each call; about once a second. */
+void nfs4_drain_tick(struct nfs4_server *srv);
+
+/*
+ * Changes of delegated directories that clients are told of by CB_NOTIFY, instead of a recall (RFC 8881
+ * section 10.9.2).
+ *
+ * A delegation has a queue of changes in the order in which they were made. One CB_NOTIFY at a time is under
+ * way, with as many as fit; its answer sends the next. New attributes of the directory replace those that
+ * have not been sent yet, and may wait for as long as the client has said.
+ *
+ * The delegation is recalled, and the client told nothing more, when the queue is full, memory is short, or the
+ * client does not take a CB_NOTIFY. So a client either learns of all changes in order, or that it must
+ * not believe what it has.
+ */
+#define NFS4_NEWS_TRIES 5u /* CB_NOTIFYs with the same changes, a second apart */
+
+/* Bits of enum vfs_news, and what is told with them. */
+struct nfs4_news_wish {
+	unsigned kinds;
+	struct nfs4_notify_attrs attrs;
+	uint32_t delay; /* seconds */
+};
+
+/* For a delegation that has not been given: it will have news. False: no memory. */
+bool nfs4_news_new(struct nfs4_deleg *d, const struct nfs4_news_wish *wish);
+
+/* vfs_deleg_ops.tell */
+void nfs4_news_told(struct vfs_deleg *v, const struct vfs_dir_news *news);
+
+/* Sets srv->news, the list of those that wait for a time. 0 or -ENOMEM. */
+int nfs4_news_list_new(struct nfs4_server *srv);
+/* All clients must have been dropped. NULL is allowed. */
+void nfs4_news_list_free(struct nfs4_news_list *list);
+/* From nfs4_tick. */
+void nfs4_news_tick(struct nfs4_server *srv);
+
+/*
+ * Attributes of a file that another client has a write delegation of (RFC 8881 section 10.4.3, RFC 7530
+ * section 10.4.3). The holder is asked for its size, and whether it has changed the data. If it has, the
+ * file gets the present time as that of its last change, and with it a new change attribute, before each
+ * answer.
+ */
+
+/*
+ * For an operation that returns size, change or times of p, an object of an export. NFS4_OK: attr, which
+ * must be set, is as the holder says, or as it was if nobody has such a delegation. Waits for the
+ * answer. NFS4ERR_DELAY: there was none, and the delegation is recalled.
+ */
+int nfs4_held_attrs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr);
+
+/* Sets srv->queries. 0 or -ENOMEM. */
+int nfs4_queries_new(struct nfs4_server *srv);
+/* All clients must have been dropped, and their callbacks have ended. NULL is allowed. */
+void nfs4_queries_free(struct nfs4_queries *qs);
+
+#endif
