@@ -7,7 +7,7 @@
  * Two rules for code that runs in a fiber. No lock is held, and no identity borrowed, over a wait. After a wait,
  * what was looked at may have changed, and the thread may be another one, with other thread-local variables, whose
  * addresses a compiler keeps within one function: no function reads one on both sides of a wait. Builds with ASan or TSan check
- * the locks of pthreads (lib/fiber.c). TSan's take a worker's identity away after each wait for its ring (vfs/worker/vfs_wait.c).
+ * the locks of pthreads (lib/fiber.c). TSan's take a worker's identity away after each wait for its ring (vfs/worker/ring.c).
  *
  * A fiber may also stand for a whole thread (rn_fiber_of_thread). It has no stack of its own, and waits by
  * blocking the thread.

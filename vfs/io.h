@@ -16,7 +16,7 @@ struct vfs_wait;
 #define VFS_IO_PIECES 4u
 #define VFS_SYNC_NODES 3u
 
-/* One operation of the ring (vfs/worker/ring.h). */
+/* One operation of the ring (vfs/worker/worker_state.h). */
 struct vfs_ring_op {
 	void (*complete)(struct vfs_ring_op *op, int res);
 	void *owner; /* the vfs_sync that contains it */

@@ -15,7 +15,6 @@
 #include "lib/clock.h"
 #include "lib/util.h"
 #include "rpc/backchannel.h"
-#include "vfs/worker/identity.h"
 #include "vfs/worker/worker_state.h"
 
 #define FIX_BUDGET (64u << 20)

@@ -9,7 +9,7 @@
 #include "vfs/lock.h"
 #include "vfs/share.h"
 #include "vfs/space.h"
-#include "vfs/worker/ring.h"
+#include "vfs/worker/worker_state.h"
 #include "vfs/xattr.h"
 
 enum fault fault_at;

@@ -9,7 +9,7 @@
 #include "tests/unit/nfs4_opens.h"
 #include "vfs/data/operation.h"
 #include "vfs/space.h"
-#include "vfs/worker/ring.h"
+#include "vfs/worker/worker_state.h"
 
 NFS3_SUITE(nfs4_read_plus);
 

@@ -8,7 +8,7 @@
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"
 #include "vfs/data/operation.h"
-#include "vfs/worker/ring.h"
+#include "vfs/worker/worker_state.h"
 
 NFS3_SUITE(nfs4_write_same);
 

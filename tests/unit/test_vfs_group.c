@@ -15,7 +15,7 @@
 #include "tests/unit/vfs_disk.h"
 #include "vfs/export/mounts.h"
 #include "vfs/node/node.h"
-#include "vfs/worker/ring.h"
+#include "vfs/worker/worker_state.h"
 
 TestSuite(vfs_group, .timeout = 300);
 

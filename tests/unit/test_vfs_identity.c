@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Identity of calls: squashing, switching, and the permissions that the kernel then grants. */
-#include "vfs/worker/identity.h"
+#include "vfs/worker/worker_state.h"
 
 #include <errno.h>
 #include <fcntl.h>

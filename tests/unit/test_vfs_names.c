@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "vfs/node/node.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 #include "vfs_fixture.h"
 
 static int move(struct vfs_ctx *ctx, struct vfs_node *from_dir, const char *from,

@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/unit/mover.h"
 #include "lib/pipe.h"
+#include "tests/unit/mover.h"
 #include "tests/unit/vfs_io_fixture.h"
 #include "vfs/node/node.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 TestSuite(vfs_read_pages, .timeout = 120);
 

@@ -11,8 +11,8 @@
 
 #include "tests/unit/vfs_disk.h"
 #include "vfs/fs/fs_log.h"
-#include "vfs/worker/acting.h"
 #include "vfs/node/node.h"
+#include "vfs/worker/worker_state.h"
 
 TestSuite(vfs_sync, .timeout = 300);
 

@@ -11,7 +11,7 @@
 
 #include "tests/unit/vfs_disk.h"
 #include "vfs/node/node.h"
-#include "vfs/worker/ring.h"
+#include "vfs/worker/worker_state.h"
 
 TestSuite(vfs_write_sync, .timeout = 120);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 void disk_open(struct disk *d, const char *fs, const char *mkfs_options)
 {

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "lib/util.h"
-#include "vfs/worker/ring.h"
 #include "vfs/worker/worker_state.h"
 
 void fx_need_root(void)

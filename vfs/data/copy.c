@@ -16,8 +16,7 @@
 #include "vfs/data/operation.h"
 #include "vfs/hold/file_change.h"
 #include "vfs/node/uncommitted.h"
-#include "vfs/worker/acting.h"
-#include "vfs/worker/vfs_wait.h"
+#include "vfs/worker/worker_state.h"
 
 #define BUFFER_STEP (1u << 20) /* bytes of one system call where a buffer is needed */
 

@@ -8,7 +8,7 @@
 #include "vfs/hold/file_change.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/uncommitted.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 static int check_permission(const struct vfs_copy *c)
 {

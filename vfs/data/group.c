@@ -12,7 +12,7 @@
 #include "vfs/data/sync.h"
 #include "vfs/export/mounts.h"
 #include "vfs/node/uncommitted.h"
-#include "vfs/worker/vfs_wait.h"
+#include "vfs/worker/worker_state.h"
 
 /*
  * A disk that usually answers within this time is fast. Then the processor is what limits the

@@ -24,7 +24,7 @@
 
 #include "vfs/base/fd_budget.h"
 #include "vfs/export/mounts.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 static int sync_all(int fd)
 {

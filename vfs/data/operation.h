@@ -4,7 +4,7 @@
 #define RN_VFS_OPERATION_H
 
 #include "vfs/node/node.h"
-#include "vfs/worker/ring.h"
+#include "vfs/worker/worker_state.h"
 
 /*
  * The granule of direct I/O, in the file and in memory. It is a multiple of what any device that we

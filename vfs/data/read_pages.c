@@ -20,7 +20,7 @@
 #include "vfs/export/mounts.h"
 #include "vfs/fs/cached.h"
 #include "vfs/meta/permission.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 /* Distance between the bytes that are tried where the kernel has no cachestat. */
 #define TRY_EVERY (64 << 10)

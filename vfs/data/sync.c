@@ -13,7 +13,7 @@
 #include "vfs/data/log_sync.h"
 #include "vfs/data/operation.h"
 #include "vfs/node/uncommitted.h"
-#include "vfs/worker/vfs_wait.h"
+#include "vfs/worker/worker_state.h"
 
 static void sync_by_descriptor(struct vfs_sync *s, unsigned i, int fd)
 {

@@ -4,7 +4,7 @@
 #define RN_VFS_SYNC_H
 
 #include "vfs/node/node.h"
-#include "vfs/worker/ring.h"
+#include "vfs/worker/worker_state.h"
 
 /* True if node[i] has changes that are to become durable. */
 bool vfs_sync_wanted(const struct vfs_sync *s, unsigned i);

@@ -10,7 +10,7 @@
 #include "vfs/data/group.h"
 #include "vfs/data/operation.h"
 #include "vfs/node/uncommitted.h"
-#include "vfs/worker/vfs_wait.h"
+#include "vfs/worker/worker_state.h"
 
 /* A longer fsync keeps a worker busy too long, however fast the disk is. */
 #define WAIT_MAX (64u << 10)

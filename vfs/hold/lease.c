@@ -12,7 +12,7 @@
 #include "vfs/hold/file_fd.h"
 #include "vfs/hold/lease_thread.h"
 #include "vfs/node/cache.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 bool vfs_lease_possible(const struct vfs_node *n, enum vfs_deleg_type type)
 {

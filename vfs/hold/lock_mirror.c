@@ -15,7 +15,7 @@
 #include "vfs/hold/file_fd.h"
 #include "vfs/hold/lock_mirror.h"
 #include "vfs/vfs_worker.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 #define TRIES 3 /* a local lock that comes and goes between two calls */
 #define OFFSET_MAX ((uint64_t)INT64_MAX)

@@ -11,7 +11,7 @@
 #include "vfs/file_state.h"
 #include "vfs/fs/proc_path.h"
 #include "vfs/node/node.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 #define NAME "security.selinux"
 

@@ -15,8 +15,8 @@
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/mode_check.h"
 #include "vfs/node/covered.h"
-#include "vfs/worker/acting.h"
 #include "vfs/vfs_worker.h"
+#include "vfs/worker/worker_state.h"
 
 /* True if the kernel grants root the access whatever the file, its mount and its attributes are. */
 static bool root_always_may(const struct vfs_node *n, int amode)

@@ -21,7 +21,7 @@
 #include "vfs/meta/dir_news.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/covered.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 #define NO_ID ((uint32_t)-1)
 

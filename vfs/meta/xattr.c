@@ -15,7 +15,7 @@
 #include "vfs/meta/dir_news.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/covered.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 #define PREFIX "user."
 #define PREFIX_LEN (sizeof(PREFIX) - 1)

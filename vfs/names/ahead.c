@@ -9,7 +9,7 @@
 #include "lib/clock.h"
 #include "vfs/names/name.h"
 #include "vfs/node/node.h"
-#include "vfs/worker/identity.h"
+#include "vfs/worker/worker_state.h"
 
 #define HELPERS_MAX 3u
 #define PIECES_OF(helpers) (2 * ((helpers) + 1)) /* a listing has two at a time */

@@ -26,7 +26,7 @@
 #include "vfs/names/name.h"
 #include "vfs/names/node_open.h"
 #include "vfs/share.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 #define RACES 8 /* a name that comes and goes under us is tried so often */
 

@@ -17,7 +17,7 @@
 #include "vfs/names/making.h"
 #include "vfs/names/name.h"
 #include "vfs/names/node_open.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 struct making {
 	struct vfs_node *dir;

@@ -17,7 +17,7 @@
 #include "vfs/hold/news.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/node.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 /*
  * Names of a device share an order by hash: a change may wait for that of another name, which lasts only if the file system does not

@@ -15,8 +15,8 @@
 #include "vfs/fs/packed_handle.h"
 #include "vfs/hold/unlinked.h"
 #include "vfs/node/cache.h"
-#include "vfs/worker/acting.h"
 #include "vfs/vfs_worker.h"
+#include "vfs/worker/worker_state.h"
 
 static int fh_parse(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_handle *out)
 {

@@ -7,8 +7,8 @@
 #include "vfs/meta/permission.h"
 #include "vfs/names/lookup_prompt.h"
 #include "vfs/names/node_open.h"
-#include "vfs/worker/acting.h"
 #include "vfs/vfs_worker.h"
+#include "vfs/worker/worker_state.h"
 
 /* "." anywhere, and ".." at the root. */
 static int lookup_self(struct vfs_ctx *ctx, struct vfs_node *dir, struct vfs_node **out,

@@ -20,7 +20,7 @@
 #include "vfs/names/node_open.h"
 #include "vfs/node/cache.h"
 #include "vfs/share.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 /* Times that a name is looked up again: with another program that replaces it all the time, every second try may fail. */
 #define REPLACED_MOST 100

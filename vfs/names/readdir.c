@@ -22,7 +22,7 @@
 #include "vfs/meta/permission.h"
 #include "vfs/names/ahead.h"
 #include "vfs/node/dir_stream.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 #define PIECE VFS_AHEAD_BYTES
 #define PIECE_MIN 288 /* getdents64 needs 280 for the longest name */

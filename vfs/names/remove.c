@@ -21,8 +21,7 @@
 #include "vfs/names/entry_change.h"
 #include "vfs/names/making.h"
 #include "vfs/names/node_open.h"
-#include "vfs/worker/acting.h"
-#include "vfs/worker/personalities.h"
+#include "vfs/worker/worker_state.h"
 
 /* An inode whose ctime changes with its names. */
 struct named {

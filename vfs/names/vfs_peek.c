@@ -15,10 +15,10 @@
 #include "vfs/fs/handle_cache.h"
 #include "vfs/fs/inode_handle.h"
 #include "vfs/meta/attr.h"
-#include "vfs/names/shown.h"
 #include "vfs/names/name.h"
+#include "vfs/names/shown.h"
 #include "vfs/node/node.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 #define SECOND INT64_C(1000000000)
 

@@ -9,7 +9,7 @@
 #include "vfs/export/mounts.h"
 #include "vfs/mount_table.h"
 #include "vfs/vfs_worker.h"
-#include "vfs/worker/acting.h"
+#include "vfs/worker/worker_state.h"
 
 static int compare_covered(const void *a, const void *b)
 {

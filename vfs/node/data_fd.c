@@ -7,8 +7,8 @@
 #include "vfs/base/gated.h"
 #include "vfs/file_state.h"
 #include "vfs/node/node.h"
-#include "vfs/worker/acting.h"
 #include "vfs/vfs_worker.h"
+#include "vfs/worker/worker_state.h"
 
 static int data_fd_open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
 {

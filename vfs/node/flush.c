@@ -13,8 +13,7 @@
 #include "vfs/node/cache.h"
 #include "vfs/node/node.h"
 #include "vfs/node/uncommitted.h"
-#include "vfs/worker/ring.h"
-#include "vfs/worker/ring_setup.h"
+#include "vfs/worker/worker_state.h"
 
 #define RING_ENTRIES 64u
 #define UNDER_WAY_MAX 32u /* of the ring's threads, which are as many */

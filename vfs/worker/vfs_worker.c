@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "vfs/worker/personalities.h"
-#include "vfs/worker/ring.h"
-#include "vfs/worker/ring_setup.h"
-#include "vfs/worker/syscall.h"
+#include "vfs/worker/worker_state.h"
 
 /* The answers of kernels and containers that will not have io_uring, of a kernel too old, and of a
  * limit of locked memory. */
@@ -49,6 +46,30 @@ int vfs_worker_new(struct vfs *vfs, unsigned ring_entries, struct vfs_worker **o
 	}
 	*out = w;
 	return 0;
+}
+
+int vfs_worker_new_prompt(struct vfs *vfs, struct vfs_worker **out)
+{
+	struct vfs_worker *w;
+
+	if (geteuid() != 0)
+		return -EPERM;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->vfs = vfs;
+	w->watch.fd = -1;
+	STAILQ_INIT(&w->finished);
+	w->prompt = true;
+	/* Set by no system call: RDMA's drivers refuse a thread whose credentials have changed. */
+	w->identity.known = true;
+	*out = w;
+	return 0;
+}
+
+bool vfs_worker_is_prompt(const struct vfs_worker *w)
+{
+	return w->prompt;
 }
 
 void vfs_worker_free(struct vfs_worker *w)

@@ -10,12 +10,40 @@
 #define RN_VFS_WORKER_STATE_H
 
 #include <liburing.h>
+#include <stdbool.h>
 #include <sys/queue.h>
 
 #include "lib/payload.h"
 #include "vfs/io.h"
 #include "vfs/vfs_worker.h"
-#include "vfs/worker/identity.h"
+
+/*
+ * struct vfs_identity is the file system identity of one worker thread: fsuid, fsgid and supplementary groups, set by raw
+ * system calls (glibc's setgroups would change every thread) and only where they differ from what
+ * the thread has already. The kernel gives fsuid 0 the file system capabilities back and takes them
+ * from every other, so root here needs no more than fsuid 0.
+ *
+ * setfsuid and setfsgid report no error: both are read back, and a thread that could not get the
+ * asked identity is marked unknown, so that the next call sets all of it again. A caller that gets
+ * an error must not touch the file system.
+ */
+
+/* Zeroed is right: unknown, so that the first switch sets everything. Belongs to one thread. */
+struct vfs_identity {
+	bool known;
+	struct vfs_cred now; /* what the thread has, if known */
+};
+
+/* Acts as cred from here on. 0 or -EPERM. */
+int vfs_identity_become(struct vfs_identity *id, const struct vfs_cred *cred);
+
+/* Writes of users run as this one. */
+extern const struct vfs_cred vfs_nobody;
+
+/* Has root's file system capabilities from here on: for opening by handle and for cached data
+ * descriptors. The groups stay as they were: with the capabilities they decide nothing. 0 or
+ * -EPERM. */
+int vfs_identity_root(struct vfs_identity *id);
 
 STAILQ_HEAD(vfs_ring_op_list, vfs_ring_op);
 
@@ -109,5 +137,78 @@ static inline void vfs_ring_finish(struct vfs_worker *w, struct vfs_ring_op *op,
 	w->in_flight++;
 	STAILQ_INSERT_TAIL(&w->finished, op, link);
 }
+
+/* The next step of an operation runs as its caller: 0 or -errno. On a thread whose identity cannot change the fiber
+ * moves, unless the caller is root. Holds until the next wait. */
+int vfs_act_as_caller(struct vfs_ctx *ctx);
+
+/* The next step runs as root. 0 or -errno. */
+static inline int vfs_act_as_root(struct vfs_ctx *ctx)
+{
+	return vfs_identity_root(&vfs_worker_of(ctx)->identity);
+}
+
+/* Takes CAP_SYS_RESOURCE from this thread's effective set and, with a ring, registers the
+ * personalities. The thread is root afterwards. 0 or -errno. */
+int vfs_worker_personalities(struct vfs_worker *w);
+
+/* Gives this thread, which acts as a caller other than root, CAP_FOWNER beside the caller's rights. Becoming root takes
+ * it away again. 0 or -errno. */
+int vfs_thread_add_fowner(void);
+
+/* A wait of a fiber for something that ends on its worker's thread: operations of the ring, a flush. */
+struct vfs_wait {
+	struct rn_fiber *fiber;
+	bool ended, waits;
+};
+
+#define VFS_WAIT(ctx) ((struct vfs_wait){ .fiber = (ctx)->fiber })
+
+/* In the fiber: until vfs_wait_ended. */
+void vfs_wait(struct vfs_wait *x);
+/* From vfs_worker_wait or _poll, in no fiber; or before vfs_wait. x may be gone when it returns. */
+void vfs_wait_ended(struct vfs_wait *x);
+
+/* In the fiber: lets its worker serve others, then goes on. */
+void vfs_worker_yield(struct vfs_ctx *ctx);
+
+/*
+ * Operations of a worker, which the fiber waits for: the worker serves others meanwhile. A full
+ * submission queue is submitted and tried again, an overflown completion queue is kept by the
+ * kernel; nothing is dropped. A thread that must not block reads what is in memory, and writes to
+ * memory; for anything else the fiber moves.
+ *
+ * The identity of the thread does not matter: every request carries a personality, root's or, for
+ * as_user, one without capabilities, so that the kernel clears set-uid and set-gid bits (a write
+ * as fsuid 0 would keep them). No permission is checked beyond the open descriptor.
+ */
+
+/* Bytes moved, or -errno. */
+int vfs_ring_read(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw);
+int vfs_ring_write(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw);
+/* len 0: the whole file. Data and metadata. 0 or -errno. */
+int vfs_ring_fsync(struct vfs_ctx *ctx, int fd, const struct vfs_ring_sync *s);
+int vfs_ring_fallocate(struct vfs_ctx *ctx, const struct vfs_ring_fallocate *f);
+int vfs_ring_fadvise(struct vfs_ctx *ctx, const struct vfs_ring_fadvise *f);
+
+/* An fsync that nobody waits for here: op->complete() is called from vfs_worker_wait or _poll. The
+ * op belongs to the operation until then. Not on a thread that must not block. */
+void vfs_ring_begin_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64_t offset,
+			  uint32_t len);
+
+/* Within vfs/worker/. */
+int vfs_ring_watch(struct vfs_worker *w);
+/* Submits, waits up to timeout_ms for a completion (0: not; -1: for ever), and moves completions to
+ * w->finished and w->watch. */
+int vfs_ring_enter(struct vfs_worker *w, int timeout_ms);
+
+/* Opens the worker's ring with the best that the kernel has, and a table for payload slabs. */
+int vfs_ring_open(struct vfs_worker *w, unsigned entries);
+void vfs_ring_close(struct vfs_worker *w);
+/* How many operations on regular files may wait for disks at a time; without a ring it is one. */
+void vfs_ring_threads(struct vfs_worker *w, unsigned n);
+
+/* Waits up to timeout_ms for the watched descriptor (0: not; -1: for ever). */
+int vfs_syscall_enter(struct vfs_worker *w, int timeout_ms);
 
 #endif
