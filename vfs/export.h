@@ -131,7 +131,7 @@ bool vfs_export_fs_known(const struct vfs_export *exp);
 int vfs_submount_path(struct vfs_export *exp, const struct vfs_fh *fh, char *path, size_t size);
 /* True if the export's root lies on another mount than the export around it. */
 bool vfs_export_is_mounted_in(const struct vfs_export *inner, const struct vfs_export *outer);
-/* True for a file system of this machine's own (vfs/fs/local.h): what the kernel has of it
+/* True for a file system of this machine's own (vfs/fs/file_system.h): what the kernel has of it
  * in memory it gives without asking another process or host. */
 bool vfs_export_is_local(const struct vfs_export *exp);
 

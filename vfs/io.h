@@ -160,7 +160,7 @@ struct vfs_sync {
 };
 int vfs_sync(struct vfs_sync *s); /* 0 or -errno */
 
-/* The verifier of WRITE and COMMIT (vfs/export/verifier.h): it changes with each start, and when
+/* The verifier of WRITE and COMMIT (vfs/export/mounts.h): it changes with each start, and when
  * unstable data below the export may have been lost. */
 uint64_t vfs_write_verifier(const struct vfs_export *exp);
 

@@ -10,7 +10,6 @@
 #include "nfs3/nfs3_proto.h"
 #include "rpc/message.h"
 #include "vfs/fs/handle.h"
-#include "vfs/fs/packed_handle.h"
 
 #define EXPORT 0x1234u
 #define MESSAGE 512u

@@ -6,11 +6,11 @@
 
 #include "lib/util.h"
 #include "nfs2/cookie.h"
-#include "nfs2/nfs2_server.h"
 #include "nfs2/nfs2_procs.h"
+#include "nfs2/nfs2_server.h"
 #include "nfs2/result.h"
 #include "nfs3/acl/nfsacl.h"
-#include "vfs/fs/packed_handle.h"
+#include "vfs/fs/handle.h"
 
 #define REPLY_MAX 2048u
 

@@ -14,7 +14,7 @@
 
 #include "lib/error.h"
 #include "tests/unit/deleg_local.h"
-#include "vfs/base/gated.h"
+#include "vfs/base/instance.h"
 #include "vfs/fs/handle.h"
 #include "vfs/hold/gate_thread.h"
 

@@ -10,9 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vfs/fs/fid.h"
+#include "vfs/fs/handle.h"
 #include "vfs/fs/handle_cache.h"
-#include "vfs/fs/inode_handle.h"
 
 #define SECOND INT64_C(1000000000)
 #define MS INT64_C(1000000)

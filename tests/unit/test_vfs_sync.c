@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_disk.h"
-#include "vfs/fs/fs_log.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/worker_state.h"
 

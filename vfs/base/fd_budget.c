@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "vfs/base/fd_budget.h"
+#include "vfs/base/instance.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include "lib/error.h"
-#include "vfs/base/instance.h"
 #include "vfs/file_state.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/fs/handle.h"
-#include "vfs/fs/proc_path.h"
 
 #define TRIES 50 /* at an exhausted descriptor table, with a pause when nothing can be evicted */
 #define PAUSE_NS (2 * 1000 * 1000) /* others give theirs back at the end of their requests */

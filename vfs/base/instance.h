@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * struct vfs: what every part of vfs/ shares. Each part's own object is opaque here.
+ * struct vfs: what every part of vfs/ shares. Each part's own object is opaque here. Below it stand the budget of
+ * descriptors, and the files behind gates.
  *
  * Lock order: vfs_node.open_lock -> the lock of a shard of the cache; vfs_node.open_lock ->
  * vfs.exports_lock -> vfs_export.mounts_lock. Only open_lock (opens of that node), mounts_lock
@@ -12,8 +13,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
+#include "vfs/fs/handle.h"
 #include "vfs/vfs.h"
 
 LIST_HEAD(vfs_export_list, vfs_export);
@@ -62,7 +66,7 @@ struct vfs {
 	struct vfs_files *files;		 /* state of clients on files: vfs/hold/file.h */
 	struct vfs_leases *leases;		 /* vfs/hold/lease.h */
 	struct vfs_gates *gates;		 /* vfs/hold/gate_thread.h */
-	_Atomic uint32_t gated[VFS_GATED_SLOTS]; /* vfs/base/gated.h */
+	_Atomic uint32_t gated[VFS_GATED_SLOTS]; /* vfs/base/instance.h */
 	_Atomic uint64_t stale, bad_handles;
 
 	/* vfs/fs/handle_cache.h; NULL: there was no memory for it */
@@ -70,5 +74,54 @@ struct vfs {
 	struct vfs_ahead *ahead; /* vfs/names/ahead.h; NULL: nobody looks ahead */
 	_Atomic uint32_t mounts_opened;
 };
+
+/*
+ * Files behind a gate (vfs/hold/open_gate.h), counted by slots of their handles: to open one of
+ * them waits for a thread of this server. For callers that must not wait. Files that share a slot
+ * with one look like it.
+ */
+
+/* By the part of the handle that is the same in all exports. */
+static inline _Atomic uint32_t *vfs_gated_slot(struct vfs *vfs, const uint8_t *part, uint32_t len)
+{
+	return &vfs->gated[vfs_handle_part_hash(part, len) % VFS_GATED_SLOTS];
+}
+
+static inline bool vfs_is_gated(struct vfs *vfs, const struct vfs_fh *fh)
+{
+	uint32_t len;
+	const uint8_t *part = vfs_handle_file_part(fh, &len);
+
+	return atomic_load(vfs_gated_slot(vfs, part, len)) != 0;
+}
+
+/*
+ * Opening and closing on the budget of descriptors (vfs_config.max_fds). The budget is kept by
+ * evicting an unreferenced node (vfs.evict) before a descriptor is opened; it is exceeded only by
+ * what requests in flight hold at this moment, up to max_fds_most.
+ */
+
+/*
+ * openat(2) on the budget. Evicts first when the budget is used up, and again as long as the
+ * process or the system is out of descriptors; -RN_EFULL if even that does not help. The descriptor
+ * or -errno.
+ */
+int vfs_fd_openat(struct vfs *vfs, int dirfd, const char *path, int flags, mode_t mode);
+/* Opens fd's file again with other flags; its name does not matter. */
+int vfs_fd_reopen(struct vfs *vfs, int fd, int flags);
+/*
+ * As above, to read or write a regular file, or to read a directory. Never waits for a local
+ * process that has a lease (fcntl(2), F_SETLEASE): the kernel asks for it back, and the result is
+ * -RN_ELEASE until it is given up or lease-break-time is over.
+ */
+int vfs_fd_reopen_data(struct vfs *vfs, int fd, int flags);
+/* True if the budget has room for a descriptor without an eviction. */
+bool vfs_fd_has_room(const struct vfs *vfs);
+/* A second descriptor of fd's open file; -RN_EFULL at once if there are none left. */
+int vfs_fd_dup(struct vfs *vfs, int fd);
+int vfs_fd_open_handle(struct vfs *vfs, int mount_fd, const struct vfs_handle *h);
+/* Takes open descriptors out of the budget, which has others for their use; a negative number gives them back. */
+void vfs_fd_set_aside(struct vfs *vfs, int n);
+void vfs_fd_close(struct vfs *vfs, int fd); /* negative: nothing */
 
 #endif

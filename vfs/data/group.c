@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
-#include "vfs/base/fd_budget.h"
+#include "vfs/base/instance.h"
 #include "vfs/data/log_sync.h"
 #include "vfs/data/operation.h"
 #include "vfs/data/sync.h"

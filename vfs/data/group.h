@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Group commit. Changes of metadata that wait at a worker for the same file system share one fsync,
- * where the file system has one log (vfs/fs/fs_log.h). The rule: a flush covers the changes that were
+ * where the file system has one log (vfs/fs/file_system.h). The rule: a flush covers the changes that were
  * made before it was started. One that is under way covers no change that comes later; such a change
  * waits for the next flush. Flushes that wait in the kernel, of several workers too, are joined by
  * it: it commits its journal once for all who wait.

@@ -22,7 +22,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "vfs/base/fd_budget.h"
+#include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/worker/worker_state.h"
 

@@ -8,7 +8,7 @@
 struct vfs_mount;
 
 /* A new file without a name, the last thing that the log of a file system with one log
- * (vfs/fs/fs_log.h) has: an fsync of it covers all earlier changes of metadata. To be closed by
+ * (vfs/fs/file_system.h) has: an fsync of it covers all earlier changes of metadata. To be closed by
  * vfs_fd_close. -1: the file system takes none now (full, read-only, a file is exported), or has
  * more than one log. */
 int vfs_log_last(struct vfs_ctx *ctx, const struct vfs_mount *mnt);

@@ -18,7 +18,7 @@
 #include "lib/util.h"
 #include "vfs/data/operation.h"
 #include "vfs/export/mounts.h"
-#include "vfs/fs/cached.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/meta/permission.h"
 #include "vfs/worker/worker_state.h"
 

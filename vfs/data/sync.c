@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "vfs/base/fd_budget.h"
+#include "vfs/base/instance.h"
 #include "vfs/data/group.h"
 #include "vfs/data/log_sync.h"
 #include "vfs/data/operation.h"

@@ -8,21 +8,151 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/mount.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "lib/util.h"
 #include "vfs/base/instance.h"
+#include "vfs/export.h"
 #include "vfs/export/mounts.h"
-#include "vfs/fs/device.h"
-#include "vfs/fs/local.h"
-#include "vfs/fs/proc_path.h"
-#include "vfs/fs/why.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/io.h"
 #include "vfs/mount_table.h"
+
+#define FUSE_MAGIC 0x65735546
+
+static const struct {
+	unsigned long magic;
+	const char *text;
+} known[] = {
+	{ OVERLAYFS_SUPER_MAGIC,
+	  "overlayfs has file handles only when mounted with nfs_export=on,index=on" },
+	{ FUSE_MAGIC, "this FUSE file system gives no lasting file handles" },
+	{ NFS_SUPER_MAGIC,
+	  "NFS mounts cannot be exported again: their file handles are too long; refer= sends "
+	  "clients to the server itself" },
+	{ CIFS_SUPER_MAGIC, "SMB mounts have no file handles" },
+	{ SMB2_SUPER_MAGIC, "SMB mounts have no file handles" },
+	{ PROC_SUPER_MAGIC, "/proc has no file handles" },
+	{ RAMFS_MAGIC, "ramfs has no file handles; tmpfs has" },
+};
+
+/* Says why a path cannot be exported, in words that help the administrator. error: the result of the attempt on fd. The
+ * text is static. */
+static const char *vfs_why_no_handles(int fd, int error)
+{
+	struct statfs fs;
+
+	if (error == -EPERM)
+		return "open_by_handle_at(2) is not permitted: the daemon needs "
+		       "CAP_DAC_READ_SEARCH";
+	if (error == -ENOSYS)
+		return "this kernel cannot open files by handle (open_by_handle_at(2))";
+	if (error != -EOPNOTSUPP && error != -ESTALE && error != -EINVAL)
+		return strerrordesc_np(-error);
+	for (size_t i = 0; fstatfs(fd, &fs) == 0 && i < rn_array_size(known); i++) {
+		if ((unsigned long)fs.f_type == known[i].magic)
+			return known[i].text;
+	}
+	return "this file system has no file handles that fit into NFS's";
+}
+
+static struct vfs_verifier *verifier_find_locked(struct vfs *vfs, uint32_t id)
+{
+	struct vfs_verifier *v;
+
+	LIST_FOREACH (v, &vfs->verifiers, link) {
+		if (v->id == id)
+			break;
+	}
+	return v;
+}
+
+/* Begins with a value that the id cannot have had before a loss. */
+static struct vfs_verifier *new_locked(struct vfs *vfs, uint32_t id, uint64_t dev)
+{
+	struct vfs_verifier *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	v->id = id;
+	v->dev = dev;
+	atomic_init(&v->value, vfs->cfg.write_verifier + vfs->losses);
+	LIST_INSERT_HEAD(&vfs->verifiers, v, link);
+	return v;
+}
+
+/* The verifier of that export id, with a reference; NULL: no memory. */
+static struct vfs_verifier *vfs_verifier_get(struct vfs *vfs, uint32_t id, uint64_t dev)
+{
+	struct vfs_verifier *v;
+
+	pthread_mutex_lock(&vfs->verifiers_lock);
+	v = verifier_find_locked(vfs, id);
+	if (!v)
+		v = new_locked(vfs, id, dev);
+	if (v) {
+		v->refs++;
+		v->dev = dev;
+	}
+	pthread_mutex_unlock(&vfs->verifiers_lock);
+	return v;
+}
+
+static void vfs_verifier_put(struct vfs *vfs, struct vfs_verifier *v)
+{
+	bool last;
+
+	if (!v)
+		return;
+	pthread_mutex_lock(&vfs->verifiers_lock);
+	last = --v->refs == 0;
+	if (last)
+		LIST_REMOVE(v, link);
+	pthread_mutex_unlock(&vfs->verifiers_lock);
+	if (last)
+		free(v);
+}
+
+/* Verifiers of different runs of the daemon (vfs_config) are far apart. */
+static bool verifier_change_locked(struct vfs *vfs, struct vfs_verifier *v)
+{
+	if (atomic_load(&v->uncommitted) <= 0)
+		return false;
+	atomic_store(&v->value, vfs->cfg.write_verifier + ++vfs->losses);
+	return true;
+}
+
+bool vfs_verifier_change(struct vfs *vfs, struct vfs_verifier *v)
+{
+	bool changed;
+
+	pthread_mutex_lock(&vfs->verifiers_lock);
+	changed = verifier_change_locked(vfs, v);
+	pthread_mutex_unlock(&vfs->verifiers_lock);
+	return changed;
+}
+
+bool vfs_verifier_device_failed(struct vfs *vfs, struct vfs_verifier *v, uint64_t dev)
+{
+	struct vfs_verifier *other;
+	bool changed = false;
+
+	pthread_mutex_lock(&vfs->verifiers_lock);
+	LIST_FOREACH (other, &vfs->verifiers, link) {
+		if (other == v || other->dev == dev)
+			changed |= verifier_change_locked(vfs, other);
+	}
+	pthread_mutex_unlock(&vfs->verifiers_lock);
+	return changed;
+}
 
 static char *real_path_of(int fd)
 {
@@ -287,4 +417,151 @@ int vfs_export_open(struct vfs *vfs, const struct vfs_export_config *cfg, struct
 	enter_list(exp);
 	*out = exp;
 	return 0;
+}
+
+/*
+ * The export's boundary for directories that were opened by handle: a handle leads anywhere on the
+ * file system. Files are not checked, as they may have many parents or, just opened by handle, none
+ * that is known: what keeps their handles within the export is the MAC (without it the boundary of
+ * a subdirectory export is that of exports(5)'s no_subtree_check).
+ */
+
+#define DEPTH_MAX 4096
+
+/* The device: subvolumes of btrfs are on one mount, and their roots have the same number. */
+struct place {
+	uint64_t ino, mnt_id, dev;
+};
+
+static int boundary_place_of(int fd, struct place *out)
+{
+	struct statx sx;
+
+	int rc = vfs_statx_mount(fd, "", AT_EMPTY_PATH, STATX_INO, &sx);
+
+	if (rc != 0)
+		return rc;
+	out->ino = sx.stx_ino;
+	out->mnt_id = sx.stx_mnt_id;
+	out->dev = vfs_device_of(&sx);
+	return 0;
+}
+
+static bool same_place(const struct place *a, const struct place *b)
+{
+	return a->ino == b->ino && a->mnt_id == b->mnt_id && a->dev == b->dev;
+}
+
+/* In a clone of the export's tree ".." fails for a directory that is not connected to the clone's
+ * root. */
+static int contains_detached(const struct vfs_export *exp, int fd)
+{
+	int up = vfs_fd_openat(exp->vfs, fd, "..", O_PATH | O_DIRECTORY, 0);
+
+	if (up < 0)
+		return up == -ENOENT ? -ESTALE : up;
+	vfs_fd_close(exp->vfs, up);
+	return 0;
+}
+
+/* Goes from fd (which it closes) to the parent: a descriptor, -ESTALE at the top, or -errno. */
+static int step_up(struct vfs *vfs, int fd, struct place *at)
+{
+	int up = vfs_fd_openat(vfs, fd, "..", O_PATH | O_DIRECTORY, 0);
+	struct place parent;
+	int rc = up < 0 ? up : boundary_place_of(up, &parent);
+
+	vfs_fd_close(vfs, fd);
+	if (rc == -ENOENT || (rc == 0 && same_place(&parent, at)))
+		rc = -ESTALE;
+	if (rc < 0) {
+		vfs_fd_close(vfs, up);
+		return rc;
+	}
+	*at = parent;
+	return up;
+}
+
+int vfs_export_contains(const struct vfs_export *exp, int fd)
+{
+	struct place root = { .ino = exp->root_ino,
+			      .mnt_id = exp->root_mnt->mnt_id,
+			      .dev = exp->root_dev };
+	struct place at;
+	int rc;
+
+	if (exp->detached)
+		return contains_detached(exp, fd);
+	rc = boundary_place_of(fd, &at);
+	if (rc != 0)
+		return rc;
+	fd = vfs_fd_openat(exp->vfs, fd, ".", O_PATH | O_DIRECTORY, 0);
+	for (unsigned i = 0; fd >= 0 && i < DEPTH_MAX; i++) {
+		if (same_place(&at, &root)) {
+			vfs_fd_close(exp->vfs, fd);
+			return 0;
+		}
+		fd = step_up(exp->vfs, fd, &at);
+	}
+	if (fd < 0)
+		return fd;
+	vfs_fd_close(exp->vfs, fd);
+	return -ESTALE;
+}
+
+/* The id -1 means "none" to the kernel: nobody can act under it. */
+static uint32_t squash_id(uint32_t id, bool root, uint32_t anon)
+{
+	return id == (uint32_t)-1 || (root && id == 0) ? anon : id;
+}
+
+static unsigned find_sec(const struct vfs_access *a, enum vfs_sec sec)
+{
+	unsigned i = 0;
+
+	while (i < a->nsecs && a->secs[i].sec != sec)
+		i++;
+	return i;
+}
+
+void vfs_access_accept(struct vfs_access *a, enum vfs_sec sec, uint32_t flavor_flags)
+{
+	if (find_sec(a, sec) < a->nsecs || a->nsecs == VFS_SECS)
+		return;
+	a->secs[a->nsecs].sec = (uint8_t)sec;
+	a->secs[a->nsecs].flags = (uint8_t)(flavor_flags & VFS_FLAVOR_FLAGS);
+	a->nsecs++;
+}
+
+bool vfs_access_accepts(const struct vfs_access *a, enum vfs_sec sec)
+{
+	return find_sec(a, sec) < a->nsecs;
+}
+
+bool vfs_access_use(struct vfs_access *a, enum vfs_sec sec)
+{
+	const unsigned i = find_sec(a, sec);
+	const bool accepted = i < a->nsecs;
+
+	a->flags &= ~VFS_FLAVOR_FLAGS;
+	a->flags |= accepted ? a->secs[i].flags : VFS_RO | VFS_ALL_SQUASH;
+	return accepted;
+}
+
+void vfs_cred_squash(struct vfs_cred *cred, const struct vfs_access *access, bool auth_none)
+{
+	bool root = access->flags & VFS_ROOT_SQUASH;
+
+	if (auth_none || (access->flags & VFS_ALL_SQUASH)) {
+		cred->uid = access->anonuid;
+		cred->gid = access->anongid;
+		cred->ngroups = 0;
+		return;
+	}
+	cred->uid = squash_id(cred->uid, root, access->anonuid);
+	cred->gid = squash_id(cred->gid, root, access->anongid);
+	if (cred->ngroups > VFS_GROUPS_MAX)
+		cred->ngroups = VFS_GROUPS_MAX;
+	for (uint32_t i = 0; i < cred->ngroups; i++)
+		cred->groups[i] = squash_id(cred->groups[i], root, access->anongid);
 }

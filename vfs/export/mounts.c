@@ -5,6 +5,9 @@
  * submount's id in handles is a hash of its path below the export: it survives a reboot, unlike the
  * kernel's.
  */
+#include "vfs/export/mounts.h"
+
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -18,16 +21,48 @@
 
 #include "lib/clock.h"
 #include "vfs/base/instance.h"
-#include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
-#include "vfs/fs/device.h"
 #include "vfs/fs/dir_watch.h"
-#include "vfs/fs/inode_handle.h"
-#include "vfs/fs/local.h"
-#include "vfs/fs/fs_log.h"
-#include "vfs/fs/mount_key.h"
-#include "vfs/fs/proc_path.h"
+#include "vfs/fs/file_system.h"
+#include "vfs/fs/handle.h"
 #include "vfs/mount_table.h"
+
+_Static_assert(VFS_HANDLE_KEY_LEN == crypto_shorthash_KEYBYTES, "the MAC's");
+_Static_assert(VFS_HANDLE_KEY_LEN >= crypto_generichash_KEYBYTES_MIN &&
+		       VFS_HANDLE_KEY_LEN >= crypto_generichash_BYTES_MIN,
+	       "the hash's");
+
+/* Each field with its length before it: two different inputs are never the same bytes. */
+static void mount_key_add(crypto_generichash_state *st, const void *data, uint32_t len)
+{
+	uint32_t be = htobe32(len);
+
+	crypto_generichash_update(st, (const uint8_t *)&be, sizeof(be));
+	crypto_generichash_update(st, data, len);
+}
+
+/*
+ * The key of the MACs of a mount's handles: a hash, under the server's secret, of the export's id and of what the mount's
+ * root is: the identity of its file system (vfs/fs/file_system.h) and the root's own handle of the kernel. A submount's
+ * key is made of its export's in the same way. above: the key that it is derived from, the server's secret or the export's
+ * key; id: the export's or the submount's.
+ */
+static void vfs_mount_key(const uint8_t above[VFS_HANDLE_KEY_LEN], uint32_t id,
+			  const struct vfs_fs_id *fs, const struct vfs_handle *root,
+			  uint8_t key[VFS_HANDLE_KEY_LEN])
+{
+	static const char use[] = "ringnfs file handles of a mount";
+	uint32_t numbers[] = { htobe32(id), htobe32(fs->kind), htobe32((uint32_t)root->type) };
+	crypto_generichash_state st;
+
+	crypto_generichash_init(&st, above, VFS_HANDLE_KEY_LEN, VFS_HANDLE_KEY_LEN);
+	mount_key_add(&st, use, sizeof(use));
+	mount_key_add(&st, numbers, sizeof(numbers));
+	mount_key_add(&st, fs->bytes, fs->len);
+	mount_key_add(&st, root->bytes, root->len);
+	crypto_generichash_final(&st, key, VFS_HANDLE_KEY_LEN);
+	sodium_memzero(&st, sizeof(st));
+}
 
 /* Names are hashed under a fixed key: the result must be the same for ever. */
 static uint64_t stable_hash(const void *data, size_t len)

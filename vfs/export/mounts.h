@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Internals of an export: its path, and the mounts that are visible through it. Mount 0 is the
+ * Internals of an export: its path, its write verifier, and the mounts that are visible through it. Mount 0 is the
  * export's own. Others exist with crossmnt only; they are found in /proc/self/mountinfo when they
  * are first used, and dropped when idle, so that an administrator can unmount them.
  */
@@ -12,9 +12,37 @@
 #include <sys/queue.h>
 #include <sys/stat.h>
 
-#include "vfs/export/verifier.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/fs/handle.h"
 #include "vfs/vfs.h"
+
+/*
+ * The write verifier, one for each export id. It changes when data that were acknowledged without
+ * being durable may be lost, and then only: each client then sends again what it has not committed.
+ * Not one for each file: there are clients that keep one for a whole mount. Not one for all
+ * exports: a disk that fails time and again must not make the clients of others send without end.
+ *
+ * All begin with the same value. Export objects of one id, as a reload makes them, share theirs, so
+ * that a loss below the old one is seen by the clients of the new one.
+ *
+ * Lock order: vfs.verifiers_lock is a leaf.
+ */
+
+struct vfs_verifier {
+	unsigned refs; /* under verifiers_lock */
+	uint32_t id;   /* id of the export */
+	uint64_t dev;  /* device of the export's root */
+	_Atomic uint64_t value;
+	_Atomic int64_t logged_at; /* rn_now_coarse_seconds() of the last message about a loss */
+	_Atomic long uncommitted;  /* nodes with acknowledged data that may not be on disk */
+	LIST_ENTRY(vfs_verifier) link;
+};
+
+/* Uncommitted data below v's export may be lost. False: there is none. */
+bool vfs_verifier_change(struct vfs *vfs, struct vfs_verifier *v);
+/* Records a device failure that may have lost data of any file: for v, and for all exports on that
+ * device. */
+bool vfs_verifier_device_failed(struct vfs *vfs, struct vfs_verifier *v, uint64_t dev);
 
 struct vfs_mount {
 	_Atomic unsigned refs;
@@ -27,10 +55,10 @@ struct vfs_mount {
 	uint64_t fsid;	    /* id that survives restarts and is unique to the file system */
 	uint64_t subvolume; /* subvolume of the root; 0: none (vfs_handle_subvolume) */
 	bool fs_known; /* the file system has an identity of its own, or fsid= vouches for it */
-	bool handles_by_inode;		 /* handles follow from the inode: vfs/fs/inode_handle.h */
-	uint8_t key[VFS_HANDLE_KEY_LEN]; /* vfs/fs/mount_key.h */
+	bool handles_by_inode;		 /* handles follow from the inode: vfs/fs/handle.h */
+	uint8_t key[VFS_HANDLE_KEY_LEN]; /* of the MACs of its handles: vfs_mount_key */
 	bool local;			 /* vfs_fs_is_local */
-	bool one_log, keeps_linked;	 /* vfs/fs/fs_log.h */
+	bool one_log, keeps_linked;	 /* vfs/fs/file_system.h */
 	struct vfs_dir_watch *watch;	 /* NULL: changes by others are not known */
 	/* NULL: the kernel's ctimes are fine enough (vfs/fs/change.h), of files and of directories */
 	struct vfs_changes *changes, *dir_changes;

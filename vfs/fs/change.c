@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "lib/clock.h"
-#include "vfs/fs/device.h"
+#include "vfs/fs/file_system.h"
 
 #define BUCKETS 16384u
 #define WAYS 4u

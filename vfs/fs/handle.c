@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/fs/handle.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sodium.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 #include "lib/secret.h"
 #include "lib/util.h"
-#include "vfs/fs/fid.h"
-#include "vfs/fs/handle.h"
 #include "vfs/vfs.h"
 
 #define HEAD 16u
 #define MAC crypto_shorthash_BYTES
 #define VERSION 1u
 #define VERSION_MAC 0x81u
-#define VERSION_PACKED 2u /* vfs/fs/packed_handle.h; its export id is at the same place */
+#define VERSION_PACKED 2u /* vfs/fs/handle.h; its export id is at the same place */
 #define VERSION_PACKED_MAC 0x82u
 #define TYPE_MAX                                                                                   \
 	254 /* 255 is the kernel's "no handle"; what is above are flags and not for clients */
@@ -180,4 +182,136 @@ int vfs_handle_open(int mount_fd, const struct vfs_handle *h)
 		nanosleep(&pause, NULL);
 	}
 	return fd < 0 ? -errno : fd;
+}
+
+#define PACKED_HEAD 12u
+#define PACKED_ROOM 12u
+#define PACKED_MAC_AT (PACKED_HEAD + PACKED_ROOM)
+#define PACKED_MAC (VFS_PACKED_FH - PACKED_MAC_AT)
+
+_Static_assert(PACKED_MAC == crypto_shorthash_BYTES, "the whole PACKED_MAC");
+
+int vfs_packed_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs_packed_fh *out)
+{
+	uint8_t *p = out->data;
+
+	memset(out, 0, sizeof(*out));
+	if (h->len == 0 || h->len > PACKED_ROOM || h->type < 1 || h->type > TYPE_MAX)
+		return -EOPNOTSUPP;
+	p[0] = key ? VERSION_PACKED_MAC : VERSION_PACKED;
+	p[1] = (uint8_t)h->len;
+	p[2] = (uint8_t)h->type;
+	rn_put32(p + 4, h->export_id);
+	rn_put32(p + 8, h->submount_id);
+	memcpy(p + PACKED_HEAD, h->bytes, h->len);
+	if (key)
+		crypto_shorthash(p + PACKED_MAC_AT, p, PACKED_MAC_AT, key);
+	return 0;
+}
+
+static bool is_zero(const uint8_t *p, size_t len)
+{
+	uint8_t any = 0;
+
+	for (size_t i = 0; i < len; i++)
+		any |= p[i];
+	return any == 0;
+}
+
+int vfs_packed_parse(const struct vfs_packed_fh *fh, bool has_mac, struct vfs_handle *out)
+{
+	const uint8_t *p = fh->data;
+
+	if (p[0] != (has_mac ? VERSION_PACKED_MAC : VERSION_PACKED) || p[1] < 1 ||
+	    p[1] > PACKED_ROOM || p[2] < 1 || p[2] > TYPE_MAX || p[3] != 0)
+		return -EBADF;
+	if (!is_zero(p + PACKED_HEAD + p[1], PACKED_ROOM - p[1]) ||
+	    (!has_mac && !is_zero(p + PACKED_MAC_AT, PACKED_MAC)))
+		return -EBADF;
+	out->len = p[1];
+	out->type = p[2];
+	out->export_id = rn_get32(p + 4);
+	out->submount_id = rn_get32(p + 8);
+	memcpy(out->bytes, p + PACKED_HEAD, out->len);
+	return 0;
+}
+
+int vfs_packed_check(const struct vfs_packed_fh *fh, vfs_handle_key key)
+{
+	uint8_t mac[PACKED_MAC];
+
+	if (!key)
+		return 0;
+	crypto_shorthash(mac, fh->data, PACKED_MAC_AT, key);
+	return rn_same_secret(mac, fh->data + PACKED_MAC_AT, PACKED_MAC / sizeof(uint64_t))
+		       ? 0
+		       : -ESTALE;
+}
+
+bool vfs_handles_by_inode(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) != 0)
+		return false;
+	return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC ||
+	       fs.f_type == BTRFS_SUPER_MAGIC;
+}
+
+static void inode_handle_put(struct vfs_handle *h, const void *part, uint32_t size)
+{
+	memcpy(h->bytes + h->len, part, size);
+	h->len += size;
+}
+
+void vfs_handle_join(const struct vfs_inode_handle *in, struct vfs_handle *out)
+{
+	const uint32_t small = (uint32_t)in->ino;
+	const uint64_t volume = in->volume;
+
+	out->type = in->type;
+	out->len = 0;
+	if (in->type == FILEID_INO32_GEN)
+		inode_handle_put(out, &small, sizeof(small));
+	else
+		inode_handle_put(out, &in->ino, sizeof(in->ino));
+	if (in->type == FILEID_BTRFS)
+		inode_handle_put(out, &volume, sizeof(volume));
+	inode_handle_put(out, &in->generation, sizeof(in->generation));
+}
+
+/* Cuts the handle up by its type. False: it has no such length. */
+static bool inode_handle_cut(const struct vfs_handle *h, struct vfs_inode_handle *out,
+			     uint64_t *volume)
+{
+	const uint32_t ino_size = h->type == FILEID_INO32_GEN ? sizeof(uint32_t) : sizeof(uint64_t);
+	const uint32_t volume_size = h->type == FILEID_BTRFS ? sizeof(*volume) : 0;
+	const uint8_t *p = h->bytes;
+	uint32_t small;
+
+	if (h->len != ino_size + volume_size + sizeof(out->generation))
+		return false;
+	if (h->type == FILEID_INO32_GEN) {
+		memcpy(&small, p, sizeof(small));
+		out->ino = small;
+	} else {
+		memcpy(&out->ino, p, sizeof(out->ino));
+	}
+	memcpy(volume, p + ino_size, volume_size);
+	memcpy(&out->generation, p + ino_size + volume_size, sizeof(out->generation));
+	return true;
+}
+
+bool vfs_handle_split(const struct vfs_handle *h, struct vfs_inode_handle *out)
+{
+	uint64_t volume = 0;
+
+	if (h->type != FILEID_INO32_GEN && h->type != FILEID_XFS_INO64_GEN &&
+	    h->type != FILEID_BTRFS)
+		return false;
+	if (!inode_handle_cut(h, out, &volume) || volume > UINT32_MAX)
+		return false;
+	out->volume = (uint32_t)volume;
+	out->type = h->type;
+	return true;
 }

@@ -13,13 +13,14 @@
  * No device number is in it: those change from boot to boot. Every field is checked whether or not
  * there is a MAC, and one file of an export has one handle only.
  *
- * The MAC's key is that of the mount that the file lies on (vfs/fs/mount_key.h): made of the secret
+ * The MAC's key is that of the mount that the file lies on (vfs/export/mounts.h): made of the secret
  * and of what the mount's root is. So a handle ends when its export becomes another directory, or
  * another file system takes its place, and nothing of that is in its bytes.
  */
 #ifndef RN_VFS_HANDLE_H
 #define RN_VFS_HANDLE_H
 
+#include "vfs/packed.h"
 #include "vfs/types.h"
 
 #define VFS_KERNEL_FH_MAX 48u
@@ -65,5 +66,55 @@ bool vfs_handle_subvolume(const struct vfs_handle *h, uint64_t *ino, uint64_t *s
 bool vfs_fh_subvolume(const struct vfs_fh *fh, uint64_t *ino, uint64_t *subvolume);
 /* open_by_handle_at(2), O_PATH. The descriptor or -errno. */
 int vfs_handle_open(int mount_fd, const struct vfs_handle *h);
+
+/*
+ * The bytes of a packed file handle, VFS_PACKED_FH of them. Big-endian:
+ *
+ *    0      version: 2, with the top bit set if it ends with a MAC
+ *    1      length of the kernel's handle, 1..12
+ *    2      type of the kernel's handle, 1..254
+ *    3      zero
+ *    4..7   export id
+ *    8..11  submount id
+ *    12..23 the kernel's handle, then zeros
+ *    24..31 SipHash-2-4 over all before, or zeros
+ *
+ * The key is that of the longer form. The two forms differ in their first byte,
+ * which both MACs cover, so no MAC of one is good for the other.
+ */
+
+/* 0, or -EOPNOTSUPP: the kernel's handle does not fit. */
+int vfs_packed_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs_packed_fh *out);
+/* 0, or -EBADF: not in the form of a packed handle. */
+int vfs_packed_parse(const struct vfs_packed_fh *fh, bool has_mac, struct vfs_handle *out);
+/* 0, or -ESTALE: the MAC differs. */
+int vfs_packed_check(const struct vfs_packed_fh *fh, vfs_handle_key key);
+
+/*
+ * Kernel handles that are made of the inode's number and generation: those of ext4, XFS and btrfs.
+ * Such a handle follows from the inode, whatever its name is.
+ */
+struct vfs_inode_handle {
+	uint64_t ino;
+	uint32_t volume; /* btrfs: id of the subvolume; others: 0 */
+	uint32_t generation;
+	int32_t type; /* the kernel's type of the handle */
+};
+
+/* True if the handles of fd's file system are made so. Others use the same types for other
+ * contents. */
+bool vfs_handles_by_inode(int fd);
+
+/* The parts of a handle of such a file system. False: the handle has another layout, or parts that
+ * do not fit. */
+bool vfs_handle_split(const struct vfs_handle *h, struct vfs_inode_handle *out);
+/* The inverse: sets type, len and bytes of out as the kernel would. */
+void vfs_handle_join(const struct vfs_inode_handle *in, struct vfs_handle *out);
+
+/* Types of kernel handles (the kernel's include/linux/exportfs.h). Their contents are in the byte
+ * order of the machine. */
+#define FILEID_INO32_GEN 0x01	  /* {u32 inode, u32 generation} */
+#define FILEID_XFS_INO64_GEN 0x81 /* {u64 inode, u32 generation} */
+#define FILEID_BTRFS 0x4d	  /* {u64 inode, u64 subvolume, u32 generation} */
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 #include "lib/util.h"
-#include "vfs/fs/inode_handle.h"
+#include "vfs/fs/handle.h"
 
 #define WAYS 4u
 #define LOCKS 256u

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/hold/deleg_table.h"

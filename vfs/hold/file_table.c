@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/fs/handle.h"
 #include "vfs/hold/file.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "vfs/fs/device.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/hold/file.h"
 
 #define ATTEMPTS 20u

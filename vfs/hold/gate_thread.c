@@ -13,7 +13,7 @@
 
 #include "lib/clock.h"
 #include "vfs/base/instance.h"
-#include "vfs/fs/device.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/fs/handle.h"
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file_table.h"

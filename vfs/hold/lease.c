@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "lib/error.h"
-#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/hold/file_fd.h"

@@ -4,7 +4,7 @@
 #ifndef RN_VFS_LEASE_TABLE_H
 #define RN_VFS_LEASE_TABLE_H
 
-#include "vfs/fs/watch_event.h"
+#include "vfs/fs/dir_watch.h"
 #include "vfs/hold/file.h"
 
 #define VFS_LEASE_BUCKETS 1024u

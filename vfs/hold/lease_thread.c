@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "vfs/base/instance.h"
-#include "vfs/fs/proc_path.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/gate_thread.h"
 #include "vfs/hold/lease.h"

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/file_change.h"

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "lib/error.h"
-#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/file_fd.h"

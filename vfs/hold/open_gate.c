@@ -6,9 +6,8 @@
 #include <sys/fanotify.h>
 
 #include "lib/error.h"
-#include "vfs/base/fd_budget.h"
-#include "vfs/base/gated.h"
-#include "vfs/fs/proc_path.h"
+#include "vfs/base/instance.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/hold/gate_thread.h"
 #include "vfs/hold/lease_thread.h"
 #include "vfs/node/cache.h"

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file.h"

@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "vfs/base/fd_budget.h"
+#include "vfs/base/instance.h"
 #include "vfs/hold/file_fd.h"
 #include "vfs/hold/file_table.h"
 

@@ -10,7 +10,7 @@
 #include <sys/xattr.h>
 
 #include "vfs/export/mounts.h"
-#include "vfs/fs/proc_path.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/node/node.h"
 
 #define ACCESS_NAME "system.posix_acl_access"

@@ -9,7 +9,7 @@
 
 #include "vfs/export/mounts.h"
 #include "vfs/file_state.h"
-#include "vfs/fs/proc_path.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/worker_state.h"
 

@@ -6,7 +6,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "vfs/fs/proc_path.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/node.h"
 

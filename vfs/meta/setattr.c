@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "vfs/acl.h"
-#include "vfs/fs/proc_path.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/hold/file_change.h"
 #include "vfs/label.h"
 #include "vfs/meta/dir_change.h"

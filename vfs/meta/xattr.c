@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "vfs/export/mounts.h"
-#include "vfs/fs/proc_path.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/hold/file_change.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/dir_news.h"

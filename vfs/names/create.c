@@ -14,11 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
-#include "vfs/fs/device.h"
-#include "vfs/fs/proc_path.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/setattr.h"
 #include "vfs/names/entry_change.h"

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
-#include "vfs/base/fd_budget.h"
-#include "vfs/fs/proc_path.h"
+#include "vfs/base/instance.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/setattr.h"
 #include "vfs/names/entry_change.h"

@@ -8,11 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
-#include "vfs/fs/device.h"
-#include "vfs/fs/packed_handle.h"
+#include "vfs/fs/file_system.h"
+#include "vfs/fs/handle.h"
 #include "vfs/hold/unlinked.h"
 #include "vfs/node/cache.h"
 #include "vfs/vfs_worker.h"

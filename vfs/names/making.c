@@ -9,7 +9,7 @@
 #include "vfs/acl.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
-#include "vfs/fs/proc_path.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/meta/attr.h"
 #include "vfs/meta/setattr.h"
 #include "vfs/node/covered.h"

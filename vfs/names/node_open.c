@@ -6,11 +6,10 @@
 #include <unistd.h>
 
 #include "lib/error.h"
-#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
-#include "vfs/fs/device.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file_change.h"
 #include "vfs/hold/file_table.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "vfs/base/instance.h"
-#include "vfs/fs/proc_path.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/names/path_mount.h"
 #include "vfs/view.h"
 

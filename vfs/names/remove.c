@@ -12,8 +12,7 @@
 
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
-#include "vfs/fs/device.h"
-#include "vfs/fs/proc_path.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file_change.h"
 #include "vfs/meta/dir_change.h"

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 
 #include "lib/clock.h"
-#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/dir_watch.h"

@@ -3,8 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "vfs/base/fd_budget.h"
-#include "vfs/base/gated.h"
+#include "vfs/base/instance.h"
 #include "vfs/file_state.h"
 #include "vfs/node/node.h"
 #include "vfs/vfs_worker.h"

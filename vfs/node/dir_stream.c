@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "vfs/base/fd_budget.h"
+#include "vfs/base/instance.h"
 #include "vfs/node/dir_stream.h"
 
 #define IDLE_MAX 4 /* per directory */

@@ -9,7 +9,6 @@
 #include "lib/log_ids.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
-#include "vfs/export/verifier.h"
 #include "vfs/node/node.h"
 
 /* Each has a descriptor of the node's, one to write, the witness, and perhaps one to read. */
