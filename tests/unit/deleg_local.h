@@ -9,8 +9,8 @@
 #include "tests/unit/vfs_io_fixture.h"
 #include "vfs/base/instance.h"
 #include "vfs/deleg.h"
+#include "vfs/hold/file.h"
 #include "vfs/hold/file_change.h"
-#include "vfs/hold/file_table.h"
 
 struct deleg {
 	struct vfs_deleg d;

@@ -18,7 +18,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/deleg.h"
 #include "vfs/hold/file_change.h"
-#include "vfs/hold/lease_thread.h"
+#include "vfs/hold/lease.h"
 #include "vfs/xattr.h"
 
 TestSuite(vfs_deleg_dir, .timeout = 120);

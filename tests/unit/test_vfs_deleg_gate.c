@@ -16,7 +16,7 @@
 #include "tests/unit/deleg_local.h"
 #include "vfs/base/instance.h"
 #include "vfs/fs/handle.h"
-#include "vfs/hold/gate_thread.h"
+#include "vfs/hold/open_gate.h"
 
 TestSuite(vfs_deleg_gate, .timeout = 120);
 

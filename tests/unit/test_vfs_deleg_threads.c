@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "vfs/base/instance.h"
+#include "vfs/hold/file.h"
 #include "vfs/hold/file_change.h"
-#include "vfs/hold/file_table.h"
 #include "vfs/share.h"
 #include "vfs_fixture.h"
 

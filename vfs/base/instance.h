@@ -65,7 +65,7 @@ struct vfs {
 	struct vfs_entry_orders *entry_orders;	 /* vfs/names/entry_change.h */
 	struct vfs_files *files;		 /* state of clients on files: vfs/hold/file.h */
 	struct vfs_leases *leases;		 /* vfs/hold/lease.h */
-	struct vfs_gates *gates;		 /* vfs/hold/gate_thread.h */
+	struct vfs_gates *gates;		 /* vfs/hold/open_gate.h */
 	_Atomic uint32_t gated[VFS_GATED_SLOTS]; /* vfs/base/instance.h */
 	_Atomic uint64_t stale, bad_handles;
 

@@ -1,17 +1,166 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "lib/error.h"
-#include "vfs/deleg.h"
-
+/* Delegations of files: which of them a use meets, their recall, giving and ending them (vfs/deleg.h). */
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "lib/clock.h"
+#include "lib/error.h"
 #include "vfs/base/instance.h"
+#include "vfs/deleg.h"
 #include "vfs/export/mounts.h"
 #include "vfs/hold/deleg_table.h"
-#include "vfs/hold/file_fd.h"
-#include "vfs/hold/file_table.h"
+#include "vfs/hold/file.h"
 #include "vfs/hold/lease.h"
-#include "vfs/hold/news.h"
+
+static bool quiet_is_over(uint32_t since, struct vfs_quiet_time t)
+{
+	return since == 0 || t.now - since >= t.lasts;
+}
+
+static uint32_t since_of(uint64_t file)
+{
+	return (uint32_t)file;
+}
+
+static bool quiet_is_same_file(uint64_t file, uint64_t hash)
+{
+	return file >> 32 == hash >> 32;
+}
+
+void vfs_quiet_begin(struct vfs_quiet *q, uint64_t hash, struct vfs_quiet_time t)
+{
+	struct vfs_quiet_bucket *b = &q->bucket[hash % VFS_QUIET_BUCKETS];
+	const uint32_t now = t.now ? t.now : 1;
+	const uint64_t file = hash >> 32 << 32 | now;
+
+	for (unsigned i = 0; i < VFS_QUIET_WAYS; i++) {
+		uint64_t old = atomic_load(&b->file[i]);
+
+		if ((quiet_is_same_file(old, hash) || quiet_is_over(since_of(old), t)) &&
+		    atomic_compare_exchange_strong(&b->file[i], &old, file))
+			return;
+	}
+	atomic_store(&b->all_since, now);
+}
+
+bool vfs_quiet_is(const struct vfs_quiet *q, uint64_t hash, struct vfs_quiet_time t)
+{
+	const struct vfs_quiet_bucket *b = &q->bucket[hash % VFS_QUIET_BUCKETS];
+
+	for (unsigned i = 0; i < VFS_QUIET_WAYS; i++) {
+		const uint64_t file = atomic_load(&b->file[i]);
+
+		if (quiet_is_same_file(file, hash) && !quiet_is_over(since_of(file), t))
+			return true;
+	}
+	return !quiet_is_over(atomic_load(&b->all_since), t);
+}
+
+/*
+ * A client has at most one delegation of a file, so of the first two of a list one is another
+ * client's: nothing here walks a list for a client, however many clients have one. Only those that take news are
+ * passed over, and they are few (VFS_NEWS_HOLDERS).
+ */
+
+enum vfs_deleg_use vfs_deleg_use_of_share(uint8_t access, uint8_t deny)
+{
+	/* The holder of a read delegation opens the file to read without a call. */
+	return (access & VFS_SHARE_WRITE) || (deny & VFS_SHARE_READ) ? VFS_USE_WRITE : VFS_USE_READ;
+}
+
+static bool is_in_way(const struct vfs_deleg *d, const struct vfs_file_use *u)
+{
+	if (d->client == u->client)
+		return false;
+	/* A recalled one is in the way of everything: its holder is told no more. */
+	return u->news == 0 || d->recalled || (u->news & ~atomic_load(&d->news)) != 0;
+}
+
+/* A delegation of the list that is in the way, or NULL. */
+static struct vfs_deleg *deleg_find_in_way(const struct vfs_file *f,
+					   const struct vfs_deleg_list *list,
+					   const struct vfs_file_use *u)
+{
+	struct vfs_deleg *d;
+
+	if (u->use == VFS_USE_READ && !f->delegs.writing)
+		return NULL;
+	LIST_FOREACH (d, list, link) {
+		if (is_in_way(d, u))
+			break;
+	}
+	return d;
+}
+
+bool vfs_deleg_conflicts(const struct vfs_file *f, const struct vfs_file_use *u)
+{
+	return deleg_find_in_way(f, &f->delegs.given, u) ||
+	       deleg_find_in_way(f, &f->delegs.recalled, u);
+}
+
+static struct vfs_quiet_time vfs_deleg_quiet_time(const struct vfs *vfs)
+{
+	return (struct vfs_quiet_time){ .now = (uint32_t)rn_now_coarse_seconds(),
+					.lasts = vfs->cfg.deleg_quiet_seconds };
+}
+
+/* Nobody gets a delegation of the file from now on, for vfs_config.deleg_quiet_seconds. */
+static void vfs_deleg_quiet(struct vfs_file *f)
+{
+	vfs_quiet_begin(&f->vfs->files->recalled, f->hash, vfs_deleg_quiet_time(f->vfs));
+}
+
+/* Under f->lock, which is given up in between. */
+static void recall_one(struct vfs_file *f, struct vfs_deleg *d, unsigned within_s, bool late)
+{
+	LIST_REMOVE(d, link);
+	LIST_INSERT_HEAD(&f->delegs.recalled, d, link);
+	d->recalled = true;
+	d->late = late;
+	if (late)
+		atomic_fetch_add(&f->vfs->files->delegs_late, 1);
+	d->calling++;
+	d->recalled_at = rn_now_coarse_seconds();
+	atomic_store(&d->within_s, within_s);
+	vfs_deleg_quiet(f);
+	pthread_mutex_unlock(&f->lock);
+	d->ops->recall(d);
+	pthread_mutex_lock(&f->lock);
+	d->calling--;
+	pthread_cond_broadcast(&f->delegs.called);
+}
+
+/* Some may have been recalled before, and have had more time. */
+static void hasten(struct vfs_file *f, unsigned within_s)
+{
+	struct vfs_deleg *d;
+
+	LIST_FOREACH (d, &f->delegs.recalled, link) {
+		const unsigned since = (unsigned)(rn_now_coarse_seconds() - d->recalled_at);
+		const unsigned now = atomic_load(&d->within_s);
+
+		if (now == 0 || now > since + within_s)
+			atomic_store(&d->within_s, since + within_s);
+	}
+}
+
+void vfs_deleg_recall(struct vfs_file *f, const struct vfs_file_use *u)
+{
+	struct vfs_deleg *d;
+
+	while ((d = deleg_find_in_way(f, &f->delegs.given, u)) != NULL)
+		recall_one(f, d, u->within_s, u->made);
+	if (u->within_s > 0)
+		hasten(f, u->within_s);
+}
+
+void vfs_deleg_ask_back(struct vfs_file *f, struct vfs_deleg *d)
+{
+	pthread_mutex_lock(&f->lock);
+	if (d->file == f && !d->recalled)
+		recall_one(f, d, 0, false);
+	pthread_mutex_unlock(&f->lock);
+}
 
 /* A delegation that is to be given. */
 struct wish {
@@ -328,4 +477,39 @@ int vfs_deleg_check(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_use 
 	rc = vfs_deleg_check_file(ctx, f, use);
 	vfs_file_put(f);
 	return rc;
+}
+
+/* Under the file's lock. */
+static struct vfs_deleg *deleg_find_writer(const struct vfs_deleg_list *list, const void *client)
+{
+	struct vfs_deleg *d;
+
+	LIST_FOREACH (d, list, link) {
+		if (d->type == VFS_DELEG_WRITE && d->client != client)
+			break;
+	}
+	return d;
+}
+
+void vfs_deleg_writer(struct vfs_ctx *ctx, struct vfs_node *n,
+		      void (*found)(void *arg, struct vfs_deleg *d), void *arg)
+{
+	struct vfs_deleg *d = NULL;
+	struct vfs_file *f;
+
+	if (n->type != S_IFREG || atomic_load(&ctx->vfs->files->delegs_writing) == 0)
+		return;
+	f = vfs_file_find(n);
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	/* While there is one to write there is no other, so the lists are short. */
+	if (f->delegs.writing) {
+		d = deleg_find_writer(&f->delegs.given, ctx->client);
+		d = d ? d : deleg_find_writer(&f->delegs.recalled, ctx->client);
+	}
+	if (d)
+		found(arg, d);
+	pthread_mutex_unlock(&f->lock);
+	vfs_file_put(f);
 }

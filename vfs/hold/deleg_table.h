@@ -31,8 +31,41 @@ int vfs_deleg_check_file(struct vfs_ctx *ctx, struct vfs_file *f, enum vfs_deleg
 int vfs_deleg_check_unknown(struct vfs *vfs, struct vfs_file *f);
 /* Under f->lock, which is given up in between: asks the holders of all that are in the way. */
 void vfs_deleg_recall(struct vfs_file *f, const struct vfs_file_use *u);
-/* Nobody gets a delegation of the file from now on, for vfs_config.deleg_quiet_seconds. */
-void vfs_deleg_quiet(struct vfs_file *f);
-struct vfs_quiet_time vfs_deleg_quiet_time(const struct vfs *vfs);
+
+/*
+ * Changes of directories that holders of delegations are told of (vfs/deleg.h).
+ *
+ * The holders must be told in the order in which the changes were made. So while a directory has
+ * holders that are told, changes of it through this server are made one at a time, from the system
+ * call until the holders have been told. The kernel makes them one at a time as well, under the
+ * directory's own lock: nobody waits here who would not have waited there.
+ *
+ * Lock order: the orders of two directories by address; then whatever a system call on the directory
+ * takes in vfs/, and the locks that tell() takes. vfs_file.lock is taken under it.
+ */
+
+struct vfs_newsroom {
+	pthread_mutex_t order;
+	/* Under vfs_file.lock. */
+	unsigned holders; /* of delegations that were given with news */
+	uint64_t number;  /* of the last change that was told */
+};
+
+/* For vfs_deleg_give, under f->lock: lets the holder be told, or clears d->news. */
+void vfs_news_admit(struct vfs_file *f, struct vfs_deleg *d);
+/* For vfs_deleg_end, under f->lock. */
+void vfs_news_leave(struct vfs_file *f, struct vfs_deleg *d);
+/* For the end of f. */
+void vfs_news_free(struct vfs_newsroom *room); /* NULL is allowed */
+
+/* The functions below are called without f->lock. */
+
+/* Union of all holders' news: bits of enum vfs_news. f may be NULL. */
+unsigned vfs_news_asked(struct vfs_file *f);
+/* Begin and end of a change of directories with news; b is another one, or NULL. */
+void vfs_news_begin(struct vfs_file *a, struct vfs_file *b);
+void vfs_news_end(struct vfs_file *a, struct vfs_file *b);
+/* Tells all holders of f that have asked for it. Between begin and end. */
+void vfs_news_tell(struct vfs_file *f, const struct vfs_dir_news *news);
 
 #endif

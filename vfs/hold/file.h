@@ -1,26 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * struct vfs_file, and the table of them (vfs/hold/file_table.h). A file is found under its
+ * struct vfs_file, and the table of them. A file is found under its
  * shard's lock; all that clients hold of it is under its own.
  *
  * Lock order: vfs_file.lock and vfs_file_shard.lock are leaves, never held together with each other
  * or with a lock of vfs/base/instance.h. Under vfs_file.lock the kernel's calls for byte-range locks
  * and leases are made, which on the file systems of disks only touch memory, and holders' ref; and
- * vfs_lease_table.lock (vfs/hold/lease_table.h) is taken.
+ * vfs_lease_table.lock (vfs/hold/lease.h) is taken.
  */
 #ifndef RN_VFS_FILE_H
 #define RN_VFS_FILE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 #include "vfs/deleg.h"
 #include "vfs/file_state.h"
-#include "vfs/hold/quiet.h"
 #include "vfs/hold/range.h"
 #include "vfs/node/node.h"
 #include "vfs/share.h"
+#include "vfs/view.h"
+
+/*
+ * Files whose delegations were recalled lately, which are not to be delegated again for a while: a table of fixed
+ * size, by the hash of the file. It remembers four files of a bucket by 32 bits of their hash. If more are
+ * quiet at a time, all files of the bucket are. So a file that was never recalled is quiet only beside very many
+ * that were, or by a chance of one in four thousand million.
+ *
+ * Times are seconds of rn_now_coarse_seconds(). Any number of threads may use it at the same time.
+ */
+#define VFS_QUIET_BUCKETS 1024u
+#define VFS_QUIET_WAYS 4u
+
+/* All zero at first. */
+struct vfs_quiet {
+	struct vfs_quiet_bucket {
+		_Atomic uint64_t
+			file[VFS_QUIET_WAYS]; /* part of the hash, and since when; 0: none */
+		_Atomic uint32_t all_since;   /* 0: not all */
+	} bucket[VFS_QUIET_BUCKETS];
+};
+
+/* A time that lies so many seconds back ends it; 0: nothing is ever quiet. */
+struct vfs_quiet_time {
+	uint32_t now, lasts;
+};
+
+/* The file is quiet from now on. */
+void vfs_quiet_begin(struct vfs_quiet *q, uint64_t hash, struct vfs_quiet_time t);
+bool vfs_quiet_is(const struct vfs_quiet *q, uint64_t hash, struct vfs_quiet_time t);
 
 #define VFS_FILE_SHARDS 64u
 #define VFS_FILE_BUCKETS 1024u /* per shard */
@@ -61,7 +92,7 @@ struct vfs_delegs {
 	struct vfs_newsroom *_Atomic news;
 };
 
-struct vfs_newsroom; /* vfs/hold/news.h */
+struct vfs_newsroom; /* vfs/hold/deleg_table.h */
 struct vfs_waiter;
 struct vfs_waiters {
 	struct vfs_waiter *first; /* the waiter that came first */
@@ -130,12 +161,77 @@ struct vfs_files {
 	_Atomic uint64_t files, shares, denying, locks, waiters, held, unheld;
 	_Atomic uint64_t delegs, delegs_writing, delegs_late;
 	_Atomic uint64_t leases, gates; /* a gate counts as a lease, too */
-	_Atomic uint64_t sweeps;	/* number of the last (vfs/hold/file_table.h) */
+	_Atomic uint64_t sweeps;	/* number of the last (vfs/hold/file.h) */
 	_Atomic bool reclaiming;	/* vfs_deleg_reclaiming() */
 	_Atomic uint32_t
 		changing[VFS_CHANGE_SLOTS]; /* changes under way (vfs/hold/file_change.h) */
 	struct vfs_change_times change_times[VFS_CHANGE_SLOTS];
 	struct vfs_quiet recalled; /* by vfs_file.hash */
 };
+
+struct vfs_files *vfs_files_new(void);	      /* NULL: no memory */
+void vfs_files_free(struct vfs_files *files); /* NULL is allowed */
+
+/* A reference to the node's file if it is in the table, or NULL. */
+struct vfs_file *vfs_file_find(const struct vfs_node *n);
+/* The same of the file with that handle, on that device. */
+struct vfs_file *vfs_file_find_fh(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
+/* vfs_file_is_kept() of the file with that handle, on that device. */
+bool vfs_file_keeps_inode(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
+/* True if a client has the file with that handle, on that device, open to write, or a delegation to write it. */
+bool vfs_file_is_open_to_write(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
+/* A sweep meets each file that is in the table all the time. */
+struct vfs_file_sweep {
+	struct vfs *vfs;
+	uint64_t number;
+	unsigned at; /* bucket of all shards */
+};
+void vfs_file_sweep_begin(struct vfs_file_sweep *s, struct vfs *vfs);
+/* The next file, with a reference; NULL: that was all. */
+struct vfs_file *vfs_file_sweep_next(struct vfs_file_sweep *s);
+/* True if a client may hold a share or a delegation of any file. */
+bool vfs_file_any_kept(struct vfs *vfs);
+
+/*
+ * The one descriptor of a file that clients have open or locked: it keeps the inode when the last
+ * link goes (vfs/hold/unlinked.h), and carries the mirror of its locks (vfs/hold/lock_mirror.c). It
+ * is counted in the budget of descriptors, which must remain one for nodes: precautions may have a
+ * quarter of it, what is needed half.
+ */
+#define VFS_PART_LOCKS 2u
+#define VFS_PART_PRECAUTION 4u
+
+/* True if one more file may hold a descriptor, out of 1/part of the budget. */
+bool vfs_file_may_hold(struct vfs *vfs, unsigned part);
+/* Under f->lock: gives fd (counted, from vfs_fd_openat) to the file, and returns the file's former
+ * one for the caller to close, or -1. */
+int vfs_file_hold(struct vfs_file *f, enum vfs_held held, int fd);
+/* Under f->lock: takes the descriptor away if it is no longer needed, for the caller to close; -1:
+ * none. */
+int vfs_file_release(struct vfs_file *f);
+
+/* Calls each(arg, fd) with the descriptor that clients' state keeps of f, under its lock. Nothing happens if there is
+ * none, or the lock is not had soon. */
+void vfs_view_file_fd(struct vfs_file *f, void (*each)(void *arg, int fd), void *arg);
+
+/* The mirror of clients' locks in the kernel (vfs/lock.h): gives the file the descriptor that a lock of that type needs, if possible; called before f->lock
+ * is taken. 0, or -RN_ELEASE: possible as soon as a local process has given up its lease. What has to be
+ * opened is opened on a thread that may block. */
+int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
+		       enum vfs_lock_type type);
+/* The functions below are called under f->lock. Locks span for all clients: 0, -RN_EDENIED with c
+ * filled: a local lock conflicts, or -ENOLCK. */
+int vfs_mirror_lock(struct vfs_file *f, enum vfs_lock_type type, const struct vfs_span *span,
+		    struct vfs_conflict *c);
+/* Unlocks the parts of span, which an owner has given up, that no other owner has locked. */
+void vfs_mirror_unlock(struct vfs_file *f, const struct vfs_span *span);
+/* Tests for a local lock in the way. fd: the file's own, or any of the same file. */
+int vfs_mirror_test(int fd, enum vfs_lock_type type, const struct vfs_span *span,
+		    struct vfs_conflict *c);
+
+/* Waiters for locks (vfs/hold/lock.c), under f->lock: forgets all of them. */
+void vfs_wait_forget_all(struct vfs_file *f);
+/* Gives up the file's lock, and makes the calls that are due. */
+void vfs_wait_unlock(struct vfs_file *f);
 
 #endif

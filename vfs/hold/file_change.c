@@ -11,7 +11,6 @@
 #include "vfs/fs/handle.h"
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file.h"
-#include "vfs/hold/file_table.h"
 #include "vfs/vfs_worker.h"
 
 unsigned vfs_file_slot(const struct vfs_fh *fh)

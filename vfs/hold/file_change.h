@@ -42,7 +42,7 @@ int vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_f
 int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
 /* The same, counted alone, and of every type. */
 int vfs_file_change_begin_alone(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
-/* Begins a change as vfs_file_change_begin does, of which holders of a directory's delegations may be told afterwards (vfs/hold/news.h):
+/* Begins a change as vfs_file_change_begin does, of which holders of a directory's delegations may be told afterwards (vfs/hold/deleg_table.h):
  * only those that do not take news of it are in the way. */
 int vfs_dir_attrs_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
 /* True if a change may be under way that has set that ctime of a regular file, in nanoseconds: asked after the look that found it. */

@@ -1,18 +1,70 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of files that clients hold something of. */
+/* The table of files that clients hold something of: their descriptors, the life of those without a link, and views of them. */
 #include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "vfs/base/instance.h"
+#include "vfs/file_state.h"
+#include "vfs/fs/file_system.h"
 #include "vfs/fs/handle.h"
+#include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file.h"
-#include "vfs/hold/file_fd.h"
-#include "vfs/hold/file_table.h"
-#include "vfs/hold/lock_wait.h"
-#include "vfs/hold/news.h"
+#include "vfs/hold/unlinked.h"
+
+void vfs_conflict_put(struct vfs_conflict *c)
+{
+	if (c->holder)
+		c->holder->ops->put(c->holder);
+	c->holder = NULL;
+}
+
+bool vfs_holder_is_yielding(const struct vfs_holder *h)
+{
+	return h && atomic_load_explicit(&h->yielding, memory_order_relaxed);
+}
+
+enum vfs_yield vfs_conflict_yield(struct vfs_conflict *c)
+{
+	struct vfs_holder *h = c->holder;
+	enum vfs_yield yield = h && h->ops->yield ? h->ops->yield(h) : VFS_HOLDS;
+
+	if (yield == VFS_YIELDING && !atomic_exchange(&h->yielding, true))
+		yield = VFS_BEGUN;
+	if (yield != VFS_HOLDS)
+		vfs_conflict_put(c);
+	return yield;
+}
+
+bool vfs_file_may_hold(struct vfs *vfs, unsigned part)
+{
+	return atomic_load_explicit(&vfs->files->held, memory_order_relaxed) <
+	       vfs->cfg.max_fds / part;
+}
+
+int vfs_file_hold(struct vfs_file *f, enum vfs_held held, int fd)
+{
+	int before = f->fd;
+
+	if (before < 0 && fd >= 0)
+		atomic_fetch_add(&f->vfs->files->held, 1);
+	else if (before >= 0 && fd < 0)
+		atomic_fetch_sub(&f->vfs->files->held, 1);
+	f->fd = fd;
+	f->held = held;
+	return before;
+}
+
+int vfs_file_release(struct vfs_file *f)
+{
+	/* After the last lock an open file keeps it: there will be other locks, and it pins. */
+	if (f->fd < 0 || vfs_file_is_kept(f) || f->ranges.count > 0)
+		return -1;
+	return vfs_file_hold(f, VFS_HELD_NONE, -1);
+}
 
 /* The identity of a file: its device, and the part of its handle that is the kernel's. */
 struct identity {
@@ -286,4 +338,149 @@ void vfs_file_stats(struct vfs *vfs, struct vfs_file_stats *out)
 		.held = atomic_load(&t->held),
 		.unheld = atomic_load(&t->unheld),
 	};
+}
+
+/* Gives a file that clients hold something of a descriptor unless it has one; false: nobody does. */
+static bool pin(struct vfs_file *f, struct vfs_node *n)
+{
+	int fd = vfs_fd_dup(f->vfs, n->path_fd);
+	bool kept;
+
+	pthread_mutex_lock(&f->lock);
+	kept = vfs_file_is_kept(f);
+	if (kept && fd >= 0 && f->fd < 0) {
+		vfs_file_hold(f, VFS_HELD_PIN, fd);
+		fd = -1;
+	}
+	pthread_mutex_unlock(&f->lock);
+	vfs_fd_close(f->vfs, fd);
+	return kept;
+}
+
+bool vfs_unlinked_link_lost(struct vfs_node *n)
+{
+	struct vfs_file *f = vfs_file_find(n);
+	enum vfs_link_state linked = VFS_LINKED;
+	bool kept;
+
+	if (!f)
+		return false;
+	kept = pin(f, n);
+	if (kept)
+		atomic_compare_exchange_strong(&n->link, &linked, VFS_UNLINKED_OPEN);
+	vfs_file_put(f);
+	return kept;
+}
+
+static bool may_inherit(struct vfs *vfs)
+{
+	return vfs_file_may_hold(vfs, VFS_PART_PRECAUTION);
+}
+
+bool vfs_unlinked_leave_fd(struct vfs_node *n)
+{
+	struct vfs_file *f = NULL;
+	bool taken = false;
+
+	if ((n->type == S_IFREG || n->type == S_IFDIR) && vfs_file_any_kept(n->vfs) &&
+	    may_inherit(n->vfs))
+		f = vfs_file_find(n);
+	if (!f)
+		return false;
+	pthread_mutex_lock(&f->lock);
+	if (vfs_file_is_kept(f) && f->fd < 0) {
+		vfs_file_hold(f, VFS_HELD_PIN, n->path_fd);
+		taken = true;
+	}
+	pthread_mutex_unlock(&f->lock);
+	vfs_file_put(f);
+	return taken;
+}
+
+enum vfs_link_state vfs_unlinked_found(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh,
+				       uint32_t nlink)
+{
+	if (nlink > 0)
+		return VFS_LINKED;
+	return vfs_file_keeps_inode(vfs, dev, fh) ? VFS_UNLINKED_OPEN : VFS_GONE;
+}
+
+bool vfs_unlinked_needs_node(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh)
+{
+	return vfs_file_keeps_inode(vfs, dev, fh);
+}
+
+void vfs_unlinked_share_made(struct vfs_node *n)
+{
+	struct statx sx;
+
+	/* The file inherits the node's descriptor in time; where it could not, this pins. */
+	if (!may_inherit(n->vfs))
+		vfs_node_stat(n, &sx);
+}
+
+#define ATTEMPTS 20u
+#define PAUSE_NS 50000
+
+/* For views of a file (vfs/view.h): the file system may hold its lock up, so it is not waited for. */
+static bool file_lock_soon(struct vfs_file *f)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		if (pthread_mutex_trylock(&f->lock) == 0)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+void vfs_view_file_fd(struct vfs_file *f, void (*each)(void *arg, int fd), void *arg)
+{
+	if (!file_lock_soon(f))
+		return;
+	if (f->fd >= 0)
+		each(arg, f->fd);
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* Device and key of a file never change. */
+bool vfs_view_is_file(const struct vfs_file *f, uint32_t dev_major, uint32_t dev_minor,
+		      const uint8_t *part, uint32_t len)
+{
+	const struct statx sx = { .stx_dev_major = dev_major, .stx_dev_minor = dev_minor };
+
+	return f && f->dev == vfs_device_of(&sx) && f->key_len == len &&
+	       memcmp(f->key, part, len) == 0;
+}
+
+bool vfs_view_share(struct vfs_file *f, const struct vfs_share *s, struct vfs_share_request *out)
+{
+	if (!file_lock_soon(f))
+		return false;
+	*out = (struct vfs_share_request){ .access = s->access, .deny = s->deny };
+	pthread_mutex_unlock(&f->lock);
+	return true;
+}
+
+bool vfs_view_ranges(struct vfs_file *f, const struct vfs_lock_owner *o,
+		     struct vfs_view_ranges *out)
+{
+	struct vfs_range *r;
+
+	out->n = 0;
+	if (!file_lock_soon(f))
+		return false;
+	out->total = o->count;
+	for (r = vfs_range_own(o, 0); r && out->n < VFS_VIEW_RANGES; r = vfs_range_own_next(r)) {
+		const struct vfs_span span = { .start = r->start, .end = r->end };
+
+		out->range[out->n++] = (struct vfs_view_range){
+			.type = (enum vfs_lock_type)r->type,
+			.offset = r->start,
+			.length = vfs_span_length(&span),
+		};
+	}
+	pthread_mutex_unlock(&f->lock);
+	return true;
 }

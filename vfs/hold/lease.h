@@ -11,7 +11,7 @@
  * data has been done, or waits for such a descriptor and is refused (-RN_ELEASE).
  *
  * Breaks are told by a signal to a thread of vfs/'s own, which recalls the delegations
- * (vfs/hold/lease_thread.h). It also learns of local changes that need no descriptor.
+ * (below). It also learns of local changes that need no descriptor.
  *
  * The kernel has no leases of directories. A directory with delegations has a descriptor all the same,
  * which counts as a lease that is never broken: the thread learns of all changes by events.
@@ -24,6 +24,11 @@
 #ifndef RN_VFS_LEASE_H
 #define RN_VFS_LEASE_H
 
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/types.h>
+
+#include "vfs/fs/dir_watch.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/open_gate.h"
 
@@ -62,5 +67,47 @@ void vfs_lease_let_holder_write(struct vfs_file *f);
 bool vfs_lease_holds(const struct vfs_file *f);
 /* Gives up the lease, if the file has one: returns the descriptor for the caller to close, or -1. */
 int vfs_lease_drop(struct vfs_file *f);
+
+/* Files that have a lease, by the lease's descriptor and by their handle. A file in
+ * the table has a delegation, and so a reference. */
+#define VFS_LEASE_BUCKETS 1024u
+
+LIST_HEAD(vfs_lease_list, vfs_file);
+
+struct vfs_lease_table {
+	pthread_mutex_t lock;
+	struct vfs_lease_list by_fd[VFS_LEASE_BUCKETS], by_file[VFS_LEASE_BUCKETS];
+	uint64_t sweep; /* number of the last sweep */
+};
+
+/*
+ * The thread that learns of what local processes do to files with leases.
+ *
+ * Broken leases: signals are queued with the number of the lease's descriptor. When the queue is full
+ * the kernel sends a plain SIGIO, which says no more than that some lease is broken: then all are looked
+ * at.
+ *
+ * Changes without a descriptor (chmod, chown, utimes, setxattr, link, rename, unlink): the kernel's
+ * events (fanotify(7)) of the files themselves, after the fact. Events of this process are passed over.
+ * Of directories all changes are learned of in that way, and of files with gates truncate(2) by a
+ * path. There the holder's own WRITEs make events, too. So after events of this process only, the
+ * thread lets some time pass before it reads again; the kernel merges what comes meanwhile.
+ */
+#define VFS_LEASE_SIGNAL SIGRTMIN
+
+struct vfs_leases {
+	struct vfs_lease_table table;
+	unsigned within_s; /* seconds in which delegations must end for a local process */
+	_Atomic pid_t tid; /* of the thread; 0: it does not run */
+	pthread_t thread;
+	sem_t started;
+	int stop;    /* eventfd; -1: there is no thread */
+	int signals; /* signalfd */
+	int changes; /* fanotify group; -1: none */
+	pid_t self;
+};
+
+/* Has breaks of a lease by that descriptor told to the thread. 0 or -errno. */
+int vfs_leases_own(const struct vfs_leases *ls, int fd);
 
 #endif

@@ -11,8 +11,6 @@
 #include "lib/error.h"
 #include "vfs/base/instance.h"
 #include "vfs/hold/file.h"
-#include "vfs/hold/file_fd.h"
-#include "vfs/hold/lock_mirror.h"
 #include "vfs/vfs_worker.h"
 #include "vfs/worker/worker_state.h"
 

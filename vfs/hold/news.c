@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "vfs/hold/news.h"
+#include "vfs/hold/deleg_table.h"
 
 #include <stdlib.h>
 

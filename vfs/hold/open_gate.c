@@ -3,14 +3,306 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/fanotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/error.h"
 #include "vfs/base/instance.h"
 #include "vfs/fs/file_system.h"
-#include "vfs/hold/gate_thread.h"
-#include "vfs/hold/lease_thread.h"
+#include "vfs/fs/handle.h"
+#include "vfs/hold/deleg_table.h"
+#include "vfs/hold/file.h"
+#include "vfs/hold/lease.h"
 #include "vfs/node/cache.h"
+
+#define EVENTS 16u	 /* read at once: each has a descriptor */
+#define PART_OPENERS 16u /* part of the budget of descriptors that waiting opens may have */
+
+/* A local open that waits. */
+struct vfs_opener {
+	struct vfs_file *file; /* its gate keeps it: openers leave before the gate ends */
+	int fd;		       /* of its event */
+	uint64_t until_s;      /* by rn_now_coarse_seconds() */
+	LIST_ENTRY(vfs_opener) file_link;
+	TAILQ_ENTRY(vfs_opener) link;
+};
+
+struct vfs_gates *vfs_gates_new(void)
+{
+	struct vfs_gates *gs = calloc(1, sizeof(*gs));
+
+	if (!gs)
+		return NULL;
+	pthread_mutex_init(&gs->lock, NULL);
+	pthread_mutex_init(&gs->probing, NULL);
+	TAILQ_INIT(&gs->openers);
+	gs->group = gs->stop = -1;
+	gs->self = getpid();
+	return gs;
+}
+
+void vfs_gates_free(struct vfs_gates *gs)
+{
+	if (!gs)
+		return;
+	pthread_mutex_destroy(&gs->probing);
+	pthread_mutex_destroy(&gs->lock);
+	free(gs);
+}
+
+/* Answers an event, and closes its descriptor. */
+static void gate_answer(const struct vfs_gates *gs, int fd, uint32_t response)
+{
+	const struct fanotify_response r = { .fd = fd, .response = response };
+
+	/* The write fails if the waiting process has been killed meanwhile. */
+	(void)!write(gs->group, &r, sizeof(r));
+	close(fd);
+}
+
+/* Under gs->lock: the opener is on no list afterwards. */
+static void gate_remove_opener(struct vfs_gates *gs, struct vfs_opener *o)
+{
+	TAILQ_REMOVE(&gs->openers, o, link);
+	LIST_REMOVE(o, file_link);
+	o->file->nopeners--;
+	gs->nopeners--;
+}
+
+static void gate_allow_opener(struct vfs *vfs, struct vfs_opener *o)
+{
+	gate_answer(vfs->gates, o->fd, FAN_ALLOW);
+	atomic_fetch_sub(&vfs->fds, 1);
+	free(o);
+}
+
+/* Allows all opens of the file that wait. */
+static void vfs_gates_allow(struct vfs_file *f)
+{
+	struct vfs_gates *gs = f->vfs->gates;
+	struct vfs_opener *o;
+
+	pthread_mutex_lock(&gs->lock);
+	while ((o = LIST_FIRST(&f->openers)) != NULL) {
+		gate_remove_opener(gs, o);
+		gate_allow_opener(f->vfs, o);
+	}
+	pthread_mutex_unlock(&gs->lock);
+}
+
+/* Allows what has waited long enough. Milliseconds until the next one has; -1: there is none. */
+static int allow_late(struct vfs *vfs)
+{
+	const uint64_t now = (uint64_t)rn_now_coarse_seconds();
+	struct vfs_gates *gs = vfs->gates;
+	struct vfs_opener *o;
+
+	pthread_mutex_lock(&gs->lock);
+	while ((o = TAILQ_FIRST(&gs->openers)) != NULL && o->until_s <= now) {
+		gate_remove_opener(gs, o);
+		gate_allow_opener(vfs, o);
+	}
+	pthread_mutex_unlock(&gs->lock);
+	return o ? 1000 : -1;
+}
+
+/* The file of an event, with a reference; *out is NULL if nobody has a delegation of it. -errno: that
+ * cannot be told. */
+static int file_of(struct vfs *vfs, int fd, struct vfs_file **out)
+{
+	struct vfs_handle h = { .export_id = 0 };
+	struct vfs_fh fh;
+	struct stat st;
+	uint64_t mnt_id;
+	int rc;
+
+	*out = NULL;
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	rc = vfs_handle_of(fd, "", &h, &mnt_id);
+	if (rc == 0)
+		rc = vfs_handle_encode(&h, NULL, &fh);
+	if (rc == 0)
+		*out = vfs_file_find_fh(vfs, vfs_device_number(st.st_dev), &fh);
+	return rc;
+}
+
+/*
+ * The answer for a file that cannot be told. Only files with gates are marked, so it is behind one,
+ * or was when it was opened. To let it be opened would show data that the holder has changed, and
+ * without a file there is nothing to recall or wait for. ENOMEM and EIO may pass, and the process may
+ * try again. EOVERFLOW and EOPNOTSUPP (no handle, or a longer one than those of delegated files) mean
+ * another way to the file, and EBADF a fault of this server: neither shows that the file is free.
+ *
+ * A gate is counted before its mark is there. So with none the file's gate is gone; a new one fails
+ * while this open waits.
+ */
+static uint32_t response_without_file(const struct vfs *vfs)
+{
+	return atomic_load(&vfs->files->gates) > 0 ? FAN_DENY : FAN_ALLOW;
+}
+
+/* Under gs->lock. A file may have as many waiting opens as it leaves places for others, so one file
+ * alone has half of them. */
+static bool has_place(const struct vfs_file *f)
+{
+	const uint32_t most = f->vfs->cfg.max_fds / PART_OPENERS, used = f->vfs->gates->nopeners;
+
+	return used < most && f->nopeners < most - used;
+}
+
+/* Under f->lock, which is there while the file has a gate. False: too many wait. */
+static bool gate_enlist_opener(struct vfs_file *f, int fd)
+{
+	struct vfs_gates *gs = f->vfs->gates;
+	struct vfs_opener *o = calloc(1, sizeof(*o));
+	bool fits;
+
+	if (!o)
+		return false;
+	o->file = f;
+	o->fd = fd;
+	o->until_s = (uint64_t)rn_now_coarse_seconds() + gs->patience_s;
+	pthread_mutex_lock(&gs->lock);
+	fits = has_place(f);
+	if (fits) {
+		TAILQ_INSERT_TAIL(&gs->openers, o, link);
+		LIST_INSERT_HEAD(&f->openers, o, file_link);
+		f->nopeners++;
+		gs->nopeners++;
+		atomic_fetch_add(&f->vfs->fds, 1);
+	}
+	pthread_mutex_unlock(&gs->lock);
+	if (!fits)
+		free(o);
+	return fits;
+}
+
+/* The end of the delegation answers; it may have come when this returns. */
+static void gate_wait_for_deleg_end(struct vfs_file *f, int fd)
+{
+	const struct vfs_gates *gs = f->vfs->gates;
+	const struct vfs_file_use u = { .use = VFS_USE_WRITE, .within_s = gs->within_s };
+	uint32_t response = FAN_ALLOW;
+
+	pthread_mutex_lock(&f->lock);
+	if (f->gated && gate_enlist_opener(f, fd)) {
+		vfs_deleg_recall(f, &u);
+		pthread_mutex_unlock(&f->lock);
+		return;
+	}
+	if (f->gated)
+		response = FAN_DENY;
+	pthread_mutex_unlock(&f->lock);
+	gate_answer(gs, fd, response);
+}
+
+static void gate_look_at_event(struct vfs *vfs, const struct fanotify_event_metadata *e)
+{
+	struct vfs_gates *gs = vfs->gates;
+	struct vfs_file *f = NULL;
+	int rc = 0;
+
+	if (e->vers != FANOTIFY_METADATA_VERSION || e->fd < 0)
+		return;
+	if (e->pid != gs->self)
+		rc = file_of(vfs, e->fd, &f);
+	if (!f) {
+		gate_answer(gs, e->fd, rc == 0 ? FAN_ALLOW : response_without_file(vfs));
+		return;
+	}
+	/* The answer names the descriptor's number. The file behind it is closed here, since it would
+	 * count as one that has the file open. */
+	(void)dup3(gs->stop, e->fd, O_CLOEXEC);
+	gate_wait_for_deleg_end(f, e->fd);
+	vfs_file_put(f);
+}
+
+static void read_events(struct vfs *vfs)
+{
+	struct fanotify_event_metadata events[EVENTS];
+	const struct fanotify_event_metadata *e = events;
+	ssize_t len;
+
+	pthread_mutex_lock(&vfs->gates->probing);
+	len = read(vfs->gates->group, events, sizeof(events));
+	pthread_mutex_unlock(&vfs->gates->probing);
+
+	for (; len > 0 && FAN_EVENT_OK(e, len); e = FAN_EVENT_NEXT(e, len))
+		gate_look_at_event(vfs, e);
+}
+
+static void *gate_thread_main(void *arg)
+{
+	struct vfs *vfs = arg;
+	struct vfs_gates *gs = vfs->gates;
+	struct pollfd fds[] = { { .fd = gs->stop, .events = POLLIN },
+				{ .fd = gs->group, .events = POLLIN } };
+	sigset_t set;
+
+	sigfillset(&set);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	while (!(fds[0].revents & POLLIN)) {
+		if (poll(fds, 2, allow_late(vfs)) > 0 && fds[1].revents)
+			read_events(vfs);
+	}
+	return NULL;
+}
+
+static void gates_close_fds(struct vfs_gates *gs)
+{
+	if (gs->group >= 0)
+		close(gs->group); /* the kernel allows all that wait */
+	if (gs->stop >= 0)
+		close(gs->stop);
+	gs->group = gs->stop = -1;
+}
+
+int vfs_gates_start(struct vfs *vfs, unsigned within_s, unsigned patience_s)
+{
+	struct vfs_gates *gs = vfs->gates;
+	int rc;
+
+	gs->within_s = within_s;
+	gs->patience_s = patience_s;
+	/* The files of events: opening them must not wait for the lease of a local process. */
+	gs->group = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK |
+					  FAN_UNLIMITED_QUEUE | FAN_UNLIMITED_MARKS,
+				  O_RDONLY | O_LARGEFILE | O_CLOEXEC | O_NONBLOCK);
+	if (gs->group < 0)
+		return 0;
+	gs->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = gs->stop < 0 ? -errno : -pthread_create(&gs->thread, NULL, gate_thread_main, vfs);
+	if (rc == 0)
+		pthread_setname_np(gs->thread, "gate");
+	else
+		gates_close_fds(gs);
+	return rc;
+}
+
+void vfs_gates_stop(struct vfs *vfs)
+{
+	struct vfs_gates *gs = vfs->gates;
+	struct vfs_opener *o;
+
+	if (gs->group < 0)
+		return;
+	eventfd_write(gs->stop, 1);
+	pthread_join(gs->thread, NULL);
+	pthread_mutex_lock(&gs->lock);
+	while ((o = TAILQ_FIRST(&gs->openers)) != NULL) {
+		gate_remove_opener(gs, o);
+		gate_allow_opener(vfs, o);
+	}
+	pthread_mutex_unlock(&gs->lock);
+	gates_close_fds(gs);
+}
 
 bool vfs_gate_possible(const struct vfs *vfs)
 {

@@ -11,8 +11,20 @@
 #ifndef RN_VFS_RANGE_H
 #define RN_VFS_RANGE_H
 
-#include "vfs/hold/treap.h"
+#include <stdint.h>
+
 #include "vfs/lock.h"
+
+/*
+ * A balanced binary tree whose shape is that of a treap: ordered by the caller's key, a heap by
+ * random priorities. The caller finds the place of an insertion itself. Where nodes sum up what is
+ * below them, a function that updates them is called for each node whose children have changed, the lower ones first;
+ * NULL where they do not. Nothing here allocates, recurses or locks.
+ */
+struct vfs_treap {
+	struct vfs_treap *left, *right, *parent;
+	uint32_t priority;
+};
 
 struct vfs_range {
 	struct vfs_treap by_file, by_owner;

@@ -11,8 +11,6 @@
 #include "vfs/base/instance.h"
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file.h"
-#include "vfs/hold/file_fd.h"
-#include "vfs/hold/file_table.h"
 #include "vfs/hold/unlinked.h"
 #include "vfs/node/cache.h"
 #include "vfs/node/hooks.h"

@@ -4,8 +4,7 @@
 #include <sys/stat.h>
 
 #include "vfs/hold/deleg_table.h"
-#include "vfs/hold/file_table.h"
-#include "vfs/hold/news.h"
+#include "vfs/hold/file.h"
 
 /* Of two changes at the same time, the second to come here looks at both. */
 static void dir_news_tell_attrs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* News of a directory's attributes, for those who have its delegation (vfs/hold/news.h). */
+/* News of a directory's attributes, for those who have its delegation (vfs/hold/deleg_table.h). */
 #ifndef RN_VFS_DIR_NEWS_H
 #define RN_VFS_DIR_NEWS_H
 

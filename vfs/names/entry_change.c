@@ -12,9 +12,8 @@
 
 #include "vfs/base/instance.h"
 #include "vfs/hold/deleg_table.h"
+#include "vfs/hold/file.h"
 #include "vfs/hold/file_change.h"
-#include "vfs/hold/file_table.h"
-#include "vfs/hold/news.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/worker_state.h"

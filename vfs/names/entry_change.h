@@ -64,7 +64,7 @@ void vfs_entry_change_end(struct vfs_entry_change *c);
 /*
  * Before the system call: no other change of these names comes between it and the end, and none of these directories
  * between it and the news. b is NULL unless there are two. The thread stays the same, and waits for no other call, until the
- * end. Lock order: the orders of names by address, then those of vfs/hold/news.h.
+ * end. Lock order: the orders of names by address, then those of vfs/hold/deleg_table.h.
  */
 void vfs_entry_order(struct vfs_entry_change *a, struct vfs_entry_change *b);
 /* Tells the holders. news lacks what this finds out: fh, attr, dir, export_id and client. The thread may

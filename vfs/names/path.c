@@ -13,7 +13,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/file_system.h"
-#include "vfs/hold/file_view.h"
+#include "vfs/hold/file.h"
 #include "vfs/mount_table.h"
 #include "vfs/names/path_mount.h"
 #include "vfs/node/cache.h"
