@@ -33,7 +33,7 @@ enum rn_error {
 	/* Refusals. */
 	RN_ESHARE, /* another holder's share denies it, or the new share would deny access in use */
 	RN_EDENIED, /* another holder's byte-range lock conflicts */
-	RN_ELABEL,  /* the kernel does not take a security label (vfs/label.h) */
+	RN_ELABEL,  /* the kernel does not take a security label (vfs/xattr.h) */
 
 	RN_ERRORS_END,
 };

@@ -31,7 +31,7 @@ enum vfs_access_flags {
 	VFS_CROSSMNT = 128,	  /* mounts below the export are shown */
 	VFS_NO_READDIRPLUS = 512, /* NFSv3's READDIRPLUS is not supported (nordirplus) */
 	VFS_NO_AUTH_NLM = 1024, /* NLM's locks take neither a flavour nor permission for the file */
-	VFS_SECURITY_LABEL = 2048, /* security labels are shown, and may be set (vfs/label.h) */
+	VFS_SECURITY_LABEL = 2048, /* security labels are shown, and may be set (vfs/xattr.h) */
 	/* Transports that the export does not take: see rpc_protection in rpc/message.h */
 	VFS_NO_PLAIN = 8192,
 	VFS_NO_TLS = 16384,

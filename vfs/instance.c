@@ -16,11 +16,11 @@
 #include "vfs/hold/unlinked.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/mount_table.h"
-#include "vfs/names/ahead.h"
 #include "vfs/names/entry_change.h"
+#include "vfs/names/node_open.h"
 #include "vfs/node/cache.h"
-#include "vfs/node/flush.h"
 #include "vfs/node/hooks.h"
+#include "vfs/node/uncommitted.h"
 
 #define IDLE_SECONDS 10u /* vfs_config.idle_seconds by default */
 

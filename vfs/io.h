@@ -151,11 +151,11 @@ struct vfs_sync {
 		unsigned again;	 /* bits by node: synced for the second time */
 		unsigned by_log; /* the node that log_fd stands for */
 		STAILQ_ENTRY(vfs_sync) link;
-		/* Used in the first change of a flush only (vfs/data/group.c): */
+		/* Used in the first change of a flush only (vfs/data/sync.c): */
 		struct vfs_sync_list others;
 		struct vfs_node *by; /* node that is flushed; NULL: all of the log, by log_fd */
 		uint64_t began;
-		int log_fd; /* vfs/data/log_sync.h; -1: none */
+		int log_fd; /* vfs/data/operation.h; -1: none */
 	} priv;
 };
 int vfs_sync(struct vfs_sync *s); /* 0 or -errno */

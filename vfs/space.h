@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The space of files: reserving and giving back a range (which waits in its fiber, as a file
- * system may take long over a large one), and where data and holes are.
+ * system may take long over a large one), where data and holes are, copying a range to another file, and advice about
+ * its use.
  */
 #ifndef RN_VFS_SPACE_H
 #define RN_VFS_SPACE_H
@@ -76,5 +77,99 @@ int vfs_parts(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_parts *p);
  */
 int vfs_space_freed(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_attr *attr,
 		    uint64_t *out);
+
+/*
+ * A range of one file copied to another file, by the kernel: the two may be in different exports,
+ * where the caller may have different identities. vfs_copy waits in its fiber;
+ * vfs_clone is one system call.
+ */
+
+/* Most bytes that one vfs_copy moves, so that it ends soon. */
+#define VFS_COPY_MAX (16u << 20)
+
+/* Bytes of one system call, in which the worker serves nobody else. */
+#define VFS_COPY_STEP (4u << 20)
+
+struct vfs_copy_source {
+	struct vfs_ctx *ctx;
+	struct vfs_node *node;
+	uint64_t offset;
+	bool opened; /* as vfs_io.opened */
+};
+
+struct vfs_copy {
+	struct vfs_copy_source from;
+	/* The destination. The caller has references of both nodes. */
+	struct vfs_ctx *ctx;
+	struct vfs_node *node;
+	uint64_t offset;
+	bool opened;	/* as vfs_io.opened */
+	uint64_t count; /* bytes; 0: up to the end of the source */
+
+	/* vfs_copy only */
+	/* True: a range that ends behind the source's end ends there. False: it is -EINVAL. */
+	bool cut;
+	struct rn_payload_account *account; /* pays for a buffer, where one is needed; or NULL */
+	/* Result: true: they are on disk. False: they are like those of an unstable WRITE. */
+	bool stable;
+
+	struct { /* vfs/'s own */
+		int from_fd, to_fd;
+		uint32_t left, copied; /* bytes */
+		unsigned tries;
+		struct rn_payload *buffer; /* NULL: the kernel copies */
+		struct vfs_syncing syncing;
+		struct vfs_file_change change;
+	} priv;
+};
+
+/*
+ * Copies the range, or the first VFS_COPY_MAX bytes of it, or less if the file system fills up: bytes copied, in order, or -errno.
+ * Writes as a user clear setuid and setgid bits. -EINVAL: the range ends behind the source's end,
+ * or both files are the same; -EFBIG: beyond the largest offset of a file; else as vfs_read of the
+ * source and vfs_write of the destination.
+ */
+int64_t vfs_copy(struct vfs_copy *c);
+/* Checks the range and the permissions as vfs_copy does, and finds the number of bytes; 0 or -errno. */
+int vfs_copy_measure(const struct vfs_copy *c, uint64_t *count);
+
+/*
+ * Lets the destination share the source's blocks. All or nothing, and nothing is durable until
+ * vfs_sync of the destination. Besides the errors of vfs_copy, -EINVAL: ranges of one file overlap,
+ * or do not lie on the blocks of the file system (vfs_statfs.block); -EXDEV; -EOPNOTSUPP: this file
+ * system cannot.
+ */
+int vfs_clone(const struct vfs_copy *c);
+
+/*
+ * Advice about the use of a range of a regular file, as posix_fadvise(2) takes it. Whoever may read
+ * the file may give it. Exports in direct mode follow none, as they pass the page cache by.
+ *
+ * A pattern of access belongs to the file's descriptors, which all callers share. So it is kept for
+ * reads of the caller that gave it, and ends with another caller's first READ. The page cache is
+ * shared, too: pages are dropped only if nobody else has the file open.
+ */
+
+enum vfs_advice {
+	VFS_ADVICE_SEQUENTIAL = 1, /* reads go from lower to higher offsets: more is read ahead */
+	VFS_ADVICE_RANDOM = 2,	   /* nothing is read ahead */
+	VFS_ADVICE_WILLNEED = 4,   /* starts to read VFS_PREFETCH_MAX bytes of the range at most */
+	VFS_ADVICE_DONTNEED = 8,   /* drops pages of the range that are on disk already */
+};
+
+#define VFS_PREFETCH_MAX (4u << 20)
+
+struct vfs_advise {
+	struct vfs_ctx *ctx;
+	struct vfs_node *node; /* the caller has a reference */
+	/* enum vfs_advice. Without a pattern, the pattern that the same caller gave before ends. */
+	unsigned advice;
+	uint64_t offset, length; /* bytes; length 0: to the end */
+	unsigned own_shares;	 /* shares (vfs/share.h) of the file that are the caller's */
+};
+
+/* Returns the bits of the advice that are followed. The fiber waits for the disk. Advice that cannot be followed is not
+ * followed; nothing else fails. */
+unsigned vfs_advise(struct vfs_advise *a);
 
 #endif

@@ -47,7 +47,7 @@ struct vfs_attr {
 
 struct vfs_acls;
 
-/* Bytes of a security label (vfs/label.h); len 0: none. */
+/* Bytes of a security label (vfs/xattr.h); len 0: none. */
 struct vfs_label {
 	uint32_t len;
 	const uint8_t *bytes;
@@ -65,7 +65,7 @@ struct vfs_setattr {
 	bool opened; /* the permission to set the size was checked when the file was opened */
 	enum vfs_set_time set_atime, set_mtime;
 	struct timespec atime, mtime;
-	const struct vfs_acls *acls; /* vfs/acl.h; after the mode, whose permissions they replace.
+	const struct vfs_acls *acls; /* vfs/xattr.h; after the mode, whose permissions they replace.
 				      * NULL: not set */
 	struct vfs_label label;	     /* the export must have it: vfs_label_supported */
 };

@@ -53,7 +53,7 @@ void vfs_free(struct vfs *vfs); /* workers and exports are gone */
 /* Closes what has been idle too long; the daemon calls it about once a second, from any one thread.
  */
 void vfs_reap(struct vfs *vfs);
-/* The thread that flushes what is to be closed (vfs/node/flush.h), from vfs_new or later until the
+/* The thread that flushes what is to be closed (vfs/node/uncommitted.h), from vfs_new or later until the
  * workers have ended. */
 int vfs_flusher_start(struct vfs *vfs);
 void vfs_flusher_stop(struct vfs *vfs);

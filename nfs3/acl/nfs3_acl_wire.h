@@ -10,7 +10,7 @@
 #include "nfs3/acl/nfsacl.h"
 #include "rpc/xdr_in.h"
 #include "rpc/xdr_out.h"
-#include "vfs/acl.h"
+#include "vfs/xattr.h"
 
 /* A list of a result, and the ids that entries of owner and group are shown with. */
 struct nfsacl_shown {

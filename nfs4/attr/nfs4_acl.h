@@ -15,7 +15,7 @@
 #define RN_NFS4_ATTR_NFS4_ACL_H
 
 #include "nfs4/attr/nfs4_attr.h"
-#include "vfs/acl.h"
+#include "vfs/xattr.h"
 
 enum nfs4_ace_who {
 	NFS4_ACE_OWNER,

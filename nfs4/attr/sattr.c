@@ -11,7 +11,7 @@
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/attr/owner_name.h"
-#include "vfs/label.h"
+#include "vfs/xattr.h"
 
 static uint32_t words_used(const struct nfs4_bitmap *b)
 {

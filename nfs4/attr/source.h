@@ -6,10 +6,9 @@
 #include "nfs4/attr/owner_name.h"
 #include "nfs4/nfs4_proto.h"
 #include "rpc/xdr_out.h"
-#include "vfs/acl.h"
-#include "vfs/label.h"
 #include "vfs/quota.h"
 #include "vfs/types.h"
+#include "vfs/xattr.h"
 
 struct nfs4_attr_source {
 	struct nfs4_compound *c; /* the call that asks */

@@ -21,7 +21,7 @@
 #include "nfs4/state/stateid_check.h"
 #include "rpc/xdr_in.h"
 #include "rpc/xdr_out.h"
-#include "vfs/copy.h"
+#include "vfs/space.h"
 
 struct rn_payload;
 

@@ -5,7 +5,6 @@
 #include "nfs4/attr/nfs4_attr.h"
 #include "nfs4/compound.h"
 #include "nfs4/state/stateid_check.h"
-#include "vfs/advise.h"
 #include "vfs/space.h"
 
 /* ALLOCATE and DEALLOCATE (RFC 7862 sections 15.1 and 15.4). Their changes are durable before the

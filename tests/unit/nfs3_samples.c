@@ -5,12 +5,12 @@
 
 #include "lib/util.h"
 #include "nfs3/acl/nfsacl.h"
+#include "nfs3/nfs3_proto.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm/nlm.h"
-#include "nfs3/nfs3_proto.h"
 #include "nfs3/quota/rquota.h"
 #include "rpc/message.h"
-#include "vfs/acl.h"
+#include "vfs/xattr.h"
 
 static void put_fh(struct xdr_out *c, const struct sample_world *w, enum sample_object o)
 {

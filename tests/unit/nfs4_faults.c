@@ -2,10 +2,8 @@
 #include "tests/unit/nfs4_faults.h"
 
 #include "nfs4/compound.h"
-#include "vfs/copy.h"
 #include "vfs/data/operation.h"
 #include "vfs/file_state.h"
-#include "vfs/label.h"
 #include "vfs/lock.h"
 #include "vfs/share.h"
 #include "vfs/space.h"

@@ -9,8 +9,8 @@
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_opens.h"
 #include "vfs/base/instance.h"
-#include "vfs/copy.h"
 #include "vfs/export/mounts.h"
+#include "vfs/space.h"
 
 NFS3_SUITE(nfs4_copies);
 

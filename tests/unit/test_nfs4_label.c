@@ -6,7 +6,7 @@
 #include "lib/util.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_attrs.h"
-#include "vfs/label.h"
+#include "vfs/xattr.h"
 
 #define XATTR "security.selinux"
 /* Two labels with their terminating NUL, which Linux stores and sends as part of them. */

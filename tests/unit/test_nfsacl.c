@@ -9,7 +9,7 @@
 #include "nfs3/acl/nfsacl.h"
 #include "rpc/message.h"
 #include "tests/unit/nfs3_suite.h"
-#include "vfs/acl.h"
+#include "vfs/xattr.h"
 
 NFS3_SUITE(nfsacl);
 

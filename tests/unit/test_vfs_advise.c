@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_io_fixture.h"
-#include "vfs/advise.h"
 #include "vfs/share.h"
+#include "vfs/space.h"
 
 TestSuite(vfs_advise, .timeout = 60);
 

@@ -15,7 +15,6 @@
 
 #include "tests/unit/vfs_disk.h"
 #include "vfs/base/instance.h"
-#include "vfs/copy.h"
 #include "vfs/node/uncommitted.h"
 #include "vfs/space.h"
 

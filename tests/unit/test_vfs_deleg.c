@@ -9,7 +9,6 @@
 
 #include "tests/unit/vfs_io_fixture.h"
 #include "vfs/base/instance.h"
-#include "vfs/copy.h"
 #include "vfs/deleg.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/file_change.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_fixture.h"
-#include "vfs/node/dir_stream.h"
+#include "vfs/node/node.h"
 
 #define ROUNDS 20u
 #define EACH 30u

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_disk.h"
-#include "vfs/copy.h"
 #include "vfs/space.h"
 
 TestSuite(vfs_sealed, .timeout = 60);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "vfs/base/instance.h"
-#include "vfs/names/ahead.h"
+#include "vfs/names/node_open.h"
 #include "vfs/worker/worker_state.h"
 
 static bool has_handles(const char *dir)

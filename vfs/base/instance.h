@@ -47,7 +47,7 @@ struct vfs {
 	bool (*evict)(struct vfs *vfs);
 	struct vfs_cache *cache;	    /* vfs/node/cache.h */
 	const struct vfs_node_hooks *hooks; /* vfs/node/hooks.h */
-	struct vfs_flusher *flusher;	    /* vfs/node/flush.h */
+	struct vfs_flusher *flusher;	    /* vfs/node/uncommitted.h */
 	_Atomic long uncommitted;	    /* nodes with uncommitted data */
 	/* Stopping: no request is answered any more; the next run has other verifiers */
 	_Atomic bool stopping;
@@ -71,7 +71,7 @@ struct vfs {
 
 	/* vfs/fs/handle_cache.h; NULL: there was no memory for it */
 	struct vfs_handle_cache *handles;
-	struct vfs_ahead *ahead; /* vfs/names/ahead.h; NULL: nobody looks ahead */
+	struct vfs_ahead *ahead; /* vfs/names/readdir.c; NULL: nobody looks ahead */
 	_Atomic uint32_t mounts_opened;
 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * COPY and CLONE.
+ *
  * COPY in steps, between which the worker serves its other operations. copy_file_range(2) does each
  * step, so that file systems that can share blocks do. Where it refuses, because the two file
  * systems differ for example, the data go through a payload buffer.
@@ -8,15 +10,94 @@
  * have uncommitted data already, the end of the copy waits for an fsync instead.
  */
 #include <errno.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/util.h"
 #include "vfs/base/instance.h"
-#include "vfs/data/copy_range.h"
 #include "vfs/data/operation.h"
 #include "vfs/hold/file_change.h"
+#include "vfs/meta/attr.h"
 #include "vfs/node/uncommitted.h"
+#include "vfs/space.h"
 #include "vfs/worker/worker_state.h"
+
+/* Bytes of a checked range, and the descriptors of both files. */
+struct vfs_copy_range {
+	int from_fd, to_fd;
+	uint64_t count;
+	struct vfs_file_change change; /* of the destination; the caller ends it */
+};
+
+static int check_permission(const struct vfs_copy *c)
+{
+	struct vfs_io in = { .ctx = c->from.ctx, .node = c->from.node, .opened = c->from.opened };
+	const struct vfs_io out = { .ctx = c->ctx, .node = c->node, .opened = c->opened };
+	int rc = vfs_io_may_read(&in);
+
+	return rc == 0 ? vfs_io_may_write(&out) : rc;
+}
+
+/* The size of the source decides, before anything is written (RFC 7862 sections 15.2.3 and
+ * 15.13.3). */
+static int copy_range_check(const struct vfs_copy *c, struct vfs_copy_range *r)
+{
+	struct stat st;
+	uint64_t size;
+
+	if (fstat(r->from_fd, &st) < 0)
+		return -errno;
+	size = (uint64_t)st.st_size;
+	r->count = size > c->from.offset ? size - c->from.offset : 0;
+	if (!c->cut && (c->from.offset > size || c->count > r->count))
+		return -EINVAL;
+	if (c->count > 0 && c->count < r->count)
+		r->count = c->count;
+	return c->offset > VFS_OFFSET_MAX || r->count > VFS_OFFSET_MAX - c->offset ? -EFBIG : 0;
+}
+
+static int copy_range_open_fds(const struct vfs_copy *c, struct vfs_copy_range *out)
+{
+	/* The destination first: if both are one file, its descriptor is for the source, too. */
+	out->to_fd = vfs_writing_fd(c->ctx, c->node);
+	if (out->to_fd < 0)
+		return out->to_fd;
+	out->from_fd = vfs_node_readable_fd(c->from.ctx, c->from.node);
+	return out->from_fd < 0 ? out->from_fd : copy_range_check(c, out);
+}
+
+/* Checks the permissions and the range, and opens both files; 0 or -errno, and nothing is to be ended. The thread may act as the
+ * caller afterwards. */
+static int vfs_copy_range_open(const struct vfs_copy *c, struct vfs_copy_range *out)
+{
+	int rc = check_permission(c);
+
+	out->change.count = NULL;
+	if (rc == 0)
+		rc = vfs_file_change_begin(c->ctx, c->node, &out->change);
+	if (rc == 0)
+		rc = copy_range_open_fds(c, out);
+	if (rc < 0)
+		vfs_file_change_end(&out->change);
+	return rc;
+}
+
+/* True if both nodes are of one file, perhaps in different exports. */
+static bool vfs_copy_is_within(const struct vfs_copy *c)
+{
+	return c->from.node->dev == c->node->dev && c->from.node->ino == c->node->ino;
+}
+
+/* The next system call writes the destination as WRITE does: for a user without capabilities, so
+ * that the kernel clears setuid and setgid bits. 0 or -EPERM. */
+static int vfs_copy_act(const struct vfs_copy *c)
+{
+	if (c->ctx->cred.uid == 0)
+		return vfs_act_as_root(c->ctx);
+	return vfs_identity_become(&vfs_worker_of(c->ctx)->identity, &vfs_nobody);
+}
 
 #define BUFFER_STEP (1u << 20) /* bytes of one system call where a buffer is needed */
 
@@ -160,4 +241,47 @@ int64_t vfs_copy(struct vfs_copy *c)
 	c->priv.to_fd = r.to_fd;
 	c->priv.left = (uint32_t)rn_min(r.count, VFS_COPY_MAX);
 	return copy_all(c);
+}
+
+static bool overlaps(const struct vfs_copy *c, uint64_t count)
+{
+	return vfs_copy_is_within(c) && c->from.offset < c->offset + count &&
+	       c->offset < c->from.offset + count;
+}
+
+/* A count of 0 is left to the kernel, which takes the end of the source as it is then. */
+static int clone_range(const struct vfs_copy *c, const struct vfs_copy_range *r)
+{
+	const struct file_clone_range range = {
+		.src_fd = r->from_fd,
+		.src_offset = c->from.offset,
+		.src_length = c->count,
+		.dest_offset = c->offset,
+	};
+	int rc;
+
+	for (unsigned tries = 0; tries < VFS_IO_TRIES; tries++) {
+		rc = ioctl(r->to_fd, FICLONERANGE, &range) == 0 ? 0 : -errno;
+		if (rc != -EINTR && rc != -EAGAIN)
+			break;
+	}
+	/* File systems that do not know the call at all */
+	return rc == -ENOTTY || rc == -ENOSYS ? -EOPNOTSUPP : rc;
+}
+
+int vfs_clone(const struct vfs_copy *c)
+{
+	struct vfs_copy_range r;
+	int rc = vfs_copy_range_open(c, &r);
+
+	if (rc == 0 && overlaps(c, r.count))
+		rc = -EINVAL;
+	if (rc == 0)
+		rc = vfs_copy_act(c);
+	if (rc == 0)
+		rc = clone_range(c, &r);
+	if (rc == 0)
+		vfs_node_changed(c->node);
+	vfs_file_change_end(&r.change);
+	return (int)vfs_io_answer(rc);
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Steps that read.c, write.c and commit.c share. */
+/* Steps that operations on data share (vfs/data/read.c), and how a worker waits for the disk (vfs/data/sync.c). */
 #ifndef RN_VFS_OPERATION_H
 #define RN_VFS_OPERATION_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vfs/io.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/worker_state.h"
 
@@ -26,5 +30,11 @@ void vfs_io_moved(const struct vfs_io *io, uint64_t read, uint64_t written);
 int64_t vfs_io_answer(int64_t result);
 /* True if the kernel broke off the operation, and another try may follow. */
 bool vfs_io_again(unsigned *tries, int res);
+
+/* True if the worker may itself wait for the disk with the node's file system: it has nothing else
+ * under way, and flushes there usually end soon. */
+bool vfs_group_may_wait(const struct vfs_worker *w, const struct vfs_node *n);
+/* Such a wait took so many nanoseconds. */
+void vfs_group_waited(struct vfs_worker *w, const struct vfs_node *n, uint64_t ns);
 
 #endif

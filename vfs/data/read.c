@@ -1,18 +1,155 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * Steps that all operations on data share, advice, and READ.
+ *
  * READ. The window of the file that starts at offset - data_off is read into the payload until it
  * is full or the file ends. Buffered, the window is what was asked for; in direct mode it is
  * widened to the granule on both sides, and the caller finds its bytes data_off into the payload.
  * A direct read that is refused, or stops off the granule, goes on buffered in the same window.
+ *
+ * READ without a copy: pages of the page cache go into a pipe, and from there to a socket. The
+ * result says how many bytes are in the pipe, so a file that shrinks afterwards changes nothing
+ * about the reply's length.
+ *
+ * The calling thread, which may be an event thread, must not wait for a disk, so this is for data
+ * that are in the page cache. Neither splice(2) nor the ring can be told not to wait; the cache is
+ * asked before. A page that leaves it in between costs a wait for that page. File systems that cannot say whether a read would
+ * wait (FUSE, NFS, Ceph, and others without RWF_NOWAIT) are never read in this way.
  */
-#include "vfs/data/operation.h"
-
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
-#include "vfs/data/vfs_advise.h"
+#include "lib/pipe.h"
+#include "lib/util.h"
+#include "vfs/base/instance.h"
+#include "vfs/data/operation.h"
 #include "vfs/export/mounts.h"
-#include "vfs/meta/permission.h"
+#include "vfs/fs/file_system.h"
+#include "vfs/meta/attr.h"
+#include "vfs/share.h"
+#include "vfs/space.h"
+#include "vfs/worker/worker_state.h"
+
+void vfs_io_moved(const struct vfs_io *io, uint64_t read, uint64_t written)
+{
+	const struct vfs_config *cfg = &io->ctx->vfs->cfg;
+
+	if (cfg->moved && (read || written))
+		cfg->moved(cfg->moved_ctx, io->ctx->exp->id, read, written);
+}
+
+int64_t vfs_io_answer(int64_t result)
+{
+	switch (result) {
+	case -EBADF:
+		return -EIO;
+	default:
+		return result;
+	}
+}
+
+bool vfs_io_again(unsigned *tries, int res)
+{
+	return (res == -EINTR || res == -EAGAIN) && (*tries)++ < VFS_IO_TRIES;
+}
+
+#define PATTERNS (VFS_ADVICE_SEQUENTIAL | VFS_ADVICE_RANDOM)
+#define RANGES (VFS_ADVICE_WILLNEED | VFS_ADVICE_DONTNEED)
+/* Most bytes to drop with one call: the ring's length has 32 bits. */
+#define DROP_MAX (1ull << 31)
+
+/* A pattern is a flag and a number of pages in the open file: set without waiting. */
+static void set_pattern(struct vfs_node *n, int advice)
+{
+	static const enum vfs_fd_kind kinds[] = { VFS_FD_READ, VFS_FD_WRITE };
+
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		int fd = atomic_load_explicit(&n->data_fd[kinds[i]], memory_order_acquire);
+
+		if (fd >= 0)
+			(void)posix_fadvise(fd, 0, 0, advice);
+	}
+}
+
+/* Gives the node's descriptors the usual pattern of access. Does not wait. */
+static void vfs_advise_no_more(struct vfs_node *n)
+{
+	if (atomic_exchange(&n->advised_by, 0) != 0)
+		set_pattern(n, POSIX_FADV_NORMAL);
+}
+
+/* Returns the pattern that is followed. A caller that is unknown cannot be told from others. */
+static unsigned follow_pattern(struct vfs_advise *a)
+{
+	const uint64_t caller = a->ctx->caller;
+	const unsigned pattern = a->advice & PATTERNS;
+
+	if (pattern == 0 || pattern == PATTERNS || caller == 0) {
+		if (atomic_load(&a->node->advised_by) == caller)
+			vfs_advise_no_more(a->node);
+		return 0;
+	}
+	atomic_store(&a->node->advised_by, caller);
+	set_pattern(a->node,
+		    pattern == VFS_ADVICE_RANDOM ? POSIX_FADV_RANDOM : POSIX_FADV_SEQUENTIAL);
+	return pattern;
+}
+
+/* True if the range, cut to what one call takes, is one of a file. */
+static bool range_of(const struct vfs_advise *a, struct vfs_ring_fadvise *f)
+{
+	const uint64_t left = VFS_OFFSET_MAX - a->offset;
+	const bool drop = f->advice == POSIX_FADV_DONTNEED;
+	const uint64_t most = drop ? DROP_MAX : VFS_PREFETCH_MAX;
+
+	if (a->offset >= VFS_OFFSET_MAX)
+		return false;
+	f->offset = a->offset;
+	f->len = a->length < left ? a->length : left;
+	if (f->len > most || (f->len == 0 && !drop))
+		f->len = most < left ? most : left;
+	return true;
+}
+
+/* Follows what is advised about the range: that, or 0. */
+static unsigned follow_range(struct vfs_advise *a, int fd)
+{
+	const unsigned range = a->advice & RANGES;
+	struct vfs_ring_fadvise f = {
+		.fd = fd,
+		.advice = range == VFS_ADVICE_DONTNEED ? POSIX_FADV_DONTNEED : POSIX_FADV_WILLNEED,
+	};
+
+	if (range == 0 || range == RANGES || !range_of(a, &f) ||
+	    (range == VFS_ADVICE_DONTNEED && !vfs_share_is_only(a->ctx, a->node, a->own_shares)))
+		return 0;
+	return vfs_ring_fadvise(a->ctx, &f) < 0 ? 0 : range;
+}
+
+unsigned vfs_advise(struct vfs_advise *a)
+{
+	unsigned followed;
+	int fd = -1;
+
+	if (a->ctx->exp->mode == VFS_IO_BUFFERED && vfs_may_read(a->ctx, a->node) == 0)
+		fd = vfs_node_readable_fd(a->ctx, a->node);
+	if (fd < 0)
+		return 0;
+	followed = follow_pattern(a);
+	return followed | follow_range(a, fd);
+}
+
+/* Before ctx's caller reads. */
+static void vfs_advise_reads(const struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	const uint64_t by = atomic_load_explicit(&n->advised_by, memory_order_relaxed);
+
+	if (by != 0 && by != ctx->caller)
+		vfs_advise_no_more(n);
+}
 
 /* Bytes from the granule of offset to the end of the granule of the last byte. */
 static uint64_t direct_window(uint64_t offset, uint32_t count)
@@ -156,4 +293,90 @@ int64_t vfs_read(struct vfs_io *io)
 		return vfs_io_answer(rc);
 	vfs_io_moved(io, read_have(io), 0);
 	return read_have(io);
+}
+
+/* Distance between the bytes that are tried where the kernel has no cachestat. */
+#define TRY_EVERY (64 << 10)
+
+/* True if the byte can be read without a wait. */
+static bool page_is_cached(int fd, uint64_t offset)
+{
+	uint8_t byte;
+	struct iovec iov = { &byte, 1 };
+
+	return preadv2(fd, &iov, 1, (off_t)offset, RWF_NOWAIT) == 1;
+}
+
+/* True if all bytes, one or more, are in the page cache as far as the kernel can tell. The last one
+ * is tried, too, since it comes last when the disk is being read ahead. Where it cannot be known of each
+ * page, the READ moves from a thread that must not block. */
+static bool is_cached(const struct vfs_io *io, int fd, uint64_t offset, uint32_t len)
+{
+	const int64_t page = sysconf(_SC_PAGESIZE);
+	const int64_t first = (int64_t)offset, last = first + len - 1;
+
+	if (!page_is_cached(fd, (uint64_t)last))
+		return false;
+	const int64_t cached = vfs_cached_pages(fd, offset, len);
+	if (cached != -ENOSYS)
+		return cached >= last / page - first / page + 1;
+	rn_fiber_move(io->ctx->fiber);
+	for (int64_t at = first; at < last; at += TRY_EVERY)
+		if (!page_is_cached(fd, (uint64_t)at))
+			return false;
+	return true;
+}
+
+/* True if the file has enough bytes there to be worth it. */
+static bool is_worth_it(const struct vfs_io *io)
+{
+	struct statx sx;
+
+	return io->count >= VFS_PAGES_LEAST && io->offset <= VFS_OFFSET_MAX - io->count &&
+	       vfs_node_stat(io->node, &sx) == 0 && sx.stx_size >= io->offset + VFS_PAGES_LEAST;
+}
+
+/*
+ * Fills the pipe with up to io->count bytes. False: it does not hold what an answer needs. As in
+ * vfs_read, whether the end was reached is decided by the size after the last byte was read.
+ */
+static bool pipe_fill_pages(struct vfs_io *io, struct rn_pipe *pipe, int fd)
+{
+	struct stat st;
+
+	for (;;) {
+		const uint64_t at = io->offset + pipe->bytes;
+		if (fstat(fd, &st) < 0)
+			return false;
+		const uint64_t size = (uint64_t)st.st_size;
+		const uint64_t left = at < size ? size - at : 0;
+		const uint32_t want = (uint32_t)rn_min(left, io->count - pipe->bytes);
+
+		io->eof = left == 0;
+		if (want == 0)
+			return pipe->bytes > 0;
+		/* Fewer bytes than were asked for are an answer, too. */
+		if (!is_cached(io, fd, at, want) || rn_pipe_fill(pipe, fd, at, want) <= 0)
+			return pipe->bytes > 0;
+	}
+}
+
+static bool read_pages_to_pipe(struct vfs_io *io, struct rn_pipe *pipe)
+{
+	/* The permission comes before the file is opened, which may break a lease. */
+	if (io->ctx->exp->mode == VFS_IO_DIRECT || !is_worth_it(io) || vfs_io_may_read(io) != 0)
+		return false;
+	const int fd = vfs_node_readable_fd(io->ctx, io->node);
+
+	/* cachestat(2) answers those only who may write the file. */
+	return fd >= 0 && vfs_act_as_root(io->ctx) == 0 && pipe_fill_pages(io, pipe, fd);
+}
+
+bool vfs_read_pages(struct vfs_io *io, struct rn_pipe *pipe)
+{
+	if (!read_pages_to_pipe(io, pipe))
+		return false;
+	vfs_io_moved(io, pipe->bytes, 0);
+	io->has_attr = false; /* the end was looked for again */
+	return true;
 }

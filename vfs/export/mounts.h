@@ -96,7 +96,7 @@ struct vfs_export {
 	struct vfs_fh root_fh;
 	uint64_t root_ino;
 	struct vfs_verifier *verifier;
-	_Atomic unsigned flushing;  /* nodes: vfs/node/flush.h */
+	_Atomic unsigned flushing;  /* nodes: vfs/node/uncommitted.h */
 	struct vfs_mount *root_mnt; /* mount 0, for as long as the export lives */
 	int place_fd;		    /* O_PATH descriptor on the public mount: keeps it busy */
 	uint64_t place_mnt_id;	    /* id of that mount; root_mnt may be a clone */
@@ -109,7 +109,7 @@ struct vfs_export {
 	uint32_t *sub_ids;
 	size_t sub_nids;
 	uint64_t sub_generation; /* vfs.table_generation when they were listed */
-	/* Directories and files of its own mount that others are mounted over, in order (vfs/node/covered.h) */
+	/* Directories and files of its own mount that others are mounted over, in order (vfs/node/node.h) */
 	pthread_mutex_t covered_lock; /* a leaf, held while the export's file system is asked */
 	struct vfs_covered *covered;
 	size_t ncovered;

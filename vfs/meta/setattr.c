@@ -6,22 +6,44 @@
  * 8881 section 6.4.1.3); each of the earlier ones sets the times, so those come last. What the
  * caller may not do is found out before anything is done.
  */
-#include "vfs/meta/setattr.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vfs/acl.h"
 #include "vfs/fs/file_system.h"
+#include "vfs/hold/deleg_table.h"
+#include "vfs/hold/file.h"
 #include "vfs/hold/file_change.h"
-#include "vfs/label.h"
+#include "vfs/meta/attr.h"
 #include "vfs/meta/dir_change.h"
-#include "vfs/meta/dir_news.h"
-#include "vfs/meta/permission.h"
-#include "vfs/node/covered.h"
+#include "vfs/node/node.h"
 #include "vfs/worker/worker_state.h"
+#include "vfs/xattr.h"
+
+/* Of two changes at the same time, the second to come here looks at both. */
+static void dir_news_tell_attrs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f)
+{
+	struct vfs_dir_news news = { .what = VFS_NEWS_ATTRS, .client = ctx->client };
+	struct vfs_attr attr;
+
+	vfs_news_begin(f, NULL);
+	if (vfs_getattr(ctx, n, &attr) == 0)
+		news.dir = &attr;
+	vfs_news_tell(f, &news);
+	vfs_news_end(f, NULL);
+}
+
+void vfs_dir_tell_attrs(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	struct vfs_file *f = NULL;
+
+	if (n->type == S_IFDIR && vfs_deleg_any(ctx->vfs))
+		f = vfs_file_find(n);
+	if (vfs_news_asked(f) & VFS_NEWS_ATTRS)
+		dir_news_tell_attrs(ctx, n, f);
+	vfs_file_put(f);
+}
 
 #define NO_ID ((uint32_t)-1)
 

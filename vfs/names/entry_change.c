@@ -14,7 +14,7 @@
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/file_change.h"
-#include "vfs/meta/permission.h"
+#include "vfs/meta/attr.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/worker_state.h"
 

@@ -17,7 +17,7 @@
 
 #include "vfs/deleg.h"
 #include "vfs/io.h"
-#include "vfs/names/name.h"
+#include "vfs/names/node_open.h"
 
 enum vfs_entry {
 	VFS_ENTRY_NEW,	 /* it is made: there must be none yet */

@@ -15,10 +15,9 @@
 #include "vfs/fs/file_system.h"
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file_change.h"
+#include "vfs/meta/attr.h"
 #include "vfs/meta/dir_change.h"
-#include "vfs/meta/permission.h"
 #include "vfs/names/entry_change.h"
-#include "vfs/names/making.h"
 #include "vfs/names/node_open.h"
 #include "vfs/worker/worker_state.h"
 

@@ -17,8 +17,8 @@
 #include "vfs/export/mounts.h"
 #include "vfs/fs/dir_watch.h"
 #include "vfs/node/cache.h"
-#include "vfs/node/dir_stream.h"
 #include "vfs/node/hooks.h"
+#include "vfs/node/node.h"
 #include "vfs/node/uncommitted.h"
 
 #define MARKED_SECONDS 600 /* beyond other nodes' time: an unused directory with a mark */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Nodes' questions to those who stand above them: who has the file open (vfs/hold/unlinked.h), and
- * who brings uncommitted data to disk (vfs/node/flush.h). One table for each vfs, from vfs_new on.
+ * who brings uncommitted data to disk (vfs/node/uncommitted.h). One table for each vfs, from vfs_new on.
  */
 #ifndef RN_VFS_HOOKS_H
 #define RN_VFS_HOOKS_H

@@ -53,7 +53,7 @@ struct vfs_uncommitted {
 	uint64_t written; /* unstable writes that were acknowledged */
 	uint64_t synced;  /* of these: covered by an fsync, or lost and told */
 	_Atomic enum vfs_data_state state;
-	struct vfs_sharer *syncs; /* vfs/data/write_sync.c: makes the fsync that is under way */
+	struct vfs_sharer *syncs; /* vfs/data/write.c: makes the fsync that is under way */
 };
 
 struct vfs_node {
@@ -123,5 +123,36 @@ int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind);
 int vfs_node_readable_fd(struct vfs_ctx *ctx, struct vfs_node *n);
 /* Gives the node a data descriptor that is open already; it is closed if the node has one. */
 void vfs_node_adopt_fd(struct vfs_node *n, enum vfs_fd_kind kind, int fd);
+
+/*
+ * Directories and files of an export that other mounts lie over. An export without crossmnt reaches its files through a clone of the
+ * mount, which shows what is beneath. Clients would write there where nobody looks for it, so nothing beneath is shown or changed.
+ *
+ * Which they are is looked up by the first call that has to know it after a change of the mount table: it waits for the export's own
+ * file system alone, and so does nobody else.
+ */
+
+/* Checks that the caller may change the node: 0; -EROFS: not by the export's options; -EACCES: it is covered. As
+ * vfs_node_is_covered() otherwise. */
+int vfs_check_writable(struct vfs_ctx *ctx, const struct vfs_node *n);
+
+/*
+ * Open directory streams. A stream is a descriptor whose position is its owner's alone while it is
+ * in use; between calls it waits at its node with the position it stands at, so that the reader
+ * that goes on from there needs no search. Two readers of a directory have two streams.
+ */
+
+struct vfs_dir_stream {
+	struct vfs_dir_stream *next;
+	uint64_t pos; /* the cookie where the next read goes on */
+	int fd;
+};
+
+/* A stream of the node at cookie. The thread must be root. */
+int vfs_dir_stream_get(struct vfs_node *n, uint64_t cookie, struct vfs_dir_stream **out);
+/* Gives it back; it stays open if the node has not too many. */
+void vfs_dir_stream_put(struct vfs_node *n, struct vfs_dir_stream *s);
+/* Closes the idle ones. */
+void vfs_dir_streams_close(struct vfs_node *n);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A node with uncommitted data: acknowledged, and perhaps not yet on disk. Its descriptors stay
- * open until an fsync has covered them (vfs/node/flush.h), since the kernel tells of a failed
+ * open until an fsync has covered them (vfs/node/uncommitted.h), since the kernel tells of a failed
  * write-back only once for each open file description, and of none after the inode has left memory.
  *
  * Several operations at a time can sync one file by one descriptor, and only one of them is told of
@@ -28,6 +28,8 @@
  */
 #ifndef RN_VFS_UNCOMMITTED_H
 #define RN_VFS_UNCOMMITTED_H
+
+#include <stdbool.h>
 
 #include "vfs/io.h"
 #include "vfs/node/node.h"
@@ -61,5 +63,23 @@ void vfs_syncing_end(struct vfs_syncing *s, struct vfs_node *n, int64_t res);
 /* The descriptor to write by, opened before the first write together with the witness; -errno as
  * vfs_node_fd. */
 int vfs_writing_fd(struct vfs_ctx *ctx, struct vfs_node *n);
+
+/*
+ * Before a node with uncommitted data can be closed, it is flushed: fsync of the whole file, whose
+ * failure changes the write verifier. That has a thread and a ring of its own, so that no worker
+ * and no timer waits for a disk; the node stays open until it is done. Without the thread (a test,
+ * or the end of the daemon) whoever closes waits.
+ *
+ * Lock order: vfs_flusher.lock is a leaf.
+ */
+
+struct vfs_flusher;
+struct vfs_node;
+
+struct vfs_flusher *vfs_flusher_new(void);     /* NULL: no memory */
+void vfs_flusher_free(struct vfs_flusher *fl); /* NULL is allowed */
+
+/* The hook of nodes: vfs/node/hooks.h. */
+bool vfs_flush(struct vfs_node *n);
 
 #endif
