@@ -155,7 +155,7 @@ struct vfs_sync {
 		struct vfs_sync_list others;
 		struct vfs_node *by; /* node that is flushed; NULL: all of the log, by log_fd */
 		uint64_t began;
-		int log_fd; /* vfs/data/operation.h; -1: none */
+		int log_fd; /* vfs/data/sync.c; -1: none */
 	} priv;
 };
 int vfs_sync(struct vfs_sync *s); /* 0 or -errno */

@@ -66,7 +66,7 @@ struct vfs {
 	struct vfs_files *files;		 /* state of clients on files: vfs/hold/file.h */
 	struct vfs_leases *leases;		 /* vfs/hold/lease.h */
 	struct vfs_gates *gates;		 /* vfs/hold/open_gate.h */
-	_Atomic uint32_t gated[VFS_GATED_SLOTS]; /* vfs/base/instance.h */
+	_Atomic uint32_t gated[VFS_GATED_SLOTS]; /* files behind a gate: below */
 	_Atomic uint64_t stale, bad_handles;
 
 	/* vfs/fs/handle_cache.h; NULL: there was no memory for it */

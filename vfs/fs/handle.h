@@ -13,7 +13,7 @@
  * No device number is in it: those change from boot to boot. Every field is checked whether or not
  * there is a MAC, and one file of an export has one handle only.
  *
- * The MAC's key is that of the mount that the file lies on (vfs/export/mounts.h): made of the secret
+ * The MAC's key is that of the mount that the file lies on (vfs/export/mounts.c): made of the secret
  * and of what the mount's root is. So a handle ends when its export becomes another directory, or
  * another file system takes its place, and nothing of that is in its bytes.
  */

@@ -161,7 +161,7 @@ struct vfs_files {
 	_Atomic uint64_t files, shares, denying, locks, waiters, held, unheld;
 	_Atomic uint64_t delegs, delegs_writing, delegs_late;
 	_Atomic uint64_t leases, gates; /* a gate counts as a lease, too */
-	_Atomic uint64_t sweeps;	/* number of the last (vfs/hold/file.h) */
+	_Atomic uint64_t sweeps;	/* number of the last sweep */
 	_Atomic bool reclaiming;	/* vfs_deleg_reclaiming() */
 	_Atomic uint32_t
 		changing[VFS_CHANGE_SLOTS]; /* changes under way (vfs/hold/file_change.h) */

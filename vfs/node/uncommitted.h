@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A node with uncommitted data: acknowledged, and perhaps not yet on disk. Its descriptors stay
- * open until an fsync has covered them (vfs/node/uncommitted.h), since the kernel tells of a failed
+ * open until an fsync has covered them, since the kernel tells of a failed
  * write-back only once for each open file description, and of none after the inode has left memory.
  *
  * Several operations at a time can sync one file by one descriptor, and only one of them is told of

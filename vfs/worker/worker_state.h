@@ -54,7 +54,7 @@ enum vfs_turn {
 	VFS_TURN_DONE, /* returns to its owner: operations have ended */
 };
 
-/* Changes that wait to become durable (vfs/data/operation.h). */
+/* Changes that wait to become durable (vfs/data/sync.c). */
 struct vfs_group {
 	struct vfs_sync_list waiting;	/* covered by no flush yet, oldest first */
 	struct vfs_sync_list under_way; /* the first change of each flush */
