@@ -2,7 +2,7 @@
 /*
  * Failures that the kernel has no errno for. Functions return them as they return -errno, in all layers; a protocol's table of
  * statuses maps them once. EAGAIN and EINTR are the kernel's words only: what a system call or an operation of the ring has answered
- * (tests/layering). NFS3_E* (nfs3/nfs3_status.h) are behind these.
+ * (tests/layering). NFS3_E* (nfs3/nfs3_procs.h) are behind these.
  */
 #ifndef RN_LIB_ERROR_H
 #define RN_LIB_ERROR_H

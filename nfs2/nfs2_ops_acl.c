@@ -8,8 +8,8 @@
 #include "nfs2/nfs2_args.h"
 #include "nfs2/nfs2_procs.h"
 #include "nfs2/result.h"
-#include "nfs3/access.h"
 #include "nfs3/acl/acl_steps.h"
+#include "nfs3/op.h"
 
 #define ATTRSTAT_SIZE (4u + NFS2_FATTR_SIZE)
 

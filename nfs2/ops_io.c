@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* READ and WRITE (RFC 1094 sections 2.2.7, 2.2.9). Bulk data go as NFSv3's do: nfs3/op_read.c, nfs3/nfs3_ops_write.c. */
+/* READ and WRITE (RFC 1094 sections 2.2.7, 2.2.9). Bulk data go as NFSv3's do: nfs3/op_read.c, nfs3/nfs3_ops_io.c. */
 #include <errno.h>
 
 #include "lib/util.h"

@@ -15,7 +15,7 @@
 #include "lib/error.h"
 #include "nfs/caller.h"
 #include "nfs/nested.h"
-#include "nfs3/mount_resolve.h"
+#include "nfs3/nfs3_state.h"
 #include "rpc/worker.h"
 
 #define LINKS_MAX 40u	/* as many as Linux follows in one path */

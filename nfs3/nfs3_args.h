@@ -10,6 +10,7 @@
 
 #include "nfs3/nfs3_proto.h"
 #include "rpc/xdr_in.h"
+#include "rpc/xdr_out.h"
 #include "vfs/types.h"
 
 /* A name of at most NFS3_NAME_MAX bytes. For a longer one, len is the true length and there are no
@@ -47,5 +48,20 @@ struct timespec nfs3_get_time(struct xdr_in *x, bool *bad);
 /* Decoders of procedures whose arguments are a handle, or a directory and a name. */
 bool nfs3_decode_fh_args(struct xdr_in *x, void *args);
 bool nfs3_decode_dirop(struct xdr_in *x, void *args);
+
+/*
+ * Encoding of the attribute structures that nearly every NFSv3 result has (RFC 1813 section 2.5).
+ */
+
+void nfs3_put_fattr(struct xdr_out *x, const struct vfs_attr *a);
+/* post_op_attr; NULL: none to give. */
+void nfs3_put_post_op_attr(struct xdr_out *x, const struct vfs_attr *a);
+void nfs3_put_post_op_fh(struct xdr_out *x, const struct vfs_fh *fh); /* NULL: none */
+/*
+ * wcc_data. A client takes what changed between the two for its own doing, and keeps what it has
+ * cached. So before is NULL unless nobody else changed the object in between (RFC 1813,
+ * "wcc_data").
+ */
+void nfs3_put_wcc(struct xdr_out *x, const struct vfs_attr *before, const struct vfs_attr *after);
 
 #endif

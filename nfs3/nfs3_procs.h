@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Procedures of NFSv3, MOUNT, NLM, NFSACL and RQUOTA: one row for each, at the foot of the file that decodes and
- * runs the procedure. nfs3/nfs3_procedures.c and nfs3/nlm/table.c list the rows by number; for NFSv3's,
+ * runs the procedure. nfs3/nfs3_procedures.c and nfs3/nlm/nlm_ops_lock.c list the rows by number; for NFSv3's,
  * NFS3_PROC_LIST below is the list.
  */
 #ifndef RN_NFS3_NFS3_PROCS_H
 #define RN_NFS3_NFS3_PROCS_H
 
+#include <stdint.h>
+
+#include "lib/error.h"
+#include "nfs3/nfs3_proto.h"
 #include "rpc/program.h"
 
 /*
@@ -108,5 +112,21 @@ extern const struct rpc_proc nlm_proc_test_res, nlm_proc_lock_res, nlm_proc_canc
 	nlm_proc_unlock_res, nlm_proc_granted_res;
 extern const struct rpc_proc nlm_proc_share, nlm_proc_unshare;
 extern const struct rpc_proc nlm_proc_nm_lock, nlm_proc_nm_lock_old, nlm_proc_free_all;
+
+/*
+ * From -errno to nfsstat3, for each procedure.
+ */
+
+/* Failures of these protocols alone, beside those of lib/error.h. */
+enum nfs3_error {
+	NFS3_ETOOSMALL = RN_ERRORS_END, /* READDIR: not even one entry fits */
+	NFS3_EBADCOOKIE,
+	NFS3_EBADTYPE,
+	NFS3_EWEAKAUTH, /* refused at the RPC level: AUTH_TOOWEAK */
+	NFS3_ETOOLONG, /* refused at the RPC level: the reply does not fit what the client offered */
+};
+
+/* rc is 0 or negative. Never a status that proc may not answer. */
+enum nfsstat3 nfs3_status(const struct nfs3_proc *proc, int rc);
 
 #endif

@@ -14,9 +14,8 @@
 
 #include "nfs/nested.h"
 #include "nfs3/nfs3_args.h"
+#include "nfs3/nfs3_procs.h"
 #include "nfs3/nfs3_state.h"
-#include "nfs3/nfs3_status.h"
-#include "nfs3/xdr_attr.h"
 #include "rpc/client.h"
 #include "rpc/program.h"
 #include "rpc/worker.h"
@@ -144,5 +143,8 @@ int64_t nfs3_op_read(struct nfs3_op *op);
 /* Ends a modifying procedure: makes the changed nodes durable if the change succeeded (rc 0) and
  * the export is not async, then lets encode put the result. op->sync.node names the nodes. */
 enum rpc_run nfs3_op_settle(struct nfs3_op *op, int rc, void (*encode)(struct nfs3_op *op, int rc));
+
+/* The step that NFSv3's ACCESS and that of NFSACL version 2 share: finds which of the bits ACCESS3_* in want the caller has for node[0], and its attributes. 0 or -errno. */
+int nfs3_access(struct nfs3_op *op, uint32_t want, uint32_t *granted, struct vfs_attr *attr);
 
 #endif

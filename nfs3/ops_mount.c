@@ -10,8 +10,8 @@
 #include "lib/log_ids.h"
 #include "lib/util.h"
 #include "nfs/caller.h"
-#include "nfs3/mount_resolve.h"
 #include "nfs3/nfs3_procs.h"
+#include "nfs3/nfs3_state.h"
 #include "rpc/address.h"
 #include "vfs/packed.h"
 

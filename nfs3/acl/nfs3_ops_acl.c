@@ -1,9 +1,131 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * GETACL and SETACL of NFSACL version 3. No item is eligible for a chunk of its own (RFC 8267 section 5.2).
+ * ACLs on the wire, and GETACL and SETACL of NFSACL version 3. No item is eligible for a chunk of its own (RFC 8267 section 5.2).
  */
+#include "lib/util.h"
 #include "nfs3/acl/acl_steps.h"
 #include "nfs3/nfs3_procs.h"
+
+#define PERMS (VFS_ACL_READ | VFS_ACL_WRITE | VFS_ACL_EXEC)
+
+_Static_assert(VFS_ACL_MAX == NFSACL_ENTRIES_MAX, "what is stored can be shown");
+
+static bool is_minimal(const struct vfs_acl *acl)
+{
+	return acl->count == VFS_ACL_OF_MODE;
+}
+
+/* Entries on the wire, with the mask of a minimal ACL. */
+static uint32_t nfsacl_count_of(const struct vfs_acl *acl)
+{
+	return acl->count + is_minimal(acl);
+}
+
+uint32_t nfsacl_size(const struct nfsacl_shown *list)
+{
+	return 8 + (list->with_entries ? nfsacl_count_of(list->acl) * NFSACL_ENTRY_SIZE : 0);
+}
+
+static void nfsacl_put_entry(struct xdr_out *x, const struct nfsacl_shown *list,
+			     const struct vfs_acl_entry *e)
+{
+	uint32_t id = 0; /* mask and others: clients of Solaris depend on it */
+
+	if (e->tag == VFS_ACL_USER_OBJ)
+		id = list->uid;
+	else if (e->tag == VFS_ACL_GROUP_OBJ)
+		id = list->gid;
+	else if (e->tag == VFS_ACL_USER || e->tag == VFS_ACL_GROUP)
+		id = e->id;
+	xdr_put_u32(x, e->tag | list->flag);
+	xdr_put_u32(x, id);
+	xdr_put_u32(x, e->perm);
+}
+
+/* The mask goes behind the group's entry, which is its place in the kernel's order. */
+void nfsacl_put(struct xdr_out *x, const struct nfsacl_shown *list)
+{
+	const struct vfs_acl *acl = list->acl;
+
+	xdr_put_u32(x, nfsacl_count_of(acl));
+	xdr_put_u32(x, list->with_entries ? nfsacl_count_of(acl) : 0);
+	for (uint32_t i = 0; list->with_entries && i < acl->count; i++) {
+		struct vfs_acl_entry e = acl->entry[i];
+
+		nfsacl_put_entry(x, list, &e);
+		if (!is_minimal(acl) || e.tag != VFS_ACL_GROUP_OBJ)
+			continue;
+		e.tag = VFS_ACL_MASK;
+		nfsacl_put_entry(x, list, &e);
+	}
+}
+
+/* Sets x->err for an entry of no known kind. The kernel judges the others' permissions, except
+ * that a mask may have more bits, as from Solaris. */
+static struct vfs_acl_entry nfsacl_get_entry(struct xdr_in *x)
+{
+	struct vfs_acl_entry e = { .tag = 0 };
+	const uint32_t tag = xdr_get_u32(x) & ~NA_ACL_DEFAULT, id = xdr_get_u32(x);
+	const uint32_t perm = xdr_get_u32(x);
+
+	e.id = VFS_ACL_NO_ID;
+	e.perm = (uint16_t)rn_min(perm, UINT16_MAX);
+	switch (tag) {
+	case VFS_ACL_USER:
+	case VFS_ACL_GROUP:
+		e.id = id;
+		x->err |= id == VFS_ACL_NO_ID;
+		break;
+	case VFS_ACL_USER_OBJ:
+	case VFS_ACL_GROUP_OBJ:
+	case VFS_ACL_OTHER:
+		x->err |= (perm & ~PERMS) != 0;
+		break;
+	case VFS_ACL_MASK:
+		e.perm = perm & PERMS;
+		break;
+	default:
+		x->err = true;
+	}
+	e.tag = (uint16_t)tag;
+	return e;
+}
+
+void nfsacl_skip(struct xdr_in *x, bool meant)
+{
+	const uint32_t count = xdr_get_u32(x), n = xdr_get_u32(x);
+
+	if (count > NFSACL_ENTRIES_MAX || n != (meant ? count : 0))
+		x->err = true;
+	for (uint32_t i = 0; i < n && !x->err; i++)
+		nfsacl_get_entry(x);
+}
+
+/* Takes the mask out that a client has added to a minimal ACL. In the kernel's order that is the
+ * third of four entries, behind the group's. */
+static void drop_mask(struct vfs_acl_entry *e, struct vfs_acl *acl)
+{
+	if (acl->count != VFS_ACL_OF_MODE + 1 || e[1].tag != VFS_ACL_GROUP_OBJ ||
+	    e[2].tag != VFS_ACL_MASK || e[1].perm != e[2].perm)
+		return;
+	e[2] = e[3];
+	acl->count = VFS_ACL_OF_MODE;
+}
+
+void nfsacl_get(struct xdr_in *x, struct vfs_acl_entry *room, struct vfs_acl *out)
+{
+	uint32_t n;
+
+	xdr_get_u32(x);
+	n = xdr_get_u32(x);
+	*out = (struct vfs_acl){ .entry = room };
+	if (n > NFSACL_ENTRIES_MAX)
+		x->err = true;
+	while (out->count < n && !x->err)
+		room[out->count++] = nfsacl_get_entry(x);
+	vfs_acl_sort(room, out->count);
+	drop_mask(room, out);
+}
 
 #define GETACL_HEAD_SIZE (4u + NFS3_POST_OP_ATTR_SIZE)
 

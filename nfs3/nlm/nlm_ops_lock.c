@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The procedures of NLM for byte-range locks. */
+/* The procedures of NLM for byte-range locks, for a client's lock manager, and for the end of a client; and the table of all. */
 #include <errno.h>
 
 #include "lib/error.h"
+#include "lib/util.h"
 #include "nfs/attempt.h"
 #include "nfs/caller.h"
-#include "nfs3/nfs3_server.h"
-#include "nfs3/nlm/nlm_answer.h"
-#include "nfs3/nlm/nlm_grant.h"
-#include "nfs3/nlm/ops.h"
 #include "nfs3/nfs3_procs.h"
+#include "nfs3/nfs3_server.h"
 #include "nfs3/nfs3_state.h"
+#include "nfs3/nlm/nlm.h"
+#include "nfs3/nlm/nlm_grant.h"
+#include "nfs3/nlm/owners.h"
 #include "nsm/nsm.h"
 #include "rpc/client.h"
 
@@ -389,3 +390,173 @@ ROWS(unlock, "UNLOCK", proc_unlock, RPC_NONIDEMPOTENT | RPC_FOR_FORMER, RESULT_S
 ROW(nlm_proc_nm_lock, "NM_LOCK", nlm_decode_lock, proc_nm_lock, RPC_NONIDEMPOTENT, RESULT_SIZE);
 ROW(nlm_proc_nm_lock_old, "NM_LOCK", nlm_decode_lock_old, proc_nm_lock, RPC_NONIDEMPOTENT,
     RESULT_SIZE);
+
+/* Procedures for a client's lock manager, which this server is not, and the answer to GRANTED_MSG. */
+
+/* This server waits for nobody's lock. */
+static enum rpc_run proc_granted(struct rpc_request *req, void *args)
+{
+	const struct nlm_lock_args *a = args;
+	const struct nfs3_server *s = req->program_ctx;
+
+	if (nlm_is_message(req) && !s->cfg.nsm)
+		return RPC_RUN_SYSTEM_ERR;
+	nlm_reply(req, &(struct nlm_result){ .cookie = &a->cookie, .stat = NLM4_DENIED });
+	return RPC_RUN_DONE;
+}
+
+static enum rpc_run proc_granted_res(struct rpc_request *req, void *args)
+{
+	const struct nlm_res_args *a = args;
+	const struct nfs3_server *s = req->program_ctx;
+
+	nlm_grants_answered(s->grants, &req->conn->peer, &a->cookie, a->stat);
+	return RPC_RUN_DONE;
+}
+
+#define GRANTED_ROW(row, text, decoder)                                                            \
+	const struct rpc_proc row = {                                                              \
+		.name = text,                                                                      \
+		.decode = decoder,                                                                 \
+		.args_size = sizeof(struct nlm_lock_args),                                         \
+		.run = proc_granted,                                                               \
+	}
+
+GRANTED_ROW(nlm_proc_granted, "GRANTED", nlm_decode_test);
+GRANTED_ROW(nlm_proc_granted_old, "GRANTED", nlm_decode_test_old);
+GRANTED_ROW(nlm_proc_granted_msg, "GRANTED_MSG", nlm_decode_test);
+GRANTED_ROW(nlm_proc_granted_msg_old, "GRANTED_MSG", nlm_decode_test_old);
+
+/* The server sends no messages that these would answer. */
+const struct rpc_proc nlm_proc_test_res = { .name = "TEST_RES" };
+const struct rpc_proc nlm_proc_lock_res = { .name = "LOCK_RES" };
+const struct rpc_proc nlm_proc_cancel_res = { .name = "CANCEL_RES" };
+const struct rpc_proc nlm_proc_unlock_res = { .name = "UNLOCK_RES" };
+
+const struct rpc_proc nlm_proc_granted_res = {
+	.name = "GRANTED_RES",
+	.decode = nlm_decode_res,
+	.args_size = sizeof(struct nlm_res_args),
+	.run = proc_granted_res,
+	.flags = RPC_FOR_FORMER,
+};
+
+/* FREE_ALL, and other ends of all that a client has. */
+
+struct freeing {
+	struct rpc_request *req;
+	bool unknown; /* for some export it is not known yet whether the client may use it */
+};
+
+/* True if the call may touch the caller's locks below that export. The call names no file, so the
+ * ports and flavours that each export accepts are checked here. */
+static bool may_free(void *arg, uint32_t export_id)
+{
+	struct freeing *freeing = arg;
+	struct rpc_request *req = freeing->req;
+	const struct nfs3_server *s = req->program_ctx;
+	const struct vfs_exports *exports = &s->cfg.exports;
+	const struct sockaddr *peer = (const struct sockaddr *)&req->conn->peer;
+	struct vfs_access access;
+	struct vfs_export *exp;
+	const int rc = exports->by_id(exports->ctx, export_id, peer, &exp, &access);
+
+	freeing->unknown |= rc == -RN_EUNNAMED;
+	if (rc < 0)
+		return false;
+	vfs_export_put(exp);
+	return nfs_check_port(&access, req->conn) == 0 &&
+	       nfs_transport_allowed(&req->call.cred, &access) &&
+	       ((access.flags & VFS_NO_AUTH_NLM) || nfs_flavor_allowed(&req->call.cred, &access));
+}
+
+/* A client has restarted: its locks are obsolete. Only locks from the caller's own address are
+ * released. It has no new ones below an export that is not known to admit it, so they may be dropped
+ * later. */
+static enum rpc_run proc_free_all(struct rpc_request *req, void *args)
+{
+	struct nfs3_server *s = req->program_ctx;
+	struct freeing freeing = { .req = req };
+	const struct nlm_freed freed = {
+		.peer = (const struct sockaddr *)&req->conn->peer,
+		.caller = args,
+		.may_free = may_free,
+		.arg = &freeing,
+	};
+
+	/* The call names no file. In a datagram anybody could say this of the client. */
+	if (req->conn->ops->datagrams)
+		return RPC_RUN_DONE;
+	do {
+		freeing.unknown = false;
+		nlm_owners_drop_client(s->nlm, &freed);
+	} while (freeing.unknown && rpc_try_later(req, RN_WAIT_NAME, 0));
+	/* The reply has no status: an error of RPC makes the client send the call again. */
+	return freeing.unknown ? RPC_RUN_SYSTEM_ERR : RPC_RUN_DONE;
+}
+
+bool nlm_host_rebooted(struct nfs3_server *s, const struct nsm_reboot *r)
+{
+	return nlm_owners_drop_rebooted(s->nlm, r);
+}
+
+uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost)
+{
+	return nlm_owners_revoke(s->nlm, lost);
+}
+
+uint64_t nlm_count_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost)
+{
+	return nlm_owners_count(s->nlm, lost);
+}
+
+const struct rpc_proc nlm_proc_free_all = {
+	.name = "FREE_ALL",
+	.decode = nlm_decode_free_all,
+	.args_size = sizeof(struct nlm_bytes),
+	.run = proc_free_all,
+	.flags = RPC_FOR_FORMER,
+};
+
+/* The versions of NLM, and their procedures by number. */
+
+/* old: empty, or _old for the versions with offsets of 32 bits. */
+#define COMMON_PROCS(old)                                                                          \
+	[NLMPROC4_NULL] = &rpc_proc_null, [NLMPROC4_TEST] = &nlm_proc_test##old,                   \
+	[NLMPROC4_LOCK] = &nlm_proc_lock##old, [NLMPROC4_CANCEL] = &nlm_proc_cancel##old,          \
+	[NLMPROC4_UNLOCK] = &nlm_proc_unlock##old, [NLMPROC4_GRANTED] = &nlm_proc_granted##old,    \
+	[NLMPROC4_TEST_MSG] = &nlm_proc_test_msg##old,                                             \
+	[NLMPROC4_LOCK_MSG] = &nlm_proc_lock_msg##old,                                             \
+	[NLMPROC4_CANCEL_MSG] = &nlm_proc_cancel_msg##old,                                         \
+	[NLMPROC4_UNLOCK_MSG] = &nlm_proc_unlock_msg##old,                                         \
+	[NLMPROC4_GRANTED_MSG] = &nlm_proc_granted_msg##old,                                       \
+	[NLMPROC4_TEST_RES] = &nlm_proc_test_res, [NLMPROC4_LOCK_RES] = &nlm_proc_lock_res,        \
+	[NLMPROC4_CANCEL_RES] = &nlm_proc_cancel_res,                                              \
+	[NLMPROC4_UNLOCK_RES] = &nlm_proc_unlock_res,                                              \
+	[NLMPROC4_GRANTED_RES] = &nlm_proc_granted_res
+
+#define SHARE_PROCS(old)                                                                           \
+	[NLMPROC4_SHARE] = &nlm_proc_share, [NLMPROC4_UNSHARE] = &nlm_proc_unshare,                \
+	[NLMPROC4_NM_LOCK] = &nlm_proc_nm_lock##old, [NLMPROC4_FREE_ALL] = &nlm_proc_free_all
+
+static const struct rpc_proc *const v1_procs[NLMPROC_V1_COUNT] = { COMMON_PROCS(_old) };
+static const struct rpc_proc *const v3_procs[NLMPROC4_COUNT] = { COMMON_PROCS(_old),
+								 SHARE_PROCS(_old) };
+static const struct rpc_proc *const v4_procs[NLMPROC4_COUNT] = { COMMON_PROCS(), SHARE_PROCS() };
+
+static const struct rpc_version versions[] = {
+	{ .vers = 1, .procs = v1_procs, .nprocs = NLMPROC_V1_COUNT },
+	{ .vers = 3, .procs = v3_procs, .nprocs = NLMPROC4_COUNT },
+	{ .vers = NLM_VERSION, .procs = v4_procs, .nprocs = NLMPROC4_COUNT },
+};
+
+void nlm_program(struct nfs3_server *s, struct rpc_program *nlm)
+{
+	*nlm = (struct rpc_program){
+		.prog = NLM_PROGRAM,
+		.name = "nlm",
+		.versions = versions,
+		.nversions = rn_array_size(versions),
+		.ctx = s,
+	};
+}

@@ -8,11 +8,11 @@
 
 #include "nfs/attempt.h"
 #include "nfs/caller.h"
-#include "nfs3/nfs3_server.h"
-#include "nfs3/nlm/nlm_answer.h"
-#include "nfs3/nlm/ops.h"
 #include "nfs3/nfs3_procs.h"
+#include "nfs3/nfs3_server.h"
 #include "nfs3/nfs3_state.h"
+#include "nfs3/nlm/nlm.h"
+#include "nfs3/nlm/owners.h"
 #include "nsm/nsm.h"
 
 static enum rpc_run nlm_share_answer(struct nfs3_op *op, const struct nlm_share_args *a,

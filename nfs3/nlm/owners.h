@@ -12,12 +12,43 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 #include "nfs3/nlm/nlm.h"
-#include "nfs3/nlm/nlm_room.h"
+#include "rpc/address.h"
 #include "vfs/lock.h"
 #include "vfs/share.h"
+
+/*
+ * Memory that hosts share. Three quarters are for all: a host may have as much of them as it leaves free, alone half, a second
+ * host a quarter. The last quarter is for hosts that have a thousandth of all at most, 256 of them: so there is room for a host that comes last,
+ * however many others take what they may.
+ *
+ * The owner of a room guards it.
+ */
+
+#define NLM_ROOM_BUCKETS 256u
+
+struct nlm_room_host;
+LIST_HEAD(nlm_room_list, nlm_room_host);
+
+struct nlm_room {
+	size_t max, used; /* bytes */
+	uint8_t key[16];
+	struct nlm_room_list hosts[NLM_ROOM_BUCKETS];
+};
+
+void nlm_room_init(struct nlm_room *r, size_t max);
+bool nlm_room_fits(const struct nlm_room *r, const struct rpc_address *addr, size_t bytes);
+/* Takes them if they fit, and there is memory to note it. */
+bool nlm_room_take(struct nlm_room *r, const struct rpc_address *addr, size_t bytes);
+/* Bytes that a host has. */
+size_t nlm_room_has(const struct nlm_room *r, const struct rpc_address *addr);
+/* Takes and gives bytes of a host that has some. It cannot fail. */
+void nlm_room_change(struct nlm_room *r, const struct rpc_address *addr, size_t take, size_t give);
 
 struct nsm;
 struct nsm_host;
@@ -128,5 +159,22 @@ uint64_t nlm_owners_count(struct nlm_owners *t, const struct vfs_exports_lost *l
 
 /* NLM owner behind this holder; NULL if it is not NLM's. */
 const struct nlm_owner *nlm_owner_of(const struct vfs_holder *h);
+
+/* Steps that the lock manager's procedures share (nfs3/nlm/nlm_ops_lock.c). */
+
+static inline bool nlm_is_message(const struct rpc_request *req)
+{
+	return req->call.proc >= NLMPROC4_TEST_MSG && req->call.proc <= NLMPROC4_GRANTED_MSG;
+}
+
+/* NULL: RPC_RUN_SYSTEM_ERR. */
+struct nfs3_op *nlm_begin(struct rpc_request *req);
+/* Opens the file, and makes the key of the caller's owner. 0 or -errno. */
+int nlm_open(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner_key *key);
+/* True if a lock or share has to wait, or a reclaim comes at a time when there is nothing to reclaim. */
+bool nlm_wrong_time(const struct nfs3_op *op, bool reclaim);
+/* Puts the client on record before it gets something. *host is then for the caller to put. 0 or -errno. */
+int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, unsigned flags,
+		struct nsm_host **host);
 
 #endif

@@ -7,6 +7,8 @@
 #define RN_NFS3_RQUOTA_H
 
 #include "nfs3/nfs3_server.h"
+#include "rpc/xdr_out.h"
+#include "vfs/quota.h"
 
 #define RQUOTA_VERSION 1u
 #define RQUOTA_EXT_VERSION 2u
@@ -32,5 +34,9 @@ enum gqr_status {
 
 #define RQUOTA_PATH_MAX 1024u /* RQ_PATHLEN */
 #define RQUOTA_SIZE 40u	      /* bytes of an rquota */
+
+/* Encodes struct rquota. now: seconds since 1970. Limits and use have 32 bits each, so that the unit of blocks grows with
+ * the largest of them. */
+void rquota_put(struct xdr_out *x, const struct vfs_quota_row *row, int64_t now);
 
 #endif

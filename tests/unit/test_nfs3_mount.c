@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <sys/fsuid.h>
 
-#include "nfs3/mount_list.h"
 #include "nfs3/nfs3_state.h"
 #include "tests/unit/nfs3_suite.h"
 #include "vfs/packed.h"

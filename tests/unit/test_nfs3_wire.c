@@ -5,11 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "nfs3/nfs3_server.h"
-#include "nfs3/nlm/nlm.h"
 #include "nfs3/nfs3_procs.h"
 #include "nfs3/nfs3_proto.h"
-#include "nfs3/nfs3_status.h"
+#include "nfs3/nfs3_server.h"
+#include "nfs3/nlm/nlm.h"
 #include "tests/unit/nfs3_samples.h"
 
 static void put_fh(void *ctx, struct xdr_out *c, enum sample_object object)

@@ -42,7 +42,7 @@ static void put_lock(struct xdr_out *c, const struct vfs_fh *fh, int svid, const
 }
 
 /* Reads the status behind the cookie. */
-static uint32_t nlm_status(void)
+static uint32_t reply_status(void)
 {
 	const uint8_t *cookie;
 	uint32_t len;
@@ -65,7 +65,7 @@ static uint32_t do_lock(const struct vfs_fh *fh, int svid, const struct range *r
 	put_lock(c, fh, svid, r);
 	xdr_put_bool(c, reclaim);
 	xdr_put_u32(c, 3);
-	return nlm_status();
+	return reply_status();
 }
 
 static uint32_t do_unlock(const struct vfs_fh *fh, int svid, const struct range *r)
@@ -73,7 +73,7 @@ static uint32_t do_unlock(const struct vfs_fh *fh, int svid, const struct range 
 	struct xdr_out *c = nlm_call(NLMPROC4_UNLOCK);
 
 	put_lock(c, fh, svid, r);
-	return nlm_status();
+	return reply_status();
 }
 
 static uint32_t do_cancel(const struct vfs_fh *fh, int svid, const struct range *r)
@@ -83,7 +83,7 @@ static uint32_t do_cancel(const struct vfs_fh *fh, int svid, const struct range 
 	xdr_put_bool(c, true);
 	xdr_put_bool(c, r->exclusive);
 	put_lock(c, fh, svid, r);
-	return nlm_status();
+	return reply_status();
 }
 
 struct seen {
@@ -99,7 +99,7 @@ static uint32_t do_test(const struct vfs_fh *fh, int svid, const struct range *r
 
 	xdr_put_bool(c, r->exclusive);
 	put_lock(c, fh, svid, r);
-	stat = nlm_status();
+	stat = reply_status();
 	if (stat == NLM4_DENIED) {
 		out->range.exclusive = xdr_get_bool(&f->in);
 		out->svid = (int)xdr_get_u32(&f->in);

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "nfs3/nlm/nlm_room.h"
+#include "nfs3/nlm/owners.h"
 
 #define MAX 1000u
 

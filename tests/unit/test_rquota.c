@@ -2,7 +2,7 @@
 /* RQUOTA: who may ask about whom and where, and the form of the answer. Quotas of a file system that has
  * some: tests/net/rquota.py. */
 #include "lib/util.h"
-#include "nfs3/quota/quota_wire.h"
+#include "nfs3/quota/rquota.h"
 #include "rpc/message.h"
 #include "tests/unit/nfs3_suite.h"
 
