@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nfs2/nfs2_args.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 
+#include "lib/error.h"
 #include "lib/util.h"
+#include "vfs/file_state.h"
 
 #define MODE_BITS 07777u
 #define MODE_KEEP_SUN 0xffffu /* some Sun clients mean NFS2_KEEP by it */
@@ -99,4 +102,149 @@ bool nfs2_decode_dirop(struct xdr_in *x, void *args)
 {
 	nfs2_get_dirop(x, args);
 	return !x->err;
+}
+
+#define SECTOR 512u
+
+static const struct {
+	int err;
+	enum nfsstat2 status;
+} meaning[] = {
+	{ 0, NFS2_OK },
+	{ EPERM, NFS2ERR_PERM },
+	{ ENOENT, NFS2ERR_NOENT },
+	{ ENXIO, NFS2ERR_NXIO },
+	{ EACCES, NFS2ERR_ACCES },
+	{ ETXTBSY, NFS2ERR_ACCES },
+	{ EBUSY, NFS2ERR_ACCES },
+	{ EXDEV, NFS2ERR_ACCES },
+	{ RN_ESHARE, NFS2ERR_ACCES },
+	{ EEXIST, NFS2ERR_EXIST },
+	{ ENODEV, NFS2ERR_NODEV },
+	{ ENOTDIR, NFS2ERR_NOTDIR },
+	{ ELOOP, NFS2ERR_NOTDIR },
+	{ EISDIR, NFS2ERR_ISDIR },
+	{ EFBIG, NFS2ERR_FBIG },
+	{ EOVERFLOW, NFS2ERR_FBIG },
+	{ ENOSPC, NFS2ERR_NOSPC },
+	{ EMLINK, NFS2ERR_NOSPC }, /* a directory full of directories */
+	{ EROFS, NFS2ERR_ROFS },
+	{ ENAMETOOLONG, NFS2ERR_NAMETOOLONG },
+	{ ENOTEMPTY, NFS2ERR_NOTEMPTY },
+	{ EDQUOT, NFS2ERR_DQUOT },
+	{ ESTALE, NFS2ERR_STALE },
+	{ EBADF, NFS2ERR_STALE }, /* not a handle of this form: there is no BADHANDLE */
+};
+
+enum nfsstat2 nfs2_status(int rc)
+{
+	for (unsigned i = 0; i < rn_array_size(meaning); i++)
+		if (meaning[i].err == -rc)
+			return meaning[i].status;
+	return NFS2ERR_IO;
+}
+
+bool nfs2_put_status(struct nfs3_op *op, int rc)
+{
+	const enum nfsstat2 status = nfs2_status(rc);
+
+	xdr_put_u32(&op->req->out, status);
+	return status == NFS2_OK;
+}
+
+int nfs2_check_shares(struct nfs3_op *op, uint8_t access)
+{
+	int rc;
+
+	do
+		rc = nfs3_op_check_shares(op, access);
+	while (nfs3_op_await(op, rc == -RN_EGRACE ? -RN_EYIELDS : rc));
+	return rc;
+}
+
+uint32_t nfs2_fold(uint64_t number)
+{
+	return (uint32_t)(number >> 32 ^ number);
+}
+
+static enum ftype2 nfs2_type_of(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return NF2DIR;
+	case S_IFBLK:
+		return NF2BLK;
+	case S_IFCHR:
+	case S_IFIFO:
+		return NF2CHR;
+	case S_IFLNK:
+		return NF2LNK;
+	case S_IFSOCK:
+		return NF2SOCK;
+	default:
+		return NF2REG;
+	}
+}
+
+static uint32_t device_of(const struct vfs_attr *a)
+{
+	const uint32_t minor = a->rdev_minor;
+
+	if (!S_ISCHR(a->mode) && !S_ISBLK(a->mode))
+		return NFS2_FIFO_DEV;
+	return (minor & 0xff) | (a->rdev_major & 0xfff) << 8 | (minor & 0xfff00) << 12;
+}
+
+static void nfs2_put_time(struct xdr_out *x, const struct timespec *t)
+{
+	xdr_put_u32(x, (uint32_t)t->tv_sec);
+	xdr_put_u32(x, (uint32_t)(t->tv_nsec / NSEC_PER_USEC));
+}
+
+/* A larger file has the largest size that the field holds. Its client then cannot take an offset within the
+ * file for the end of it, and append there. */
+static uint32_t nfs2_size_of(const struct vfs_attr *a)
+{
+	if (S_ISLNK(a->mode))
+		return (uint32_t)rn_min(a->size, NFS2_PATH_MAX);
+	return (uint32_t)rn_min(a->size, NFS2_SIZE_MAX);
+}
+
+void nfs2_put_fattr(struct xdr_out *x, const struct vfs_attr *a)
+{
+	xdr_put_u32(x, nfs2_type_of(a->mode));
+	xdr_put_u32(x, a->mode);
+	xdr_put_u32(x, a->nlink);
+	xdr_put_u32(x, a->uid);
+	xdr_put_u32(x, a->gid);
+	xdr_put_u32(x, nfs2_size_of(a));
+	xdr_put_u32(x, a->blksize);
+	xdr_put_u32(x, device_of(a));
+	xdr_put_u32(x, (uint32_t)rn_min(a->used / SECTOR, UINT32_MAX));
+	xdr_put_u32(x, nfs2_fold(a->fsid));
+	xdr_put_u32(x, nfs2_fold(a->fileid));
+	nfs2_put_time(x, &a->atime);
+	nfs2_put_time(x, &a->mtime);
+	nfs2_put_time(x, &a->ctime);
+}
+
+int nfs2_put_attrstat(struct nfs3_op *op, int rc)
+{
+	if (rc == 0)
+		rc = vfs_getattr(&op->ctx, op->node[0], &op->attr);
+	if (nfs2_put_status(op, rc))
+		nfs2_put_fattr(&op->req->out, &op->attr);
+	return rc;
+}
+
+void nfs2_put_diropres(struct nfs3_op *op, int rc)
+{
+	struct vfs_packed_fh fh;
+
+	if (rc == 0)
+		rc = vfs_packed_of(op->node[1], &fh);
+	if (!nfs2_put_status(op, rc))
+		return;
+	xdr_put_fixed(&op->req->out, fh.data, sizeof(fh.data));
+	nfs2_put_fattr(&op->req->out, &op->attr);
 }

@@ -6,8 +6,6 @@
 #include <errno.h>
 
 #include "nfs2/nfs2_args.h"
-#include "nfs2/nfs2_procs.h"
-#include "nfs2/result.h"
 #include "nfs3/acl/acl_steps.h"
 #include "nfs3/op.h"
 

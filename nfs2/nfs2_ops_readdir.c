@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * READDIR (RFC 1094 section 2.2.17). count bounds the whole result. A listing is interrupted only behind an entry
- * whose cookie, in 32 bits, leads to the entry after it and to none before (nfs2/cookie.h).
+ * whose cookie, in 32 bits, leads to the entry after it and to none before (nfs2/nfs2_args.h).
  */
 #include <errno.h>
 
 #include "lib/util.h"
 #include "nfs2/nfs2_args.h"
-#include "nfs2/cookie.h"
-#include "nfs2/nfs2_procs.h"
-#include "nfs2/result.h"
 
 /* Bytes of the end of the list and eof. */
 #define LIST_END_SIZE 8u

@@ -8,9 +8,7 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs2/cookie.h"
 #include "nfs2/nfs2_args.h"
-#include "nfs2/nfs2_procs.h"
 #include "vfs/fs/handle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

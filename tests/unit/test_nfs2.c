@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs2/cookie.h"
-#include "nfs2/nfs2_procs.h"
+#include "nfs2/nfs2_args.h"
 #include "nfs2/nfs2_server.h"
-#include "nfs2/result.h"
 #include "nfs3/acl/nfsacl.h"
 #include "vfs/fs/handle.h"
 
