@@ -72,7 +72,7 @@ unsigned nsm_monitor_rebooted(struct nsm *n, const struct rpc_address *addr, uin
 /* Calls those that are due, on the messenger's thread. Returns the time of the next look, ns. */
 uint64_t nsm_monitors_tick(struct nsm *n, uint64_t now);
 
-/* monitor_text.c: the record file, state_dir/nsm-monitors. Reading sets `former` of all if the machine has
+/* The record file, state_dir/nsm-monitors. Reading sets `former` of all if the machine has
  * restarted since. */
 void nsm_monitors_put(const struct nsm_monitor_list *list, struct nsm_text *t);
 int nsm_monitors_read(const char *data, size_t len, struct nsm_monitor_list *out);

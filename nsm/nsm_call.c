@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/util.h"
 #include "nsm/nsm_call.h"
 
 #include <errno.h>
@@ -11,8 +12,7 @@
 
 #include "lib/clock.h"
 #include "lib/error.h"
-#include "lib/util.h"
-#include "nsm/stream.h"
+#include "nsm/nsm_private.h"
 #include "rpc/message.h"
 
 #define RPCBIND_PROGRAM 100000u

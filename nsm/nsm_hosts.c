@@ -19,7 +19,7 @@
 #include "lib/util.h"
 #include "nsm/nsm_private.h"
 
-struct nsm_host_list *nsm_bucket(struct nsm *n, const struct rpc_address *addr)
+static struct nsm_host_list *nsm_bucket(struct nsm *n, const struct rpc_address *addr)
 {
 	uint64_t h;
 

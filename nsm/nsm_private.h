@@ -9,10 +9,43 @@
 
 #include "lib/log.h"
 #include "lib/shares.h"
-#include "nsm/nsm_call.h"
 #include "nsm/monitor.h"
 #include "nsm/nsm.h"
+#include "nsm/nsm_call.h"
 #include "nsm/nsm_records.h"
+
+/* A TCP connection for one call: a message is sent, and one reply read, without waiting. */
+#define NSM_REPLY_MAX 2048u /* bytes; longer replies end the connection */
+
+struct nsm_stream {
+	int fd; /* -1: none */
+	uint8_t *out;
+	size_t out_len, sent;
+	size_t body; /* bytes of whole fragments at the start of in */
+	size_t len;  /* bytes in `in`: body, then a record mark, then a part of its fragment */
+	uint8_t in[NSM_REPLY_MAX];
+};
+
+/* Begins to connect to d's peer and port, from its local address and a privileged port if one can be had.
+ * The message is copied. 0 or -errno. */
+int nsm_stream_open(struct nsm_stream *s, const struct nsm_datagram *d);
+void nsm_stream_close(struct nsm_stream *s);
+/* Events of poll() that it waits for. */
+short nsm_stream_events(const struct nsm_stream *s);
+/* Goes on. The length of the reply, which is at s->in; 0: it has not come yet; or -errno. */
+int nsm_stream_step(struct nsm_stream *s);
+
+/* Procedures of the status monitor. */
+enum nsm_proc {
+	SM_NULL,
+	SM_STAT,
+	SM_MON,
+	SM_UNMON,
+	SM_UNMON_ALL,
+	SM_SIMU_CRASH,
+	SM_NOTIFY,
+	SM_PROCS
+};
 
 #define NSM_BUCKETS 1024u
 #define NSM_NAMES_MAX 64u      /* hosts of one address */
@@ -108,7 +141,7 @@ struct nsm {
 	/* The records of hosts, or of monitors, cannot be written. */
 	bool failing, mon_failing;
 	bool tell, stop;
-	/* Calls of others that wait for the messenger: jobs.c. */
+	/* Calls of others that wait for the messenger: nsm_jobs.c. */
 	struct nsm_lane_list lanes[NSM_LANE_BUCKETS];
 	struct nsm_ready_list ready;
 	struct nsm_job_list later;
@@ -130,12 +163,10 @@ struct nsm {
 	struct rn_log_limit refusals, silences;
 };
 
-/* hosts.c */
-
+/* nsm_hosts.c */
 void nsm_hosts_init(struct nsm *n);
 /* For nsm_text_read: a host of the run before. */
 int nsm_host_restore(void *nsm, const struct nsm_peer *peer);
-struct nsm_host_list *nsm_bucket(struct nsm *n, const struct rpc_address *addr);
 /* True if both are names of one host: equal, or one is the other without its domain. */
 bool nsm_same_name(const uint8_t *a, uint32_t a_len, const uint8_t *b, uint32_t b_len);
 /* The host that name and address belong to has restarted; the messenger goes on with it. Returns the
@@ -155,13 +186,7 @@ struct nsm_host_queue *nsm_tell_queue(struct nsm *n, const struct nsm_host *h);
 /* Writes lines into the log that are due about records and answers that found no room. */
 void nsm_log_shares(struct nsm *n, uint64_t now);
 
-/* writer.c */
-
-/* Reads the records and writes the new state number. */
-int nsm_records_begin(struct nsm *n);
-void *nsm_writer_main(void *nsm);
-
-/* jobs.c */
+/* nsm_jobs.c */
 void nsm_jobs_init(struct nsm *n);
 /* Begins the calls that wait, as far as there is room; and ends them. Returns the time when one is
  * due that was put off, ns. */
@@ -181,16 +206,10 @@ void nsm_prove_ask(struct nsm *n, const struct nsm_peer *peer);
 /* True if the reply is the answer to a question; takes note of it. */
 bool nsm_prove_reply(struct nsm *n, const struct nsm_datagram *d);
 
-/* answer.c: a call that has come by UDP. Returns the length of the reply in out, or 0: none. */
+/* serve.c: a call that has come by UDP. Returns the length of the reply in out, or 0: none. */
 size_t nsm_answer(struct nsm *n, const struct nsm_datagram *d, uint8_t *out, size_t size);
 /* Runs those again that wait for a record; some may wait on. */
 void nsm_answer_waiting(struct nsm *n);
 void nsm_answer_free(struct nsm *n);
-
-/* notify.c */
-
-/* Begins to tell hosts that are due, and frees the locks of those that have restarted. Returns the
- * time of the next look, ns. */
-uint64_t nsm_notify_tick(struct nsm *n, uint64_t now);
 
 #endif

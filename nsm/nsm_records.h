@@ -14,7 +14,7 @@
 #include "nsm/nsm.h"
 
 #define NSM_RECORDS_NAME "nlm-hosts"
-#define NSM_MONITORS_NAME "nsm-monitors" /* see nsm/monitor_text.c */
+#define NSM_MONITORS_NAME "nsm-monitors" /* see nsm/monitor.c */
 #define NSM_HOSTS_MAX 8192u		 /* in the table; all that a file has are read */
 
 /* A text that grows; zeroed at first. After a failed allocation it stays as it is, with failed set. */

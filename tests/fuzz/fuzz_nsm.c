@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "nsm/nsm_private.h"
-#include "nsm/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
