@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/first_handle.h"
 
-#include "nfs2/nfs2_proto.h"
-#include "nfs3/nfs3_server.h"
+#include "nfs2/nfs2_server.h"
 #include "nfs3/nfs3_proto.h"
-#include "nfs4/nfs4_server.h"
+#include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_proto.h"
+#include "nfs4/nfs4_server.h"
 #include "rpc/message.h"
 #include "vfs/packed.h"
 #include "vfs/vfs.h"

@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/pipe.h"
 #include "lib/util.h"
+#include "rpc/client.h"
+#include "rpc/program.h"
 #include "vfs/types.h"
 
 void nfs_bulk_to_write(struct vfs_io *io, const struct xdr_bulk *data, uint32_t count)
@@ -38,4 +41,20 @@ int nfs_bulk_to_path(struct rn_arena *arena, const struct xdr_bulk *text, char *
 		p += text->piece[i].iov_len;
 	}
 	return memchr(*out, '\0', text->len) ? -EINVAL : 0;
+}
+
+struct rn_pipe *nfs_read_pages(const struct rpc_request *req, struct vfs_io *io)
+{
+	const struct rpc_conn *conn = req->conn;
+
+	if (io->count < VFS_PAGES_LEAST || !rpc_reply_takes_pipes(req) || !conn->client ||
+	    req->out.nbulks == XDR_BULKS_MAX)
+		return NULL;
+	struct rn_pipe *p =
+		rn_pipe_get(req->server->pipes, io->offset, io->count, &conn->client->pipes);
+
+	if (p && vfs_read_pages(io, p))
+		return p;
+	rn_pipe_put(p);
+	return NULL;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nfs2/nfs2_proto.h"
+#include "nfs2/nfs2_server.h"
 #include "nfs3/nfs3_args.h"
 #include "nfs3/op.h"
 #include "rpc/program.h"
@@ -73,7 +73,7 @@ static inline uint64_t nfs2_cookie_from(uint32_t cookie)
  * which the RFC leaves empty, have none and are answered PROC_UNAVAIL.
  */
 
-/* Each number but NULL's in enum nfs2_procedure (nfs2/nfs2_proto.h) with its row. */
+/* Each number but NULL's in enum nfs2_procedure (nfs2/nfs2_server.h) with its row. */
 /* clang-format off */
 #define NFS2_PROC_LIST(ROW) \
 	ROW(GETATTR, getattr) \

@@ -218,7 +218,7 @@ const struct rpc_proc nfs2_proc_readlink = {
 	.run = nfs2_readlink,
 };
 
-/* READ and WRITE (RFC 1094 sections 2.2.7, 2.2.9). Bulk data go as NFSv3's do: nfs3/op_read.c, nfs3/nfs3_ops_io.c. */
+/* READ and WRITE (RFC 1094 sections 2.2.7, 2.2.9). Bulk data go as NFSv3's do: nfs3/op.c, nfs3/nfs3_ops_io.c. */
 
 /* Result bytes of READ besides the data: status, attributes, length of the data. */
 #define READ_RESULT_SIZE (4u + NFS2_FATTR_SIZE + 4u)

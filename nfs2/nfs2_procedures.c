@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nfs2/nfs2_args.h"
-#include "nfs2/nfs2_proto.h"
 #include "nfs2/nfs2_server.h"
 #include "nfs3/acl/nfsacl.h"
 #include "nfs3/nfs3_state.h"

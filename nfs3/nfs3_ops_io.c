@@ -3,7 +3,7 @@
  * READ, WRITE and COMMIT.
  *
  * READ (RFC 1813 section 3.3.6). Cached data that go out over TCP are not copied at all (see
- * nfs/nfs_read_pages.h). Other data stays in the payload buffer that the ring read it into; the reply
+ * nfs/bulk.h). Other data stays in the payload buffer that the ring read it into; the reply
  * takes over the reference to it. Without memory in the budget the request waits in the
  * pool's queue and goes on, on its worker, when a buffer comes free. The handler owns the payload
  * from the moment it gets it until xdr_put_bulk or a put.
@@ -13,11 +13,10 @@
 #include "lib/pipe.h"
 #include "lib/util.h"
 #include "nfs/bulk.h"
-#include "nfs/nfs_read_pages.h"
 #include "nfs3/nfs3_procs.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/op.h"
-#include "rpc/peek.h"
+#include "rpc/message.h"
 
 /* Result bytes besides the data: status, post_op_attr, count, eof, length of the data. */
 #define READ_RESULT_SIZE (4u + NFS3_POST_OP_ATTR_SIZE + 4u + 4u + 4u)

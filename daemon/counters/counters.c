@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs2/nfs2_proto.h"
+#include "nfs2/nfs2_server.h"
 #include "nfs3/nfs3_proto.h"
 #include "nfs3/nfs3_server.h"
 #include "rpc/client.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "daemon/counters/counters.h"
-#include "nfs2/nfs2_proto.h"
+#include "nfs2/nfs2_server.h"
 #include "nfs4/op_table.h"
 
 struct view {

@@ -27,17 +27,6 @@ struct nfsacl_shown {
 	bool with_entries; /* false: only the number is sent */
 };
 
-/* Bytes of XDR that nfsacl_put takes. */
-uint32_t nfsacl_size(const struct nfsacl_shown *list);
-void nfsacl_put(struct xdr_out *x, const struct nfsacl_shown *list);
-
-/* Checks a list of an argument and moves x over it. An array that is not meant must be empty. Sets
- * x->err for a list that breaks the protocol's rules. */
-void nfsacl_skip(struct xdr_in *x, bool meant);
-/* Decodes a list that nfsacl_skip has accepted into room for NFSACL_ENTRIES_MAX entries, in the
- * kernel's order. A permission that no entry can have stays one. */
-void nfsacl_get(struct xdr_in *x, struct vfs_acl_entry *room, struct vfs_acl *out);
-
 /* ACLs of a result of GETACL. Points into itself. */
 struct nfsacl_found {
 	uint32_t mask;

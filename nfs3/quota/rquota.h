@@ -8,7 +8,7 @@
 
 #include "nfs3/nfs3_server.h"
 #include "rpc/xdr_out.h"
-#include "vfs/quota.h"
+#include "vfs/space.h"
 
 #define RQUOTA_VERSION 1u
 #define RQUOTA_EXT_VERSION 2u

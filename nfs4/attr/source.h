@@ -6,7 +6,7 @@
 #include "nfs4/attr/owner_name.h"
 #include "nfs4/nfs4_proto.h"
 #include "rpc/xdr_out.h"
-#include "vfs/quota.h"
+#include "vfs/space.h"
 #include "vfs/types.h"
 #include "vfs/xattr.h"
 

@@ -16,7 +16,7 @@
 
 #include "lib/pipe.h"
 #include "lib/util.h"
-#include "nfs/nfs_read_pages.h"
+#include "nfs/bulk.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/stateid_check.h"
 #include "vfs/space.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "nfs2/nfs2_server.h"
-#include "nfs2/nfs2_proto.h"
 #include "nfs3/nfs3_state.h"
 #include "rpc/client.h"
 #include "tests/unit/nfs3_suite.h"

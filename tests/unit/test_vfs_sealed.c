@@ -69,7 +69,7 @@ static int copy(const struct calling *c)
 	return n < 0 ? (int)n : 0;
 }
 
-static int clone(const struct calling *c)
+static int clone_of(const struct calling *c)
 {
 	const struct vfs_copy k = copy_of(c);
 
@@ -102,7 +102,7 @@ static const struct {
 } changes[] = {
 	{ "WRITE", write_io, false },  { "ALLOCATE", reserve, false },
 	{ "DEALLOCATE", punch, true }, { "COPY", copy, false },
-	{ "CLONE", clone, true },      { "SETATTR", set_size, false },
+	{ "CLONE", clone_of, true },   { "SETATTR", set_size, false },
 	{ "CREATE", create, false },
 };
 

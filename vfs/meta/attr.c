@@ -20,7 +20,7 @@
 #include "vfs/hold/file_change.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/node/node.h"
-#include "vfs/quota.h"
+#include "vfs/space.h"
 #include "vfs/vfs_worker.h"
 
 static struct timespec to_timespec(const struct statx_timestamp *t)

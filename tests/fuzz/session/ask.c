@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "lib/util.h"
-#include "nfs2/nfs2_proto.h"
-#include "nfs3/nfs3_server.h"
+#include "nfs2/nfs2_server.h"
 #include "nfs3/nfs3_proto.h"
+#include "nfs3/nfs3_server.h"
 #include "rpc/xdr_out.h"
 #include "tests/fuzz/session/finding.h"
 #include "tests/fuzz/session/reply.h"

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "lib/util.h"
-#include "nfs2/nfs2_proto.h"
+#include "nfs2/nfs2_server.h"
 #include "nfs3/acl/nfsacl.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm/nlm.h"
