@@ -163,7 +163,7 @@ class CopySources(Table):
         return c.notify() and c.notify()
 
 
-class Parked(Table):
+class Held(Table):
     """Calls that wait for the return of a delegation: the polite host's is served once that comes."""
     told = "calls that wait for an answer"
     settings = {"nfs4.lease_time": 60, "nfs4.grace_time": 60}
@@ -300,7 +300,7 @@ class Records(Table):
             return all(self.status(c.exchange(self.lock(b"polite %d" % i))) == nlm.GRANTED for i in range(8))
 
 
-TABLES = (Connections, Replies, Handshakes, CopySources, Parked, Scrapes, Clients, Records)
+TABLES = (Connections, Replies, Handshakes, CopySources, Held, Scrapes, Clients, Records)
 
 
 def cell(t, kind, column, base):
