@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/log.h"
 #include "lib/util.h"
 #include "rpc/address.h"
@@ -26,7 +27,8 @@ struct establishing {
 	struct gss_job job;
 	struct gss *g;
 	struct rpc_waits *waits;
-	struct ending *ending; /* not to be used once the job is abandoned */
+	struct ending *
+		ending; /* of the call that waits; NULL: its client has gone. Under the lock of gss */
 	struct gss_mech_cred *cred;
 	struct gss_context *half; /* CONTINUE_INIT: the context so far; else NULL */
 	uint8_t *token;
@@ -119,15 +121,21 @@ static void gss_establish_run(struct gss_job *job)
 	e->ok = ok;
 }
 
-static void end_wait(struct establishing *e, bool abandoned, bool made_room)
+/* False: there is no call any more, and the job is nobody's. */
+static bool end_wait(struct establishing *e, bool abandoned, bool made_room)
 {
-	struct ending *ending = e->ending; /* of a call that may be gone when it is named */
 	struct rpc_waits *waits = e->waits;
+	struct gss *g = e->g;
 
-	pthread_mutex_lock(&e->g->lock);
-	*ending = (struct ending){ true, abandoned, made_room };
-	pthread_mutex_unlock(&e->g->lock);
-	rpc_wake(waits, ending);
+	pthread_mutex_lock(&g->lock);
+	struct ending *ending = e->ending; /* of a call that may be gone when it is named */
+
+	if (ending)
+		*ending = (struct ending){ true, abandoned, made_room };
+	pthread_mutex_unlock(&g->lock);
+	if (ending)
+		rpc_wake(waits, ending);
+	return ending;
 }
 
 /* On the thread of gss_establish_run(), or on that which stops the server. */
@@ -135,10 +143,8 @@ static void gss_establish_done(struct gss_job *job)
 {
 	struct establishing *e = rn_container_of(job, struct establishing, job);
 
-	if (job->abandoned)
+	if (job->abandoned || !end_wait(e, false, false))
 		establishing_free(e);
-	else
-		end_wait(e, false, false);
 }
 
 static void gss_establish_abandon(struct gss_job *job)
@@ -215,6 +221,20 @@ static struct gss_mech_cred *keys_of(struct gss *g)
 	return c;
 }
 
+/* The client has gone. False: the job has ended all the same. */
+static bool gss_establish_give_up(struct establishing *e, const struct ending *ending)
+{
+	struct gss *g = e->g;
+
+	pthread_mutex_lock(&g->lock);
+	const bool ended = ending->ended;
+
+	if (!ended)
+		e->ending = NULL;
+	pthread_mutex_unlock(&g->lock);
+	return !ended;
+}
+
 /* Has the context made, and waits for that. *kept: the job is still the call's. */
 static enum rpc_secure_verdict gss_establish_await(struct rpc_request *req, struct establishing *e,
 						   bool *kept)
@@ -228,8 +248,9 @@ static enum rpc_secure_verdict gss_establish_await(struct rpc_request *req, stru
 	pthread_mutex_lock(&g->lock);
 	if (ending.ended)
 		pthread_mutex_unlock(&g->lock);
-	else
-		rpc_wait(req, RN_WAIT_CONTEXT, &ending, 0, &g->lock);
+	else if (rpc_wait(req, RN_WAIT_CONTEXT, &ending, 0, &g->lock) == -RN_EGONE &&
+		 gss_establish_give_up(e, &ending))
+		ending = (struct ending){ true, true, false };
 	*kept = !ending.abandoned;
 	if (*kept)
 		return gss_establish_finish(req, e);

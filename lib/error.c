@@ -24,6 +24,8 @@ const char *rn_error_text(int rc)
 		return "the other side is busy";
 	case RN_ENOTNOW:
 		return "not now";
+	case RN_EGONE:
+		return "the client has gone";
 	case RN_ECHANGED:
 		return "it was replaced meanwhile";
 	case RN_ESHARE:

@@ -28,6 +28,7 @@ enum rn_error {
 	RN_EFULL,  /* a table, a queue or a share of them is full, or there are no descriptors */
 	RN_ELATER, /* nfs4/, daemon/: a client, a server or a name service was asked, and says "later" */
 	RN_ENOTNOW, /* vfs/deleg.h: the client may have a delegation another time; it does without */
+	RN_EGONE, /* rpc/wait.h: the client has closed the call's connection; what the call has begun goes on */
 	RN_ECHANGED, /* what was looked at was replaced meanwhile; the caller looks anew, and gives up after some tries */
 
 	/* Refusals. */

@@ -455,6 +455,7 @@ static void fiber_view_fill(struct rn_fiber *f, struct rn_fiber_view *v)
 {
 	v->waits_for = atomic_load_explicit(&f->waits_for, memory_order_relaxed);
 	v->waits_since_ns = atomic_load_explicit(&f->waits_since_ns, memory_order_relaxed);
+	v->waits_until_ns = atomic_load_explicit(&f->waits_until_ns, memory_order_relaxed);
 	for (unsigned i = 0; i < RN_FIBER_ABOUT; i++)
 		v->about[i] = atomic_load_explicit(&f->about[i], memory_order_acquire);
 }

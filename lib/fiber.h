@@ -53,6 +53,8 @@ struct rn_fiber {
 	 * thread read them. */
 	_Atomic uint8_t waits_for;
 	_Atomic uint64_t waits_since_ns;
+	_Atomic uint64_t
+		waits_until_ns; /* its end at the latest, of whoever sets a limit (CLOCK_MONOTONIC); 0: none */
 	_Atomic uint64_t about
 		[RN_FIBER_ABOUT]; /* likewise. The first is written last; 0: nothing to show, as at the end */
 	/* The running thread's own state, such as a struct vfs_worker; set by whoever runs the fiber. */
@@ -75,7 +77,7 @@ unsigned rn_stacks_used(struct rn_stacks *s); /* fibers that were got and not pu
 /* A fiber as others see it; its members need not be of the same moment. */
 struct rn_fiber_view {
 	enum rn_wait_for waits_for;
-	uint64_t waits_since_ns;
+	uint64_t waits_since_ns, waits_until_ns;
 	uint64_t about[RN_FIBER_ABOUT];
 };
 /* Copies up to n of the fibers that have something to show, in no order. Returns how many there are. */

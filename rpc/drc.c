@@ -85,6 +85,7 @@ _Static_assert(sizeof(struct drc_key) == 64, "no padding");
 struct duplicate {
 	LIST_ENTRY(duplicate) link;
 	uint64_t conn_id;
+	bool ended; /* the first one has; it is in no list any more */
 };
 
 struct drc_entry {
@@ -284,13 +285,22 @@ static bool drc_entry_may_wait(struct drc_entry *e, const struct rpc_request *re
 	return true;
 }
 
-/* Under the lock, which it gives back. The entry may be gone when it returns. */
-static void await_first(struct drc_entry *e, struct rpc_request *req)
+/* Under the lock, which it gives back. The entry may be gone when it returns. False: the client has. */
+static bool await_first(struct drc_entry *e, struct rpc_request *req)
 {
 	struct duplicate d = { .conn_id = req->conn->id };
+	pthread_mutex_t *lock = &e->shard->lock;
+	int rc;
 
 	LIST_INSERT_HEAD(&e->waiting, &d, link);
-	rpc_wait(req, RN_WAIT_CALL, e, 0, &e->shard->lock);
+	rc = rpc_wait(req, RN_WAIT_CALL, e, 0, lock);
+	if (rc == 0)
+		return true;
+	pthread_mutex_lock(lock);
+	if (!d.ended)
+		LIST_REMOVE(&d, link);
+	pthread_mutex_unlock(lock);
+	return false;
 }
 
 /* Under the lock. */
@@ -363,7 +373,8 @@ enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req)
 		expire_some(s, now);
 		if (!e || e->reply || !drc_entry_may_wait(e, req))
 			break;
-		await_first(e, req);
+		if (!await_first(e, req))
+			return DRC_IN_PROGRESS;
 	}
 	if (!e) {
 		verdict = drc_entry_insert(s, bucket, &k, req);
@@ -434,10 +445,13 @@ static void drc_entry_finish(const struct drc *drc, struct rpc_request *req, boo
 	const uint64_t now = drc->now();
 	req->drc = NULL;
 	struct drc_shard *s = e->shard;
+	struct duplicate *d;
 
 	pthread_mutex_lock(&s->lock);
 	const bool awaited = !LIST_EMPTY(&e->waiting);
 
+	LIST_FOREACH (d, &e->waiting, link)
+		d->ended = true;
 	LIST_INIT(&e->waiting);
 	s->stats.running--;
 	if (!answered || !drc_entry_store(e, req, now))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A waiting call is in a bucket, by what it waits for; in the list of those that have a time, if it has one; and in the
- * shares, if it is of rpc_try_later(). One thread ends waits whose time is over, and wakes by kind.
+ * A waiting call is in a bucket, by what it waits for; in the list of all, by when it is looked at; and in the shares,
+ * if it is of rpc_try_later(). One thread ends waits whose time is over or whose client has gone, and wakes by kind.
  */
 #include "rpc/wait.h"
 
@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/shares.h"
 #include "lib/util.h"
 #include "rpc/client.h"
@@ -19,8 +20,8 @@
 #define PLACES_OF_HOST 16u
 /* Longest time since the call arrived: less than clients' time-outs. */
 #define PATIENCE_NS (12 * RN_NS_PER_SECOND)
-/* Interval at which a waiting call looks again unwoken: the end of an expired client's state wakes nobody, and an answer may come just
- * before the call begins to wait. */
+/* Interval at which a waiting call is looked at, whether its client is still there. One of rpc_try_later() looks again
+ * itself: the end of an expired client's state wakes nobody, and an answer may come just before the call begins to wait. */
 #define LOOK_NS (250 * RN_NS_PER_MS)
 #define PAUSE_NS (10 * RN_NS_PER_MS) /* between two wakes by kind, however many answers come */
 #define BUCKETS 64u
@@ -30,11 +31,12 @@ enum { GOES, RESTS, WOKEN };
 /* On the stack of the call. */
 struct waiter {
 	LIST_ENTRY(waiter) link;
-	TAILQ_ENTRY(waiter) timed; /* until_ns is not 0 */
-	struct waiter *next;	   /* of those that are woken at once */
+	TAILQ_ENTRY(waiter) timed;
+	struct waiter *next; /* of those that are woken at once */
 	struct rpc_request *req;
 	const void *of;
-	uint64_t until_ns;
+	uint64_t until_ns; /* 0: no limit */
+	uint64_t look_ns;
 	struct rn_share_item place;
 	bool shares;
 	int rc;
@@ -47,7 +49,7 @@ struct rpc_waits {
 	pthread_cond_t changed;
 	pthread_t thread;
 	struct waiters bucket[BUCKETS];
-	TAILQ_HEAD(timed_list, waiter) timed; /* in the order of until_ns */
+	TAILQ_HEAD(timed_list, waiter) timed; /* in the order of look_ns */
 	struct rn_shares shares;
 	const struct rn_logger *log;
 	unsigned kinds; /* that are to look again */
@@ -68,8 +70,7 @@ static void rpc_wait_end_locked(struct rpc_waits *w, struct waiter *x, int rc,
 				struct waiter **woken)
 {
 	LIST_REMOVE(x, link);
-	if (x->until_ns)
-		TAILQ_REMOVE(&w->timed, x, timed);
+	TAILQ_REMOVE(&w->timed, x, timed);
 	if (x->shares)
 		rn_shares_remove(&w->shares, &x->place);
 	x->rc = rc;
@@ -101,14 +102,14 @@ static void rpc_waiter_at_rest(void *arg)
 }
 
 /* Under the lock. */
-static void put_in(struct rpc_waits *w, struct waiter *x)
+static void rpc_waiter_set_look(struct rpc_waits *w, struct waiter *x, uint64_t now)
 {
 	struct waiter *before = TAILQ_LAST(&w->timed, timed_list);
 
-	LIST_INSERT_HEAD(rpc_wait_bucket(w, x->of), x, link);
-	if (!x->until_ns)
-		return;
-	while (before && before->until_ns > x->until_ns)
+	x->look_ns = now + LOOK_NS;
+	if (x->until_ns)
+		x->look_ns = rn_min(x->look_ns, x->until_ns);
+	while (before && before->look_ns > x->look_ns)
 		before = TAILQ_PREV(before, timed_list, timed);
 	if (before)
 		TAILQ_INSERT_AFTER(&w->timed, before, x, timed);
@@ -118,10 +119,22 @@ static void put_in(struct rpc_waits *w, struct waiter *x)
 		pthread_cond_signal(&w->changed);
 }
 
+/* Under the lock. */
+static void put_in(struct rpc_waits *w, struct waiter *x)
+{
+	LIST_INSERT_HEAD(rpc_wait_bucket(w, x->of), x, link);
+	rpc_waiter_set_look(w, x, rn_now_ns());
+}
+
 static int rpc_waiter_rest(struct waiter *x, enum rn_wait_for what)
 {
-	if (atomic_load(&x->state) != WOKEN)
-		rn_fiber_wait(x->req->fiber, what, rpc_waiter_at_rest, x);
+	struct rn_fiber *f = x->req->fiber;
+
+	if (atomic_load(&x->state) == WOKEN)
+		return x->rc;
+	atomic_store_explicit(&f->waits_until_ns, x->until_ns, memory_order_relaxed);
+	rn_fiber_wait(f, what, rpc_waiter_at_rest, x);
+	atomic_store_explicit(&f->waits_until_ns, 0, memory_order_relaxed);
 	return x->rc;
 }
 
@@ -210,7 +223,7 @@ bool rpc_try_later(struct rpc_request *req, enum rn_wait_for what, uint64_t pati
 		req->wait_until_ns =
 			patience_ns ? now + patience_ns : req->arrived_ns + PATIENCE_NS;
 	x.of = &w->any[what];
-	x.until_ns = rn_min(now + LOOK_NS, req->wait_until_ns);
+	x.until_ns = req->wait_until_ns;
 	req->waited = now >= req->wait_until_ns || !begin_shared(w, &x);
 	if (req->waited)
 		return false;
@@ -239,13 +252,27 @@ static void wait_for_change(struct rpc_waits *w)
 			pthread_cond_wait(&w->changed, &w->lock);
 			continue;
 		}
-		const uint64_t at = first->until_ns;
+		const uint64_t at = first->look_ns;
 		const struct timespec until = { .tv_sec = (time_t)(at / RN_NS_PER_SECOND),
 						.tv_nsec = (long)(at % RN_NS_PER_SECOND) };
 
 		if (rn_now_ns() >= at)
 			break;
 		pthread_cond_timedwait(&w->changed, &w->lock, &until);
+	}
+}
+
+/* Under the lock. */
+static void rpc_waiter_look_at(struct rpc_waits *w, struct waiter *x, uint64_t now,
+			       struct waiter **woken)
+{
+	if (x->shares || (x->until_ns && x->until_ns <= now)) {
+		rpc_wait_end_locked(w, x, -ETIMEDOUT, woken);
+	} else if (atomic_load(&x->req->conn->closing)) {
+		rpc_wait_end_locked(w, x, -RN_EGONE, woken);
+	} else {
+		TAILQ_REMOVE(&w->timed, x, timed);
+		rpc_waiter_set_look(w, x, now);
 	}
 }
 
@@ -259,8 +286,8 @@ static struct waiter *end_due(struct rpc_waits *w)
 		if (w->kinds & 1u << what)
 			end_all_of(w, &w->any[what], &woken);
 	w->kinds = 0;
-	while ((x = TAILQ_FIRST(&w->timed)) != NULL && x->until_ns <= now)
-		rpc_wait_end_locked(w, x, -ETIMEDOUT, &woken);
+	while ((x = TAILQ_FIRST(&w->timed)) != NULL && x->look_ns <= now)
+		rpc_waiter_look_at(w, x, now, &woken);
 	return woken;
 }
 

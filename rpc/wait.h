@@ -28,9 +28,9 @@ void rpc_waits_close(struct rpc_waits *w);
 unsigned rpc_waits_count(struct rpc_waits *w); /* calls in rpc_try_later() */
 
 /*
- * In a call: waits until rpc_wake(of), or until until_ns (CLOCK_MONOTONIC; 0: no limit). lock is held, and guards what
- * the waker changes before it calls rpc_wake; it is not held any more on return. of is an address, and not looked at.
- * 0, or -ETIMEDOUT, or -ENOSYS: the server has no waits (req->server->waits).
+ * In a call: waits until rpc_wake(of), until until_ns (CLOCK_MONOTONIC; 0: no limit), or until its client has gone.
+ * lock is held, and guards what the waker changes before it calls rpc_wake; it is not held any more on return. of is
+ * an address, and not looked at. 0, -ETIMEDOUT, -RN_EGONE, or -ENOSYS: the server has no waits (req->server->waits).
  */
 int rpc_wait(struct rpc_request *req, enum rn_wait_for what, const void *of, uint64_t until_ns,
 	     pthread_mutex_t *lock);

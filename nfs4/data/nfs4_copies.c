@@ -271,16 +271,25 @@ int nfs4_copy_look(struct nfs4_compound *c, const struct nfs4_stateid *sid,
 }
 
 /* Under the lock: also of a copy that was cancelled. */
-static bool is_working(const struct nfs4_compound *c, const struct nfs4_stateid *sid)
+static const struct nfs4_copy *nfs4_copy_working(const struct nfs4_compound *c,
+						 const struct nfs4_stateid *sid)
 {
 	const struct nfs4_copy *copy;
 
 	LIST_FOREACH (copy, &c->server->copies->list, link) {
 		if (copy->client == c->client &&
 		    memcmp(copy->sid.other, sid->other, NFS4_OTHER_SIZE) == 0)
-			return copy->phase == NFS4_COPY_WORKING;
+			return copy->phase == NFS4_COPY_WORKING ? copy : NULL;
 	}
-	return false;
+	return NULL;
+}
+
+/* Under the lock: the caller's copy, whose last piece is under way. */
+static bool nfs4_copy_is_cancelled(const struct nfs4_compound *c, const struct nfs4_stateid *sid)
+{
+	const struct nfs4_copy *copy = nfs4_copy_working(c, sid);
+
+	return copy && copy->cancelled && nfs4_copy_is_own(c, &copy->to_fh, copy->uid);
 }
 
 /* With the lock, which it gives back. */
@@ -289,12 +298,13 @@ static int await_piece(struct nfs4_compound *c, const struct nfs4_stateid *sid)
 	struct nfs4_copies *all = c->server->copies;
 	int rc = 0;
 
-	while (rc == 0 && is_working(c, sid)) {
+	while (rc == 0 && nfs4_copy_working(c, sid)) {
 		rc = rpc_wait(c->req, RN_WAIT_COPY, all, 0, &all->lock);
 		pthread_mutex_lock(&all->lock);
 	}
 	pthread_mutex_unlock(&all->lock);
-	return NFS4_OK;
+	/* The slot keeps the answer for a retry. */
+	return rc == -RN_EGONE ? NFS4ERR_DELAY : NFS4_OK;
 }
 
 int nfs4_copy_cancel(struct nfs4_compound *c, const struct nfs4_stateid *sid)
@@ -304,6 +314,8 @@ int nfs4_copy_cancel(struct nfs4_compound *c, const struct nfs4_stateid *sid)
 
 	pthread_mutex_lock(&all->lock);
 	copy = find_own(c, sid);
+	if (!copy && nfs4_copy_is_cancelled(c, sid)) /* by a call whose client had gone */
+		return await_piece(c, sid);
 	if (!copy) {
 		pthread_mutex_unlock(&all->lock);
 		return NFS4ERR_BAD_STATEID;

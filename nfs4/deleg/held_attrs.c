@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/util.h"
 #include "nfs4/callback/cb_getattr.h"
 #include "nfs4/client/nfs4_client.h"
@@ -176,8 +177,8 @@ static struct nfs4_query *nfs4_query_join(struct nfs4_deleg *d, struct nfs4_quer
 	return q;
 }
 
-/* Until q has ended. */
-static void nfs4_query_await(struct nfs4_compound *c, struct nfs4_query *q)
+/* Until q has ended; or -RN_EGONE. */
+static int nfs4_query_await(struct nfs4_compound *c, struct nfs4_query *q)
 {
 	struct nfs4_queries *qs = queries_of(q);
 	struct nfs4_query *rest = NULL;
@@ -193,20 +194,24 @@ static void nfs4_query_await(struct nfs4_compound *c, struct nfs4_query *q)
 			break;
 		}
 		rc = rpc_wait(c->req, RN_WAIT_ATTRIBUTES, q, until, &qs->lock);
+		if (rc == -RN_EGONE)
+			return rc;
 		pthread_mutex_lock(&qs->lock);
 	}
 	pthread_mutex_unlock(&qs->lock);
 	if (rest)
 		nfs4_query_put(rest);
+	return 0;
 }
 
-/* Asks the holder of d, and waits for the answer. 0; -ETIMEDOUT: the holder does not answer; -ENOMEM. The caller holds
- * a reference of d and no lock. */
+/* Asks the holder of d, and waits for the answer. 0; -ETIMEDOUT: the holder does not answer; -RN_EGONE; -ENOMEM. The
+ * caller holds a reference of d and no lock. */
 static int nfs4_query(struct nfs4_compound *c, struct nfs4_deleg *d, struct nfs4_held_attrs *out)
 {
 	struct nfs4_queries *qs = c->server->queries;
 	struct nfs4_query *fresh = calloc(1, sizeof(*fresh)), *q;
-	bool is_first, known;
+	bool is_first;
+	int rc;
 
 	if (!fresh)
 		return -ENOMEM;
@@ -221,11 +226,13 @@ static int nfs4_query(struct nfs4_compound *c, struct nfs4_deleg *d, struct nfs4
 		return -ETIMEDOUT;
 	if (is_first)
 		send_query(q);
-	nfs4_query_await(c, q);
-	known = q->known; /* does not change any more */
-	*out = q->answer;
+	rc = nfs4_query_await(c, q);
+	if (rc == 0 && !q->known) /* does not change any more */
+		rc = -ETIMEDOUT;
+	else if (rc == 0)
+		*out = q->answer;
 	nfs4_query_put(q);
-	return known ? 0 : -ETIMEDOUT;
+	return rc;
 }
 
 /* Under a lock of vfs/. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/error.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery_private.h"
 
@@ -29,13 +30,15 @@ void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
 	rec->job = NULL;
 }
 
-/* With the lock held, which it gives back. The job is gone when it returns, or has failed. */
-static void nfs4_record_await(struct nfs4_recovery *r, struct nfs4_compound *c,
-			      const struct nfs4_record_job *job)
+/* With the lock held, which it gives back. NFS4_OK: the job is gone, or has failed. NFS4ERR_DELAY: the client has
+ * gone. */
+static int nfs4_record_await(struct nfs4_recovery *r, struct nfs4_compound *c,
+			     const struct nfs4_record_job *job)
 {
 	if (r->again)
 		nfs4_job_try_now(r);
-	rpc_wait(c->req, RN_WAIT_RECORD, job, 0, &r->lock);
+	return rpc_wait(c->req, RN_WAIT_RECORD, job, 0, &r->lock) == -RN_EGONE ? NFS4ERR_DELAY
+									       : NFS4_OK;
 }
 
 int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned bits)
@@ -55,19 +58,18 @@ int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned b
 		pthread_mutex_unlock(&r->lock);
 		return NFS4ERR_DELAY;
 	}
-	nfs4_record_await(r, c, job);
-	return NFS4_OK;
+	return nfs4_record_await(r, c, job);
 }
 
-void nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec)
+int nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec)
 {
 	struct nfs4_recovery *r = c->server->recovery;
 
 	pthread_mutex_lock(&r->lock);
 	if (rec->job)
-		nfs4_record_await(r, c, rec->job);
-	else
-		pthread_mutex_unlock(&r->lock);
+		return nfs4_record_await(r, c, rec->job);
+	pthread_mutex_unlock(&r->lock);
+	return NFS4_OK;
 }
 
 void nfs4_record_forget(struct nfs4_server *srv, struct nfs4_record *rec)

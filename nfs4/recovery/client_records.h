@@ -77,8 +77,9 @@ static inline bool nfs4_record_has(const struct nfs4_record *rec, unsigned bits)
  */
 int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned bits);
 
-/* In an operation: waits until the pending write of the record (nfs4_record_revoke) is on disk, or has failed. Likewise. */
-void nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec);
+/* In an operation: waits until the pending write of the record (nfs4_record_revoke) is on disk, or has failed.
+ * Likewise. NFS4_OK, or NFS4ERR_DELAY: the client has gone. */
+int nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec);
 
 /* Bracket each operation that may grant the client its first state, including nfs4_record_for().
  * The record is not deleted for lack of state in between. */

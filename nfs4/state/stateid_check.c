@@ -292,8 +292,9 @@ int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwis
 			otherwise = NFS4ERR_DELAY;
 			break;
 		}
-		nfs4_record_settled(c, &cl->record);
-		otherwise = NFS_TRY_AGAIN;
+		otherwise = nfs4_record_settled(c, &cl->record);
+		if (otherwise == NFS4_OK)
+			otherwise = NFS_TRY_AGAIN;
 		break;
 	case VFS_HOLDS:
 		break;

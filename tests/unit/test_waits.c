@@ -238,6 +238,32 @@ Test(waits, a_client_that_has_gone_ends_them)
 	drop(&c);
 }
 
+/* By whatever it waits; a call of another connection goes on waiting for the same. */
+Test(waits, a_client_that_has_gone_is_told_apart)
+{
+	struct call gone = { .of = &f, .what = RN_WAIT_CALL }, there = gone, timed = gone;
+
+	timed.time_ns = 5000 * MS;
+	begin(&gone, 1);
+	begin(&there, 1);
+	begin(&timed, 1);
+	cr_expect_eq(atomic_load(&there.req->fiber->waits_until_ns), 0);
+	cr_expect_gt(atomic_load(&timed.req->fiber->waits_until_ns), rn_now_ns());
+	rpc_backchannel_close(&gone.conn.base);
+	rpc_backchannel_close(&timed.conn.base);
+	while (!gone.over || !timed.over)
+		fake_await_inbox(&f);
+	cr_expect(gone.rc == -RN_EGONE && timed.rc == -RN_EGONE && !there.over);
+	rpc_wake(f.server.waits, &f);
+	while (!there.over)
+		fake_await_inbox(&f);
+	cr_expect_eq(there.rc, 0);
+	cr_expect_eq(atomic_load(&there.req->fiber->waits_until_ns), 0);
+	drop(&gone);
+	drop(&there);
+	drop(&timed);
+}
+
 /* A host has at most 16 waiting calls: its own oldest one makes room for another, and no other host loses a call. */
 Test(waits, hosts_share_the_places)
 {
