@@ -8,6 +8,14 @@
 #include "ctl/rows.h"
 #include "lib/util.h"
 
+static void calls_put_ms(struct table *t, const json_t *c, const char *name)
+{
+	if (json_object_get(c, name))
+		table_cellf(t, "%" PRIu64 " ms", pages_number(c, name));
+	else
+		table_cell(t, NULL);
+}
+
 static void calls_put_row(struct table *t, const json_t *c)
 {
 	const char *address = pages_text(c, "address"), *op = pages_text(c, "operation");
@@ -19,17 +27,16 @@ static void calls_put_row(struct table *t, const json_t *c)
 	table_cellf(t, "%s%s%s", pages_text(c, "procedure"), op ? " " : "", op ? op : "");
 	table_cellf(t, "%" PRIu64 " ms", pages_number(c, "age_ms"));
 	table_cell(t, pages_text(c, "waits_for"));
-	if (json_object_get(c, "waits_ms"))
-		table_cellf(t, "%" PRIu64 " ms", pages_number(c, "waits_ms"));
-	else
-		table_cell(t, NULL);
+	calls_put_ms(t, c, "waits_ms");
+	calls_put_ms(t, c, "waits_most_ms");
 }
 
 static int calls_print(const json_t *rows, uint64_t younger)
 {
 	static const struct table_column columns[] = {
-		{ "CLIENT", false }, { "CONN", true }, { "XID", false },       { "PROGRAM", false },
-		{ "CALL", false },   { "AGE", true },  { "WAITS FOR", false }, { "FOR", true },
+		{ "CLIENT", false },	{ "CONN", true },  { "XID", false },
+		{ "PROGRAM", false },	{ "CALL", false }, { "AGE", true },
+		{ "WAITS FOR", false }, { "FOR", true },   { "MOST", true },
 	};
 	static const struct rows_shape shape = { columns, rn_array_size(columns), calls_put_row };
 	const int status = rows_print(&shape, rows, stdout);

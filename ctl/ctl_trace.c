@@ -208,6 +208,9 @@ static void print_call(const json_t *call)
 	       print_size(ctl_trace_number(call, "bytes_in"), in),
 	       print_size(ctl_trace_number(call, "bytes_out"), out), what);
 	print_file(call);
+	if (json_object_get(call, "waited_ms"))
+		printf("  (waited %" PRIu64 " ms for %s)", ctl_trace_number(call, "waited_ms"),
+		       ctl_trace_text(call, "waited_for"));
 	putchar('\n');
 }
 

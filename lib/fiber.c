@@ -269,9 +269,22 @@ const char *rn_wait_text(enum rn_wait_for what)
 
 static void note_wait(struct rn_fiber *f, enum rn_wait_for what)
 {
-	atomic_store_explicit(&f->waits_since_ns, what ? rn_clock_ns(CLOCK_MONOTONIC_COARSE) : 0,
+	atomic_store_explicit(&f->waits_since_ns, rn_clock_ns(CLOCK_MONOTONIC_COARSE),
 			      memory_order_relaxed);
 	atomic_store_explicit(&f->waits_for, (uint8_t)what, memory_order_relaxed);
+}
+
+static void note_wait_end(struct rn_fiber *f, enum rn_wait_for what)
+{
+	const uint64_t since = atomic_load_explicit(&f->waits_since_ns, memory_order_relaxed);
+	const uint64_t lasted = rn_clock_ns(CLOCK_MONOTONIC_COARSE) - since;
+
+	if (lasted > f->longest_ns) {
+		f->longest_ns = lasted;
+		f->longest_for = what;
+	}
+	atomic_store_explicit(&f->waits_since_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&f->waits_for, RN_WAIT_NOTHING, memory_order_relaxed);
 }
 
 void rn_fiber_wait(struct rn_fiber *f, enum rn_wait_for what, void (*after)(void *arg), void *arg)
@@ -283,7 +296,7 @@ void rn_fiber_wait(struct rn_fiber *f, enum rn_wait_for what, void (*after)(void
 	k->after = after;
 	k->after_arg = arg;
 	switch_back(k);
-	note_wait(f, RN_WAIT_NOTHING);
+	note_wait_end(f, what);
 }
 
 static void move_away(void *arg)

@@ -55,6 +55,10 @@ struct rn_fiber {
 	_Atomic uint64_t waits_since_ns;
 	_Atomic uint64_t
 		waits_until_ns; /* its end at the latest, of whoever sets a limit (CLOCK_MONOTONIC); 0: none */
+	/* The longest wait since the owner has set this to 0: its length (ns, to some milliseconds), and for what.
+	 * For the fiber itself. */
+	uint64_t longest_ns;
+	enum rn_wait_for longest_for;
 	_Atomic uint64_t about
 		[RN_FIBER_ABOUT]; /* likewise. The first is written last; 0: nothing to show, as at the end */
 	/* The running thread's own state, such as a struct vfs_worker; set by whoever runs the fiber. */

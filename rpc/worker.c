@@ -58,6 +58,7 @@ void rpc_run(struct rpc_request *req)
 	w->spare = NULL;
 	req->fiber = f;
 	f->owner = req;
+	f->longest_ns = 0;
 	if (rn_fiber_begin(f, do_work, req))
 		w->spare = f;
 }
@@ -115,6 +116,7 @@ static void rpc_call_view_copy(const struct rn_fiber_view *f, struct rpc_call_vi
 		.opnum = (uint32_t)f->about[OP],
 		.waits_for = f->waits_for,
 		.waits_since_ns = f->waits_since_ns,
+		.waits_until_ns = f->waits_until_ns,
 	};
 }
 

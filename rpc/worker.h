@@ -62,6 +62,7 @@ struct rpc_call_view {
 	uint32_t opnum;		    /* 0: none */
 	enum rn_wait_for waits_for; /* RN_WAIT_NOTHING: it runs */
 	uint64_t waits_since_ns;    /* CLOCK_MONOTONIC_COARSE */
+	uint64_t waits_until_ns;    /* CLOCK_MONOTONIC; 0: as long as that takes */
 };
 
 /* Copies up to n calls, the oldest first, and says how many there are. Returns the number of copies, or -ENOMEM. Any thread. */

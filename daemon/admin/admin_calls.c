@@ -45,6 +45,8 @@ static json_t *row_of(const struct control *c, const struct rpc_call_view *v, ui
 	if (v->waits_for) {
 		json_object_set_new(row, "waits_for", json_string(rn_wait_text(v->waits_for)));
 		add_age(row, "waits_ms", now, v->waits_since_ns);
+		if (v->waits_until_ns)
+			add_age(row, "waits_most_ms", v->waits_until_ns, v->waits_since_ns);
 	}
 	return row;
 }

@@ -200,6 +200,10 @@ static json_t *trace_json(const struct trace_call *c, const struct rpc_server *r
 	add_file(to, c, exports);
 	add_status(to, c);
 	trace_json_add_number(to, "duration_ns", c->took_ns);
+	if (c->waited_ns) {
+		json_object_set_new(to, "waited_for", json_string(rn_wait_text(c->waited_for)));
+		trace_json_add_number(to, "waited_ms", c->waited_ns / RN_NS_PER_MS);
+	}
 	if (c->bytes_in)
 		trace_json_add_number(to, "bytes_in", c->bytes_in);
 	trace_json_add_number(to, "bytes_out", c->bytes_out);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "lib/fiber.h"
 #include "rpc/address.h"
 #include "rpc/request.h"
 #include "vfs/types.h"
@@ -27,6 +28,8 @@ struct trace_call {
 	uint64_t ended_ns; /* monotonic, for order */
 	uint64_t wall_ns;  /* time of day at the end, which may jump */
 	uint64_t took_ns;
+	uint64_t waited_ns; /* its longest wait; 0: none of some milliseconds */
+	enum rn_wait_for waited_for;
 	struct rpc_address peer;
 	uint16_t port;
 	const char *netid;

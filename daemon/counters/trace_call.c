@@ -120,6 +120,8 @@ void trace_call_make(struct trace_call *t, const struct rpc_request *req, uint64
 	t->ended_ns = rn_now_ns();
 	t->wall_ns = rn_wall_ns();
 	t->took_ns = took_ns;
+	t->waited_ns = req->fiber->longest_ns;
+	t->waited_for = req->fiber->longest_for;
 	rpc_address_of(&req->conn->peer, &t->peer);
 	t->port = rpc_address_port(&req->conn->peer);
 	t->netid = req->conn->ops->netid;

@@ -1,6 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
-"""ringnfsctl calls: a call that waits for another client's delegation is shown with what it waits for, and is gone when it is answered."""
+"""ringnfsctl calls: a call that waits for another client's delegation is shown with what it waits for, and is gone when it is answered. The trace tells
+of the wait then."""
 import time
 
 import delegations as de
@@ -9,6 +10,7 @@ import nfs4client as n4
 import rpcclient as r
 from control import Control, ctl
 from control_state import api
+from control_trace import tracing
 from harness import Count
 
 HELD = "what another client holds"
@@ -38,13 +40,17 @@ def test_delegation(t, d):
     for c in found:
         t.equal("its client", c["address"], "127.0.0.1")
         t.check("its age", 0 <= c["waits_ms"] <= c["age_ms"] + 20 <= 12020, c)
+        t.check("and how long it may wait", 11000 < c["waits_most_ms"] <= 12100, c)
         conns = api(d, "/v1/connections")[1]["connections"]
         t.check("its connection", any(x["id"] == c["connection"] and x["port"] == c["port"] for x in conns), conns)
     text = ctl("--socket", d.path, "calls").stdout
     t.check("the table", "SETATTR" in text and HELD in text, text)
-    holder.close_file(fh, stateid)
-    holder.delegreturn(fh, deleg)
-    t.equal("it goes on", other.end(), n4.OK)
+    with tracing(d, "--operation", "SETATTR", "--count", "1") as traced:
+        holder.close_file(fh, stateid)
+        holder.delegreturn(fh, deleg)
+        t.equal("it goes on", other.end(), n4.OK)
+    t.equal("the trace tells what it has waited for", [c["waited_for"] for c in traced], [HELD])
+    t.check("and for how long", 0 < traced[0]["waited_ms"] <= traced[0]["duration_ns"] / 1e6 + 20, traced)
     t.equal("nothing waits", [c for c in rows(d) if "waits_for" in c], [])
     holder.close()
     v3.close()
