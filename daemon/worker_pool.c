@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/fiber.h"
 #include "lib/util.h"
 #include "vfs/vfs_worker.h"
@@ -330,7 +331,7 @@ int worker_start(struct workers *ws)
 	int rc;
 
 	if (i == ws->most)
-		return -EAGAIN;
+		return -RN_EFULL;
 	w = ws->worker[i];
 	if (!w)
 		w = ws->worker[i] = worker_add(ws, NULL);

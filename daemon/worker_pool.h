@@ -103,7 +103,9 @@ static inline unsigned hold_count(uint32_t hold)
 struct worker *worker_add(struct workers *ws, struct ev_loop *loop);
 /* On the worker's thread, which the request has been given to: runs it, between two beats. */
 void worker_run(struct worker *w, struct rpc_request *req);
-int worker_start(struct workers *ws); /* starts one more of the pool; 0 or -errno */
+int worker_start(
+	struct workers *
+		ws); /* starts one more of the pool; 0, -RN_EFULL: there may be no more, or -errno */
 /* Gives waiting calls of the lane to workers that have room. True: there was one. */
 bool worker_feed(struct workers *ws, unsigned lane);
 /* Gives a request to a worker of the pool that has room for its lane, or queues it. Any thread. */

@@ -8,12 +8,12 @@
  */
 #include "daemon/worker_watch.h"
 
-#include <errno.h>
 #include <string.h>
 #include <time.h>
 
 #include "daemon/worker_pool.h"
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/log_ids.h"
 #include "transport/event_loop.h"
 
@@ -153,7 +153,7 @@ static void worker_watch_feed_lane(struct workers *ws, unsigned lane)
 		rn_info(ws->cfg.log,
 			"started worker %u, as the others have calls of other file systems",
 			atomic_load(&ws->count));
-	else if (rc != -EAGAIN)
+	else if (rc != -RN_EFULL)
 		rn_warn(ws->cfg.log, "cannot start a further worker: %s", strerror(-rc));
 }
 
