@@ -91,16 +91,19 @@ int worker_enters(struct lanes *lanes, uint32_t export_id)
 	const struct rn_fiber *f = rn_fiber_current();
 	struct rpc_request *req = f ? f->owner : NULL;
 
-	/* An event thread began it for another file system, or for none. */
-	if (req && rpc_is_prompt(req) && (lane == 0 || lane != req->lane)) {
-		req->entered = 0;
-		req->lane = lane;
-		rpc_move(req);
-	}
 	if (lanes_blocked(lanes, lane))
 		return -ETIMEDOUT;
 	if (!req)
 		return 0;
+	/* It began for another file system, or for none. */
+	if (lane != req->lane || (lane == 0 && rpc_is_prompt(req))) {
+		req->entered = 0;
+		req->lane = lane;
+		rpc_hand_over(req);
+		/* The watch may have given it to lane 0 meanwhile. */
+		if (lanes_blocked(lanes, lane))
+			return -ETIMEDOUT;
+	}
 	req->entered = lane;
 	atomic_store_explicit(&worker_of(req)->touching, lane, memory_order_relaxed);
 	return 0;

@@ -60,8 +60,8 @@ struct rn_stacks *workers_stacks(struct workers *ws);
 void workers_waits(struct workers *ws, struct rn_durations *sum);
 /* rpc_server.ended. */
 void workers_ended(void *ctx, struct rpc_request *req);
-/* Called when this thread's request is about to use an export's file system. -ETIMEDOUT: that file
- * system does not answer, and has all its workers. */
+/* In a call that is about to use an export's file system: has it go on at a worker of that one's lane. -ETIMEDOUT: that
+ * file system does not answer, and has all its workers. No lock is held. */
 int worker_enters(struct lanes *lanes, uint32_t export_id);
 /* Ends the threads; nothing is in flight any more and no transport can submit. */
 void workers_stop(struct workers *ws);

@@ -47,11 +47,9 @@ int nfs_walk_down(const struct vfs_ctx *ctx, const char *rel, size_t len, struct
 }
 
 struct search {
-	const struct vfs_exports *exports;
 	const struct vfs_ctx *ctx;
-	const struct sockaddr *peer;
 	const struct nfs_entry *entry;
-	bool (*take)(void *arg, struct vfs_export *exp);
+	bool (*take)(void *arg, const struct vfs_nested *n);
 	void *arg;
 	int result;
 };
@@ -99,17 +97,17 @@ static int nfs_nested_covers(const struct search *s, const struct vfs_nested *n)
 
 /* Whether an export that is not open keeps the peer from the entry: -ESTALE: it does, as it has, or may have, a line for him, or is in
  * error; 0: it does not. */
-static int keeps_out(const struct search *s, const struct vfs_nested *n)
+static int keeps_out(const struct vfs_nested *n)
 {
-	struct vfs_access access;
-	struct vfs_export *exp;
-	int rc = -EPERM;
-
-	if (!n->refused)
-		rc = s->exports->by_id(s->exports->ctx, n->id, s->peer, &exp, &access);
-	if (rc == 0)
-		vfs_export_put(exp);
-	return rc == -EACCES ? 0 : rc == -RN_EUNNAMED || rc == -ETIMEDOUT ? rc : -ESTALE;
+	switch (n->rc) {
+	case -EACCES:
+		return 0;
+	case -RN_EUNNAMED:
+	case -ETIMEDOUT:
+		return n->rc;
+	default:
+		return -ESTALE;
+	}
 }
 
 /* False ends the search. */
@@ -119,20 +117,20 @@ static bool nfs_nested_consider(void *arg, const struct vfs_nested *n)
 
 	s->result = nfs_nested_covers(s, n);
 	if (s->result > 0 && !n->exp)
-		s->result = keeps_out(s, n);
-	else if (s->result > 0 && !s->take(s->arg, n->exp))
+		s->result = keeps_out(n);
+	else if (s->result > 0 && !s->take(s->arg, n))
 		s->result = 0;
 	return s->result == 0;
 }
 
 int nfs_nested_at(const struct vfs_exports *exports, const struct vfs_ctx *ctx,
 		  const struct sockaddr *peer, const struct nfs_entry *e,
-		  bool (*take)(void *arg, struct vfs_export *exp), void *arg)
+		  bool (*take)(void *arg, const struct vfs_nested *n), void *arg)
 {
-	struct search s = { exports, ctx, peer, e, take, arg, 0 };
+	struct search s = { ctx, e, take, arg, 0 };
 
 	if (exports->nested)
-		exports->nested(exports->ctx, e->name, e->len, nfs_nested_consider, &s);
+		exports->nested(exports->ctx, e->name, e->len, peer, nfs_nested_consider, &s);
 	return s.result;
 }
 
@@ -150,22 +148,11 @@ int nfs_governed(const struct vfs_exports *exports, const struct vfs_ctx *ctx,
 	return rc > 0 ? -ESTALE : rc;
 }
 
-struct boundary {
-	const struct vfs_exports *exports;
-	const struct sockaddr *peer;
-};
-
 /* True if the export has, or may have, a line for the peer. */
-static bool is_for_peer(void *arg, struct vfs_export *exp)
+static bool is_for_peer(void *arg, const struct vfs_nested *n)
 {
-	const struct boundary *b = arg;
-	struct vfs_access access;
-	struct vfs_export *entered;
-	int rc = b->exports->by_id(b->exports->ctx, vfs_export_id(exp), b->peer, &entered, &access);
-
-	if (rc == 0)
-		vfs_export_put(entered);
-	return rc != -EACCES && rc != -ESTALE;
+	(void)arg;
+	return n->rc != -EACCES && n->rc != -ESTALE;
 }
 
 static bool any_name(void *arg, const struct vfs_nested *n)
@@ -178,7 +165,6 @@ static bool any_name(void *arg, const struct vfs_nested *n)
 int nfs_check_boundary(const struct vfs_exports *exports, const struct vfs_ctx *ctx,
 		       struct vfs_node *dir, const struct nfs_entry *e, const struct sockaddr *peer)
 {
-	struct boundary b = { exports, peer };
 	struct vfs_ctx as_root = *ctx;
 	struct nfs_entry entry = *e;
 	struct vfs_node *n;
@@ -186,7 +172,7 @@ int nfs_check_boundary(const struct vfs_exports *exports, const struct vfs_ctx *
 	int rc;
 
 	if (exports->nested)
-		exports->nested(exports->ctx, e->name, e->len, any_name, &any);
+		exports->nested(exports->ctx, e->name, e->len, peer, any_name, &any);
 	if (!any)
 		return 0;
 	as_root.cred = (struct vfs_cred){ 0 };
@@ -195,7 +181,7 @@ int nfs_check_boundary(const struct vfs_exports *exports, const struct vfs_ctx *
 		return rc == -RN_ECHANGED || rc == -RN_EFULL ? rc
 							     : 0; /* the operation meets it again */
 	entry.found = vfs_node_fh(n);
-	rc = nfs_nested_at(exports, ctx, peer, &entry, is_for_peer, &b);
+	rc = nfs_nested_at(exports, ctx, peer, &entry, is_for_peer, NULL);
 	vfs_node_put(n);
 	return rc > 0 || rc == -ESTALE ? -EACCES : rc;
 }

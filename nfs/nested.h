@@ -20,14 +20,14 @@ struct nfs_entry {
 };
 
 /*
- * Calls take(arg, exp) with each export that begins at an entry of a directory of ctx->exp and is served, until it returns true; exp
- * is valid during the call. Returns 1 if one call did, else 0; -ESTALE if an export with a line for the peer, or with a line in error,
+ * Calls take(arg, n) with each export that begins at an entry of a directory of ctx->exp and is served, until it
+ * returns true; n is valid during the call. Returns 1 if one call did, else 0; -ESTALE if an export with a line for the peer, or with a line in error,
  * begins there and is not served, or -errno if that cannot be found out: then the entry must not be shown. Costs a comparison if no
  * nested export has that name. The identity of ctx does not matter.
  */
 int nfs_nested_at(const struct vfs_exports *exports, const struct vfs_ctx *ctx,
 		  const struct sockaddr *peer, const struct nfs_entry *e,
-		  bool (*take)(void *arg, struct vfs_export *exp), void *arg);
+		  bool (*take)(void *arg, const struct vfs_nested *n), void *arg);
 
 /* Checks that a name of dir, in ctx->exp, does not lead to the root of an export that is the peer's: such a name is neither renamed,
  * which would take the export's options from what it holds, nor opened as part of the outer export. 0, or -EACCES, or -RN_EUNNAMED: not

@@ -268,6 +268,9 @@ static int find_export(const struct nfs3_config *cfg, const struct sockaddr *pee
 		ctx->exp = NULL;
 		return rc;
 	}
+	rc = vfs_exports_enter(exports, vfs_export_id(ctx->exp));
+	if (rc < 0)
+		return rc;
 	w->root = (size_t)(*rest - w->path);
 	while (w->root > 0 && w->path[w->root - 1] == '/')
 		w->root--;

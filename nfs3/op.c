@@ -73,6 +73,8 @@ static int nfs3_op_enter(struct nfs3_op *op, unsigned flags, bool *weak)
 		if (rc < 0)
 			op->ctx.exp = NULL;
 	} while (nfs3_op_await(op, rc));
+	if (rc == 0)
+		rc = vfs_exports_enter(exports, op->export_id);
 	if (rc < 0)
 		return rc;
 	rc = nfs_check_port(&op->ctx.access, op->req->conn);
@@ -193,46 +195,59 @@ int nfs3_op_open_other_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh
 
 struct crossing {
 	struct nfs3_op *op;
-	struct vfs_ctx inner; /* exp: a reference, or NULL */
+	struct vfs_ctx inner; /* exp: a reference, if rc is 0 */
 	int rc;
 };
 
-/* Finds the caller's rights on an export that begins at the entry. One that is not for him leaves him in the outer one. */
-static bool nfs3_op_enter_nested(void *arg, struct vfs_export *exp)
+/* True if the export is for the caller, or may be. Others leave him in the outer one. */
+static bool nfs3_op_may_cross(const struct nfs3_op *op, const struct vfs_nested *n)
+{
+	const unsigned shown = op->ctx.access.flags & VFS_CROSSMNT;
+
+	if (n->rc == -EACCES || n->rc == -ESTALE)
+		return false;
+	return n->rc != 0 || shown || (n->access.flags & VFS_NOHIDE) ||
+	       !vfs_export_is_mounted_in(n->exp, op->ctx.exp);
+}
+
+static bool nfs3_op_take_nested(void *arg, const struct vfs_nested *n)
 {
 	struct crossing *x = arg;
-	const struct vfs_exports *exports = &x->op->server->cfg.exports;
-	const struct rpc_conn *conn = x->op->req->conn;
-	const bool mounted = vfs_export_is_mounted_in(exp, x->op->ctx.exp);
 
-	x->inner = x->op->ctx;
-	x->inner.exp = NULL;
-	x->rc = exports->by_id(exports->ctx, vfs_export_id(exp),
-			       (const struct sockaddr *)&conn->peer, &x->inner.exp,
-			       &x->inner.access);
-	if (x->rc == -EACCES || x->rc == -ESTALE)
+	if (!nfs3_op_may_cross(x->op, n))
 		return false;
-	if (x->rc == 0 && mounted && !(x->op->ctx.access.flags & VFS_CROSSMNT) &&
-	    !(x->inner.access.flags & VFS_NOHIDE)) {
-		vfs_export_put(x->inner.exp);
-		return false;
-	}
+	x->rc = n->rc;
 	if (x->rc == 0)
-		x->rc = nfs_check_port(&x->inner.access, conn);
+		x->rc = nfs_check_port(&n->access, x->op->req->conn);
+	if (x->rc != 0)
+		return true;
+	x->inner = x->op->ctx;
+	x->inner.exp = n->exp;
+	x->inner.access = n->access;
+	vfs_export_ref(n->exp);
 	return true;
 }
 
+/* Reads the root of the export that was taken, and comes back. */
 static int become_nested(struct nfs3_op *op, struct crossing *x)
 {
+	const struct vfs_exports *exports = &op->server->cfg.exports;
 	struct vfs_node *root = NULL;
-	int rc = x->rc == 0 ? vfs_root(&x->inner, &root) : x->rc;
+	int rc = x->rc;
 
 	vfs_node_put(op->node[1]);
-	op->node[1] = rc == 0 ? root : NULL;
+	op->node[1] = NULL;
+	if (rc != 0)
+		return rc;
+	rc = vfs_exports_enter(exports, vfs_export_id(x->inner.exp));
+	if (rc == 0)
+		rc = vfs_root(&x->inner, &root);
 	if (rc == 0)
 		rc = vfs_getattr(&x->inner, root, &op->attr);
-	if (x->inner.exp)
-		vfs_export_put(x->inner.exp);
+	op->node[1] = root;
+	vfs_export_put(x->inner.exp);
+	if (rc == 0)
+		rc = vfs_exports_enter(exports, op->export_id);
 	return rc;
 }
 
@@ -245,7 +260,7 @@ int nfs3_op_cross(struct nfs3_op *op, const struct nfs3_name *name)
 	int rc;
 
 	do {
-		rc = nfs_nested_at(exports, &op->ctx, peer, &e, nfs3_op_enter_nested, &x);
+		rc = nfs_nested_at(exports, &op->ctx, peer, &e, nfs3_op_take_nested, &x);
 		if (rc == 0)
 			rc = nfs_governed(exports, &op->ctx, peer, e.found);
 	} while (nfs3_op_await(op, rc > 0 ? x.rc : rc));
@@ -272,14 +287,9 @@ int nfs3_op_check_boundary(struct nfs3_op *op, unsigned i, const struct nfs3_nam
 	return rc;
 }
 
-static bool is_for_caller(void *arg, struct vfs_export *exp)
+static bool nfs3_op_leads_to_nested(void *arg, const struct vfs_nested *n)
 {
-	struct crossing x = { .op = arg };
-	const bool taken = nfs3_op_enter_nested(&x, exp);
-
-	if (taken && x.rc == 0)
-		vfs_export_put(x.inner.exp);
-	return taken;
+	return nfs3_op_may_cross(arg, n);
 }
 
 bool nfs3_op_leads_away(struct nfs3_op *op, const struct nfs_entry *e)
@@ -287,7 +297,7 @@ bool nfs3_op_leads_away(struct nfs3_op *op, const struct nfs_entry *e)
 	const struct vfs_exports *exports = &op->server->cfg.exports;
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
 
-	return nfs_nested_at(exports, &op->ctx, peer, e, is_for_caller, op) != 0 ||
+	return nfs_nested_at(exports, &op->ctx, peer, e, nfs3_op_leads_to_nested, op) != 0 ||
 	       nfs_governed(exports, &op->ctx, peer, e->found) != 0;
 }
 

@@ -132,10 +132,15 @@ static int check_op(struct nfs4_compound *c)
  * The client sleeps 0.1 s and more after NFS4ERR_DELAY, so a short wait is worth while; nfsd's is as long. */
 #define PATIENCE_NS (30 * RN_NS_PER_MS)
 
+/* Some clients give up a mount whose first calls are answered NFS4ERR_DELAY. */
+#define MOUNT_PATIENCE_NS (12 * RN_NS_PER_SECOND)
+
 /* A COMPOUND that has waited so long once does not wait again. */
 bool nfs4_await(struct nfs4_compound *c, int rc)
 {
-	return nfs_await(c->req, rc, PATIENCE_NS);
+	const bool mounts = c->op && (c->op->flags & NFS4_OP_MOUNTS);
+
+	return nfs_await(c->req, rc, mounts ? MOUNT_PATIENCE_NS : PATIENCE_NS);
 }
 
 /* Reads the next operation's number, puts it and a place for its status, and runs it. */

@@ -52,6 +52,8 @@ enum nfs4_op_flags {
 	/* Allowed where the current filehandle's file system is at other servers only (nfs4_place_is_absent); other operations
 	 * that need a filehandle answer NFS4ERR_MOVED. */
 	NFS4_OP_AT_ABSENT = 4096,
+	/* A mount begins with it: waits for names as long as clients bear: PUTROOTFH, PUTPUBFH. */
+	NFS4_OP_MOUNTS = 8192,
 };
 
 /* The operation that answers NFS4ERR_WRONGSEC after PUTFH, PUTROOTFH or RESTOREFH, if the export of

@@ -82,30 +82,56 @@ static void log_refused(struct nfs4_compound *c, const struct nfs4_place *p, con
 	nfs4_told_end(c, &t);
 }
 
-/* Enters the export and squashes the caller's identity for it: sets p->ctx. */
-static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place *p)
+/* Finds the export, and the caller's rights there. */
+static int nfs4_place_find_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place *p)
 {
-	const struct nfs4_config *cfg = &c->server->cfg;
-	const struct rpc_cred *cred = &c->req->call.cred;
+	const struct vfs_exports *exports = &c->server->cfg.exports;
 	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
-	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer,
-					   !cfg->manage_gids };
-	int rc = cfg->exports.by_id(cfg->exports.ctx, id, peer, &p->ctx.exp, &p->ctx.access);
+	int rc;
 
+	do
+		rc = exports->by_id(exports->ctx, id, peer, &p->ctx.exp, &p->ctx.access);
+	while (nfs4_await(c, rc));
 	/* A caller who may not use an export does not learn whether it exists. */
 	if (rc < 0)
 		return rc == -EACCES ? NFS4ERR_STALE : nfs4_status(c->minor, rc);
+	return NFS4_OK;
+}
+
+static int nfs4_place_find_caller(struct nfs4_compound *c, struct nfs4_place *p)
+{
+	const struct nfs4_config *cfg = &c->server->cfg;
+	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx,
+					   (const struct sockaddr *)&c->req->conn->peer,
+					   !cfg->manage_gids };
+	int rc;
+
+	do
+		rc = nfs_caller(&groups, &c->req->call.cred, &p->ctx.access, &p->ctx.cred);
+	while (!p->weak && nfs4_await(c, rc));
+	return rc;
+}
+
+/* Enters the export that was found, and squashes the caller's identity for it: sets the rest of p->ctx. Puts the
+ * export if it fails. */
+static int enter_export(struct nfs4_compound *c, struct nfs4_place *p)
+{
+	const struct nfs4_config *cfg = &c->server->cfg;
+	int rc;
+
+	p->export_id = vfs_export_id(p->ctx.exp);
 	p->refused = nfs_check_port(&p->ctx.access, c->req->conn) < 0;
-	p->weak = !nfs_access_use(cred, &p->ctx.access);
+	p->weak = !nfs_access_use(&c->req->call.cred, &p->ctx.access);
 	if (p->refused)
 		log_refused(c, p, "its port is not below 1024, which the option secure wants");
-	rc = nfs_caller(&groups, cred, &p->ctx.access, &p->ctx.cred);
-	if (rc < 0 && !p->weak) {
+	rc = nfs4_place_find_caller(c, p);
+	if (rc == 0 || p->weak)
+		rc = vfs_exports_enter(&cfg->exports, p->export_id);
+	if (rc < 0) {
 		vfs_export_put(p->ctx.exp);
 		return nfs4_status(c->minor, rc);
 	}
 	p->kind = NFS4_FILE;
-	p->export_id = id;
 	p->ctx.vfs = cfg->vfs;
 	p->ctx.fiber = c->req->fiber;
 	p->ctx.client = c->client || c->minor > 0 ? c->client : nfs4_client_of_conn(c);
@@ -114,47 +140,84 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 	return NFS4_OK;
 }
 
-/* fh NULL: the root of the export. */
-static int open_in_export(struct nfs4_compound *c, uint32_t id, const struct vfs_fh *fh,
+/* Checks that the export governs the object of the handle. */
+static int nfs4_place_check_governed(struct nfs4_compound *c, const struct vfs_ctx *ctx,
+				     const struct vfs_fh *fh)
+{
+	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
+	int rc;
+
+	do
+		rc = nfs_governed(&c->server->cfg.exports, ctx, peer, fh);
+	while (nfs4_await(c, rc));
+	return rc;
+}
+
+/* p has the export and the caller's rights. fh NULL: the root of the export. */
+static int open_in_export(struct nfs4_compound *c, struct nfs4_place *p, const struct vfs_fh *fh,
 			  struct nfs4_place *out)
 {
-	struct nfs4_place p = { .kind = NFS4_NOWHERE };
 	struct vfs_node *n;
-	int status = enter_export(c, id, &p);
+	int status = enter_export(c, p);
 	int rc;
 
 	if (status != NFS4_OK)
 		return status;
-	rc = fh ? vfs_fh_open(&p.ctx, fh, &n) : vfs_root(&p.ctx, &n);
+	rc = fh ? vfs_fh_open(&p->ctx, fh, &n) : vfs_root(&p->ctx, &n);
 	if (rc == 0 && fh) {
-		rc = nfs_governed(&c->server->cfg.exports, &p.ctx,
-				  (const struct sockaddr *)&c->req->conn->peer, fh);
+		rc = nfs4_place_check_governed(c, &p->ctx, fh);
 		if (rc < 0)
 			vfs_node_put(n);
 	}
 	if (rc < 0) {
-		vfs_export_put(p.ctx.exp);
+		vfs_export_put(p->ctx.exp);
 		return nfs4_status(c->minor, rc);
 	}
-	set_node(&p, n);
-	nfs4_place_take(out, &p);
+	set_node(p, n);
+	nfs4_place_take(out, p);
 	return NFS4_OK;
 }
 
 int nfs4_place_of_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place *out)
 {
-	return open_in_export(c, id, NULL, out);
+	struct nfs4_place p = { .kind = NFS4_NOWHERE };
+	const int status = nfs4_place_find_export(c, id, &p);
+
+	return status == NFS4_OK ? open_in_export(c, &p, NULL, out) : status;
+}
+
+int nfs4_place_of_nested(struct nfs4_compound *c, struct vfs_export *exp,
+			 const struct vfs_access *access, struct nfs4_place *out)
+{
+	struct nfs4_place p = { .kind = NFS4_NOWHERE };
+
+	p.ctx.exp = exp;
+	p.ctx.access = *access;
+	vfs_export_ref(exp);
+	return open_in_export(c, &p, NULL, out);
+}
+
+int nfs4_place_enter(const struct nfs4_compound *c, const struct nfs4_place *p)
+{
+	int rc = 0;
+
+	if (p->kind == NFS4_FILE)
+		rc = vfs_exports_enter(&c->server->cfg.exports, p->export_id);
+	return nfs4_status(c->minor, rc);
 }
 
 int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct vfs_fh *fh)
 {
+	struct nfs4_place found = { .kind = NFS4_NOWHERE };
 	uint32_t id;
-	int rc;
+	int status;
 
 	if (c->server->hooks->is_pseudo_fh(fh))
 		return c->server->hooks->pseudo_by_fh(c, fh, p);
-	rc = vfs_fh_export_id(c->server->cfg.vfs, fh, &id);
-	return rc < 0 ? nfs4_status(c->minor, rc) : open_in_export(c, id, fh, p);
+	status = nfs4_status(c->minor, vfs_fh_export_id(c->server->cfg.vfs, fh, &id));
+	if (status == NFS4_OK)
+		status = nfs4_place_find_export(c, id, &found);
+	return status == NFS4_OK ? open_in_export(c, &found, fh, p) : status;
 }
 
 bool nfs4_place_is_absent(const struct nfs4_place *p)

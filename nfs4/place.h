@@ -55,6 +55,13 @@ void nfs4_place_take(struct nfs4_place *to, struct nfs4_place *from);
  * client has no export with that id. out is unchanged on failure. */
 int nfs4_place_of_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place *out);
 
+/* The same for an export that was found already, with the caller's rights there: see struct vfs_nested. */
+int nfs4_place_of_nested(struct nfs4_compound *c, struct vfs_export *exp,
+			 const struct vfs_access *access, struct nfs4_place *out);
+/* Has the COMPOUND go on where the file system of p is served (vfs_exports.enter), for an object that becomes the
+ * current one, or is so again. NFS4_OK, or NFS4ERR_DELAY: it does not answer. */
+int nfs4_place_enter(const struct nfs4_compound *c, const struct nfs4_place *p);
+
 /* Sets p to the object that fh names for this caller (PUTFH), perhaps weak or refused. Errors are
  * NFS4ERR_BADHANDLE, STALE and others; p is then unchanged. */
 int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct vfs_fh *fh);

@@ -68,6 +68,18 @@ void rpc_move(struct rpc_request *req)
 	rn_fiber_move(req->fiber);
 }
 
+static void rpc_worker_leave(void *arg)
+{
+	struct rn_fiber *f = arg;
+
+	f->wake(f);
+}
+
+void rpc_hand_over(struct rpc_request *req)
+{
+	rn_fiber_wait(req->fiber, RN_WAIT_THREAD, rpc_worker_leave, req->fiber);
+}
+
 bool rpc_is_prompt(const struct rpc_request *req)
 {
 	return req->worker->prompt;

@@ -3,7 +3,7 @@
  * A worker as requests see it. The daemon makes and runs workers.
  *
  * A *prompt* worker runs on an event thread, which other clients wait for: it begins calls, and
- * what would wait or needs another identity moves to a worker of the pool, once and for good.
+ * what would wait or needs another identity moves to a worker of the pool, for good.
  */
 #ifndef RN_RPC_WORKER_H
 #define RN_RPC_WORKER_H
@@ -42,6 +42,8 @@ bool rpc_is_ready(struct rpc_worker *w);
 void rpc_run(struct rpc_request *req);
 /* In a call: makes sure that it runs on a worker of the pool. */
 void rpc_move(struct rpc_request *req);
+/* In a call: has it go on at the worker that the owner of the workers chooses, after rpc_worker.move. */
+void rpc_hand_over(struct rpc_request *req);
 
 /* True if the request is on a prompt worker: it must not wait. */
 bool rpc_is_prompt(const struct rpc_request *req);

@@ -145,6 +145,9 @@ struct vfs_nested {
 	struct vfs_export *exp; /* NULL: it is not served now */
 	uint32_t id;		/* of what has a line */
 	bool refused;		/* nobody may enter, as its line is in error; it has no id */
+	/* What by_id would say to the peer, and, if that is 0, his rights */
+	int rc;
+	struct vfs_access access;
 };
 
 /* Where else an export's files are. */
@@ -159,17 +162,20 @@ struct vfs_exports {
 	/*
 	 * The export with that id, if the client may use it: 0 and a reference in *exp; -ESTALE: no
 	 * such export; -EACCES: not for this client; -RN_EUNNAMED: not known now, the client may come
-	 * again; -ETIMEDOUT: the file system does not answer, or is not mounted yet.
+	 * again; -ETIMEDOUT: it is not mounted yet.
 	 */
 	int (*by_id)(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
 		     struct vfs_access *access);
+	/* In a call that is about to use the file system of that export, which it may do: has it go on at a thread that
+	 * serves that file system. 0, or -ETIMEDOUT: it does not answer. No lock is held. NULL: there is no difference. */
+	int (*enter)(void *ctx, uint32_t id);
 	/* The export with the longest path, as written or without symbolic links, that leads to path, among those for the peer; *rest
 	 * points behind it within path (without leading slashes). 0, -ENOENT, -EACCES or -RN_EUNNAMED. */
 	int (*by_path)(void *ctx, const char *path, const struct sockaddr *peer,
 		       struct vfs_export **exp, struct vfs_access *access, const char **rest);
 	/* Calls each(arg, n) for the exports that lie within another one and that an entry with that name may lead to, until it
-	 * returns false; n is valid during the call. NULL: no export does. */
-	void (*nested)(void *ctx, const char *name, uint32_t len,
+	 * returns false; n is valid during the call. All are of one set, whatever reloads come. NULL: no export does. */
+	void (*nested)(void *ctx, const char *name, uint32_t len, const struct sockaddr *peer,
 		       bool (*each)(void *arg, const struct vfs_nested *n), void *arg);
 	/* Whether an export deeper than outer has that path, which is without symbolic links, and a line for the peer, though it may
 	 * not be served now, or one in error: 1, 0, or -RN_EUNNAMED: not known now. NULL: none has. */
@@ -193,6 +199,11 @@ struct vfs_exports {
 	void (*each)(void *ctx, bool (*each)(void *arg, struct vfs_export *exp), void *arg);
 	void *ctx;
 };
+
+static inline int vfs_exports_enter(const struct vfs_exports *exports, uint32_t id)
+{
+	return exports->enter ? exports->enter(exports->ctx, id) : 0;
+}
 
 /*
  * What a reload has taken away, so that the protocols revoke what clients hold there: then the

@@ -344,27 +344,32 @@ static int compare_name(const struct export_line *l, const char *name, uint32_t 
 }
 
 static bool pass(const struct export_set *set, const struct export_line *l,
-		 bool (*each)(void *arg, const struct vfs_nested *n), void *arg)
+		 const struct sockaddr *peer, bool (*each)(void *arg, const struct vfs_nested *n),
+		 void *arg)
 {
-	const struct vfs_nested n = {
+	struct vfs_nested n = {
 		.real_path = l->path,
 		.mount = l->mount,
 		.dir_mount = l->dir_mount,
 		.exp = l->e ? set->place[l->e->index].exp : NULL,
 		.id = l->e ? l->e->id : 0,
 		.refused = !l->e,
+		.rc = -EPERM,
 	};
 
+	if (l->e)
+		n.rc = export_set_admits(set, l->e, peer, &n.access);
 	return each(arg, &n);
 }
 
 void export_set_nested(const struct export_set *set, const char *name, uint32_t len,
+		       const struct sockaddr *peer,
 		       bool (*each)(void *arg, const struct vfs_nested *n), void *arg)
 {
 	unsigned low = set->n_folding, high = set->n_nested;
 
 	for (unsigned i = 0; i < set->n_folding; i++)
-		if (!pass(set, &set->nested[i], each, arg))
+		if (!pass(set, &set->nested[i], peer, each, arg))
 			return;
 	while (low < high) {
 		const unsigned mid = low + (high - low) / 2;
@@ -375,7 +380,7 @@ void export_set_nested(const struct export_set *set, const char *name, uint32_t 
 			high = mid;
 	}
 	for (; low < set->n_nested && compare_name(&set->nested[low], name, len) == 0; low++)
-		if (!pass(set, &set->nested[low], each, arg))
+		if (!pass(set, &set->nested[low], peer, each, arg))
 			return;
 }
 

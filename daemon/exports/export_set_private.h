@@ -104,7 +104,11 @@ int export_set_line_of(const struct export_set *set, const char *path, const str
 		       const struct exp_export **e, size_t *length);
 /* nested and governs of struct vfs_exports. */
 void export_set_nested(const struct export_set *set, const char *name, uint32_t len,
+		       const struct sockaddr *peer,
 		       bool (*each)(void *arg, const struct vfs_nested *n), void *arg);
+/* by_id of struct vfs_exports, without a reference. */
+int export_set_admits(const struct export_set *set, const struct exp_export *e,
+		      const struct sockaddr *peer, struct vfs_access *access);
 int export_set_governs(const struct export_set *set, const struct vfs_export *outer,
 		       const char *path, const struct sockaddr *peer);
 /* Puts a set in force: all or nothing. 0 or -ENOMEM. */

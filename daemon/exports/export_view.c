@@ -50,11 +50,8 @@ void exports_access(const struct exp_opts *opts, bool mount_read_only, struct vf
 		    (f & EXP_NO_MTLS ? VFS_NO_MTLS : 0) | (f & EXP_REFER ? VFS_ABSENT : 0);
 }
 
-/* Access of peer to export e of set; takes a reference on success. -EALREADY: the export waits for
- * a mount that is missing. */
-static int export_admit(const struct exports *ex, const struct export_set *set,
-			const struct exp_export *e, const struct sockaddr *peer,
-			struct vfs_export **exp, struct vfs_access *access)
+int export_set_admits(const struct export_set *set, const struct exp_export *e,
+		      const struct sockaddr *peer, struct vfs_access *access)
 {
 	const struct export_place *place = &set->place[e->index];
 	const struct exp_opts *opts;
@@ -64,13 +61,22 @@ static int export_admit(const struct exports *ex, const struct export_set *set,
 		return rc;
 	rc = export_place_usable(e, place, opts);
 	if (rc)
-		return rc;
-	rc = worker_enters(ex->cfg.lanes, e->id);
+		return rc == -EALREADY ? -ETIMEDOUT : rc;
+	exports_access(opts, place->read_only, access);
+	return 0;
+}
+
+/* Takes a reference on success. */
+static int export_admit(const struct export_set *set, const struct exp_export *e,
+			const struct sockaddr *peer, struct vfs_export **exp,
+			struct vfs_access *access)
+{
+	const int rc = export_set_admits(set, e, peer, access);
+
 	if (rc)
 		return rc;
-	exports_access(opts, place->read_only, access);
-	vfs_export_ref(place->exp);
-	*exp = place->exp;
+	*exp = set->place[e->index].exp;
+	vfs_export_ref(*exp);
 	return 0;
 }
 
@@ -96,10 +102,17 @@ static int view_by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struc
 {
 	struct set_view *view = export_set_view_get(ctx);
 	const struct exp_export *e = exp_table_by_id(view->set->table, id);
-	int rc = e ? export_admit(ctx, view->set, e, peer, exp, access) : -ESTALE;
+	const int rc = e ? export_admit(view->set, e, peer, exp, access) : -ESTALE;
 
 	export_set_view_put(view);
-	return rc == -EALREADY ? -ETIMEDOUT : rc;
+	return rc;
+}
+
+static int view_enter(void *ctx, uint32_t id)
+{
+	const struct exports *ex = ctx;
+
+	return worker_enters(ex->cfg.lanes, id);
 }
 
 int exports_find(const struct exports_now *now, const char *path, const struct sockaddr *peer,
@@ -120,12 +133,12 @@ static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer
 
 	*rest = path + length + strspn(path + length, "/");
 	if (rc == 0)
-		rc = export_admit(ctx, view->set, e, peer, exp, access);
+		rc = export_admit(view->set, e, peer, exp, access);
 	export_set_view_put(view);
-	return rc == -ESTALE || rc == -EALREADY ? -ENOENT : rc == -EPERM ? -EACCES : rc;
+	return rc == -ESTALE || rc == -ETIMEDOUT ? -ENOENT : rc == -EPERM ? -EACCES : rc;
 }
 
-static void view_nested(void *ctx, const char *name, uint32_t len,
+static void view_nested(void *ctx, const char *name, uint32_t len, const struct sockaddr *peer,
 			bool (*each)(void *arg, const struct vfs_nested *n), void *arg)
 {
 	struct exports *ex = ctx;
@@ -134,7 +147,7 @@ static void view_nested(void *ctx, const char *name, uint32_t len,
 	if (!atomic_load_explicit(&ex->any_nested, memory_order_relaxed))
 		return;
 	view = export_set_view_get(ex);
-	export_set_nested(view->set, name, len, each, arg);
+	export_set_nested(view->set, name, len, peer, each, arg);
 	export_set_view_put(view);
 }
 
@@ -263,6 +276,7 @@ static void view_each(void *ctx, bool (*each)(void *arg, struct vfs_export *exp)
 struct vfs_exports exports_view(struct exports *ex)
 {
 	return (struct vfs_exports){ .by_id = view_by_id,
+				     .enter = view_enter,
 				     .by_path = view_by_path,
 				     .why = view_why,
 				     .nested = view_nested,

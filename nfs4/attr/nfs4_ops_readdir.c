@@ -208,6 +208,8 @@ static bool nfs4_listing_put_file(struct nfs4_listing *l, const struct entry *e)
 			return put_failed(l, e, status);
 		ok = put_place(l, e, &other);
 		nfs4_place_clear(&other);
+		/* It comes back, or gets stuck on its own account. */
+		nfs4_place_enter(c, &c->current);
 		return ok;
 	}
 	src.place = &c->current;

@@ -151,9 +151,14 @@ static int run_savefh(struct nfs4_compound *c, void *args)
 
 static int run_restorefh(struct nfs4_compound *c, void *args)
 {
+	int status;
+
 	(void)args;
 	if (c->saved.kind == NFS4_NOWHERE)
 		return c->minor == 0 ? NFS4ERR_RESTOREFH : NFS4ERR_NOFILEHANDLE;
+	status = nfs4_place_enter(c, &c->saved);
+	if (status != NFS4_OK)
+		return status;
 	nfs4_place_copy(&c->current, &c->saved);
 	c->current_sid = c->saved_sid;
 	c->has_current_sid = c->has_saved_sid;
@@ -186,7 +191,7 @@ const struct nfs4_op nfs4_op_putfh = {
 const struct nfs4_op nfs4_op_putpubfh = {
 	.name = "PUTPUBFH",
 	.minors = { 0, 2 },
-	.flags = NFS4_OP_SETS_FH,
+	.flags = NFS4_OP_SETS_FH | NFS4_OP_MOUNTS,
 	.flavor = NFS4_FLAVOR_HERE,
 	.errors = NFS4_ERRORS_NONE,
 	.shape = NFS4_SHAPE(0, 0, 0),
@@ -196,7 +201,7 @@ const struct nfs4_op nfs4_op_putpubfh = {
 const struct nfs4_op nfs4_op_putrootfh = {
 	.name = "PUTROOTFH",
 	.minors = { 0, 2 },
-	.flags = NFS4_OP_SETS_FH,
+	.flags = NFS4_OP_SETS_FH | NFS4_OP_MOUNTS,
 	.flavor = NFS4_FLAVOR_HERE,
 	.errors = NFS4_ERRORS_NONE,
 	.shape = NFS4_SHAPE(0, 0, 0),

@@ -110,15 +110,18 @@ bool nfs4_pseudo_is_fh(const struct vfs_fh *fh)
 	return fh->len > 0 && fh->data[0] == FH_VERSION;
 }
 
-/* 0 or -errno; -RN_EUNNAMED: not known yet. */
+/* 0 or -errno; -RN_EUNNAMED: not known yet, after a wait. */
 static int may_use(struct nfs4_compound *c, uint32_t export_id)
 {
 	const struct vfs_exports *exports = &c->server->cfg.exports;
 	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
 	struct vfs_access access;
 	struct vfs_export *exp;
-	const int rc = exports->by_id(exports->ctx, export_id, peer, &exp, &access);
+	int rc;
 
+	do
+		rc = exports->by_id(exports->ctx, export_id, peer, &exp, &access);
+	while (nfs4_await(c, rc));
 	if (rc == 0)
 		vfs_export_put(exp);
 	return rc;
@@ -167,19 +170,12 @@ static int pseudo_resolve(struct nfs4_compound *c, const struct nfs4_pseudo_set 
 	return status;
 }
 
-/* Some clients give up a mount whose first calls are answered NFS4ERR_DELAY. */
-#define NAMES_PATIENCE_NS (12 * RN_NS_PER_SECOND)
-
 int nfs4_pseudo_root(struct nfs4_compound *c, struct nfs4_place *out)
 {
-	struct nfs4_pseudo_set *set;
-	int status;
+	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
+	const int status = pseudo_resolve(c, set, 0, out);
 
-	do {
-		set = nfs4_pseudo_get(c->server);
-		status = pseudo_resolve(c, set, 0, out);
-		nfs4_pseudo_set_put(set);
-	} while (status == NFS4ERR_DELAY && rpc_try_later(c->req, RN_WAIT_NAME, NAMES_PATIENCE_NS));
+	nfs4_pseudo_set_put(set);
 	return status;
 }
 
@@ -377,19 +373,39 @@ int nfs4_pseudo_each(struct nfs4_compound *c, const struct nfs4_place *dir, uint
 
 /* Crossing between exports. */
 
+/* An export that begins at an entry. */
 struct crossing {
-	struct nfs4_compound *c;
-	struct nfs4_place *out;
-	int status;
+	struct vfs_export *exp; /* a reference, if rc is 0 */
+	struct vfs_access access;
+	int rc;
 };
 
 /* An export that is not for this caller leaves him in the outer one. */
-static bool cross_into(void *arg, struct vfs_export *exp)
+static bool nfs4_cross_take_nested(void *arg, const struct vfs_nested *n)
 {
 	struct crossing *x = arg;
 
-	x->status = nfs4_place_of_export(x->c, vfs_export_id(exp), x->out);
-	return x->status != NFS4ERR_STALE;
+	if (n->rc == -EACCES || n->rc == -ESTALE)
+		return false;
+	x->rc = n->rc;
+	if (n->rc == 0) {
+		x->exp = n->exp;
+		x->access = n->access;
+		vfs_export_ref(n->exp);
+	}
+	return true;
+}
+
+/* False: its root is gone, and the caller stays in the outer one. */
+static bool nfs4_cross_into(struct nfs4_compound *c, const struct crossing *x,
+			    struct nfs4_place *out, int *status)
+{
+	*status = nfs4_place_of_nested(c, x->exp, &x->access, out);
+	vfs_export_put(x->exp);
+	if (*status != NFS4ERR_STALE)
+		return true;
+	*status = nfs4_place_enter(c, &c->current);
+	return *status != NFS4_OK;
 }
 
 bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs_entry *e, struct nfs4_place *out,
@@ -397,15 +413,22 @@ bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs_entry *e, struct 
 {
 	const struct vfs_exports *exports = &c->server->cfg.exports;
 	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
-	struct crossing x = { .c = c, .out = out };
-	int rc = nfs_nested_at(exports, &c->current.ctx, peer, e, cross_into, &x);
+	struct crossing x;
+	int rc;
 
-	if (rc == 0)
-		rc = nfs_governed(exports, &c->current.ctx, peer, e->found);
+	do {
+		rc = nfs_nested_at(exports, &c->current.ctx, peer, e, nfs4_cross_take_nested, &x);
+		if (rc == 0)
+			rc = nfs_governed(exports, &c->current.ctx, peer, e->found);
+		else if (rc > 0 && x.rc == 0)
+			return nfs4_cross_into(c, &x, out, status);
+		else if (rc > 0)
+			rc = x.rc;
+	} while (nfs4_await(c, rc));
 	if (rc == 0)
 		return false;
 	/* The name is there, and leads to what the caller may not enter. */
-	*status = rc == -ESTALE ? NFS4ERR_ACCESS : rc < 0 ? nfs4_status(c->minor, rc) : x.status;
+	*status = rc == -ESTALE ? NFS4ERR_ACCESS : nfs4_status(c->minor, rc);
 	return true;
 }
 
@@ -494,6 +517,7 @@ uint64_t nfs4_mounted_on(struct nfs4_compound *c, const struct nfs4_place *p, ui
 		if (find_parent(c, set, vfs_export_real_path(p->ctx.exp), &above) == NFS4_OK)
 			id = vfs_mounted_on(p->node, fileid);
 		nfs4_place_clear(&above);
+		nfs4_place_enter(c, p);
 	}
 	nfs4_pseudo_set_put(set);
 	return id;

@@ -247,6 +247,33 @@ def test_own_root(t, ns):
         t.equal("all at once", set(statuses), {0})
 
 
+def test_boundary(t, ns):
+    """Hosts that an export is for, and whose line of one within it depends on their names, enter that at their first LOOKUP, by its filehandle
+    and by the parent: each waits for the service, which answers at once."""
+    ns.speaks = True
+    hosts = [f"127.0.25.{i + 1}" for i in range(12)]
+    with daemon({"a": "127.0.0.0/8(rw,insecure)"}) as d:
+        inner = d.exports["a"] + "/inner"
+        os.makedirs(inner + "/below")
+        d.write_exports([f"{d.exports['a']} 127.0.0.0/8(rw,insecure)", f"{inner} *.narrow.test(ro,insecure)"])
+        d.reload()
+        entered = []
+        for i, address in enumerate(hosts):
+            ns.add(address, f"inner{i}.narrow.test")
+
+            class At(n4.Client):
+                source = (address, 0)
+
+            c = At(d.port, address)
+            c.register()
+            c.reclaim_complete()
+            a = c.path(d.exports["a"])
+            entered.append(c.last(n4.putfh(a), n4.lookup("inner"))["status"])
+            c.close()
+        t.check("LOOKUPs that entered at once", entered.count(0) > len(hosts) / 2, entered)
+        t.check("others are told to come again", set(entered) <= {0, n4.DELAY}, entered)
+
+
 def test_groups(t):
     """The database of users blocks: who is not known yet waits, who needs none does not."""
     with daemon({"a": "*(rw,insecure,all_squash)", "b": "127.0.0.0/8(rw,insecure,no_root_squash)"},
@@ -296,6 +323,7 @@ def main():
     test_silent_hosts(t, ns)
     test_first_mount(t, ns)
     test_own_root(t, ns)
+    test_boundary(t, ns)
     test_silence_widens_nothing(t, ns)
     test_groups(t)
     print(f"{t.passed} passed, {t.failed} failed, {t.skipped} skipped")

@@ -42,7 +42,7 @@ static void each_export(void *ctx, bool (*each)(void *arg, struct vfs_export *ex
 	}
 }
 
-static void nested(void *ctx, const char *name, uint32_t len,
+static void nested(void *ctx, const char *name, uint32_t len, const struct sockaddr *peer,
 		   bool (*each)(void *arg, const struct vfs_nested *n), void *arg)
 {
 	struct view *v = ctx;
@@ -54,10 +54,14 @@ static void nested(void *ctx, const char *name, uint32_t len,
 		if (!last || strlen(last + 1) != len || memcmp(last + 1, name, len) != 0)
 			continue;
 		/* All lie on the mount of the temporary directory. */
-		const struct vfs_nested n = { .real_path = path,
-					      .exp = v->e[i].exp,
-					      .id = vfs_export_id(v->e[i].exp) };
+		struct vfs_nested n = { .real_path = path,
+					.exp = v->e[i].exp,
+					.id = vfs_export_id(v->e[i].exp) };
+		struct vfs_export *exp;
 
+		n.rc = by_id(v, n.id, peer, &exp, &n.access);
+		if (n.rc == 0)
+			vfs_export_put(exp);
 		if (!each(arg, &n))
 			return;
 	}
