@@ -12,18 +12,140 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
 #include "lib/util.h"
-#include "transport/load.h"
-#include "transport/second.h"
 #include "transport/turns.h"
+
+static void on_second(evutil_socket_t fd, short what, void *arg)
+{
+	struct ev_second *s = arg;
+	uint64_t n;
+
+	(void)what;
+	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
+		s->tick(s->arg);
+}
+
+int ev_second_start(struct ev_second *s, struct event_base *base, void (*tick)(void *arg),
+		    void *arg)
+{
+	const struct itimerspec every = { .it_interval = { .tv_sec = 1 },
+					  .it_value = { .tv_sec = 1 } };
+
+	s->tick = tick;
+	s->arg = arg;
+	s->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (s->fd < 0)
+		return -errno;
+	s->ev = event_new(base, s->fd, EV_READ | EV_PERSIST, on_second, s);
+	if (s->ev && timerfd_settime(s->fd, 0, &every, NULL) == 0 && event_add(s->ev, NULL) == 0)
+		return 0;
+	if (s->ev)
+		event_free(s->ev);
+	s->ev = NULL;
+	close(s->fd);
+	return -ENOMEM;
+}
+
+void ev_second_stop(struct ev_second *s)
+{
+	if (!s->ev)
+		return;
+	event_free(s->ev);
+	s->ev = NULL;
+	close(s->fd);
+}
+
+void ev_load_init(struct ev_loop *l, uint64_t now)
+{
+	l->awake_ns = l->measured_ns = now;
+}
+
+void ev_load_wait(struct ev_loop *l, uint64_t now)
+{
+	if (l->awake_ns)
+		l->busy_ns += now - l->awake_ns;
+	l->awake_ns = 0;
+	l->waits_ns = now;
+}
+
+void ev_load_work(struct ev_loop *l, uint64_t now)
+{
+	if (!l->awake_ns)
+		l->awake_ns = now - l->waits_ns < EV_LOAD_SLEEP_NS ? l->waits_ns : now;
+}
+
+void ev_load_measure(struct ev_loop *l, uint64_t now)
+{
+	const uint64_t span = now - l->measured_ns;
+	uint64_t busy = l->busy_ns;
+
+	if (l->awake_ns) {
+		busy += now - l->awake_ns;
+		l->awake_ns = now;
+	}
+	if (span == 0)
+		return;
+	busy = rn_min(busy, span);
+	l->busy_ns = 0;
+	l->measured_ns = now;
+	atomic_store_explicit(&l->measured, (unsigned)(busy * EV_LOAD_FULL / span),
+			      memory_order_relaxed);
+	atomic_store_explicit(&l->expected, 0, memory_order_relaxed);
+}
+
+struct rank {
+	unsigned load, conns;
+};
+
+static struct rank rank_of(const struct ev_loop *l)
+{
+	const bool idle = ev_load_measured(l) < EV_PLACE_IDLE;
+
+	return (struct rank){ idle ? 0 : ev_load_expected(l),
+			      atomic_load_explicit(&l->conns, memory_order_relaxed) };
+}
+
+static bool ev_rank_is_better(struct rank a, struct rank b)
+{
+	return a.load < b.load || (a.load == b.load && a.conns < b.conns);
+}
+
+unsigned ev_place(struct ev_loop *const *loops, unsigned n)
+{
+	struct rank best = rank_of(loops[0]);
+	unsigned at = 0;
+
+	for (unsigned i = 1; i < n; i++) {
+		const struct rank r = rank_of(loops[i]);
+
+		if (ev_rank_is_better(r, best)) {
+			best = r;
+			at = i;
+		}
+	}
+	ev_load_join(loops[at]);
+	ev_load_expect(loops[at], EV_LOAD_NEW);
+	return at;
+}
+
+unsigned ev_place_least(struct ev_loop *const *loops, unsigned n)
+{
+	unsigned at = 0;
+
+	for (unsigned i = 1; i < n; i++)
+		if (ev_load_expected(loops[i]) < ev_load_expected(loops[at]))
+			at = i;
+	return at;
+}
 
 /* In ev_loop.owner: the thread is in calls.run, and another one may take the loop. */
 #define AT_WORK 1u

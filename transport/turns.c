@@ -7,7 +7,6 @@
 #include "lib/util.h"
 #include "lib/clock.h"
 #include "transport/event_loop.h"
-#include "transport/load.h"
 
 /* Makes the loop run once more after the descriptors that are ready now have been served. */
 static void open_pass(struct ev_loop *loop)

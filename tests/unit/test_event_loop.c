@@ -11,7 +11,6 @@
 
 #include "lib/util.h"
 #include "transport/event_loop.h"
-#include "transport/load.h"
 
 enum { POSTERS = 4, EACH = 5000 };
 

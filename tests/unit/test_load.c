@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "lib/clock.h"
-#include "transport/load.h"
+#include "transport/event_loop.h"
 
 #define MS RN_NS_PER_MS
 #define START (1000 * MS)

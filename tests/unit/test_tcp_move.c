@@ -13,7 +13,7 @@
 
 #include "lib/util.h"
 #include "tests/unit/tcp_fixture.h"
-#include "transport/load.h"
+#include "transport/event_loop.h"
 #include "transport/tcp/tcp_types.h"
 
 #define BUDGET (64u << 20)

@@ -6,7 +6,6 @@
 
 #include "lib/util.h"
 #include "transport/event_loop.h"
-#include "transport/load.h"
 #include "transport/turns.h"
 
 struct client {

@@ -20,7 +20,7 @@
 
 #include "lib/util.h"
 #include "rpc/conns.h"
-#include "transport/load.h"
+#include "transport/event_loop.h"
 
 #define ZEROS_SIZE 64u
 #define CREDITS_FLOOR 4u

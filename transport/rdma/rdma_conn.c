@@ -13,7 +13,7 @@
 #include "lib/util.h"
 #include "rpc/backchannel.h"
 #include "rpc/conns.h"
-#include "transport/load.h"
+#include "transport/event_loop.h"
 
 const char *rr_peer_name(const struct rr_conn *c, char *buf, size_t len)
 {

@@ -47,7 +47,7 @@
 #include "transport/rdma/rdma_chunks.h"
 #include "transport/rdma/rdma_header.h"
 #include "transport/rdma/rdma_server.h"
-#include "transport/second.h"
+#include "transport/event_loop.h"
 #include "transport/turns.h"
 
 #define RR_BATCH_MAX 8u	 /* Receives posted together, where the credits are many */

@@ -19,7 +19,7 @@
 #include "lib/util.h"
 #include "rpc/backchannel.h"
 #include "rpc/conns.h"
-#include "transport/load.h"
+#include "transport/event_loop.h"
 
 /* What all files use: room for calls, the task, turns, the standing. */
 

@@ -20,7 +20,7 @@
 
 #include "lib/clock.h"
 #include "lib/util.h"
-#include "transport/load.h"
+#include "transport/event_loop.h"
 
 #define LEAVE_USEC 100000
 

@@ -36,7 +36,6 @@
 #include "transport/event_loop.h"
 #include "transport/tcp/tcp_record.h"
 #include "transport/tcp/tcp_server.h"
-#include "transport/second.h"
 #include "transport/tls/tls.h"
 #include "transport/turns.h"
 
