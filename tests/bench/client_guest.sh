@@ -27,6 +27,14 @@ per_second() {
 		awk -v n="$1" -v a="$start" -v b="$EPOCHREALTIME" "BEGIN { printf \"%.4g\", n / (b - a) }"' per_second "$1" "$2"
 }
 forget() { peer sh -c 'sync; echo 3 >/proc/sys/vm/drop_caches'; }
+# walk DIR COMMAND: files a second of the tree in the server's DIR, whole or with what git has made in it.
+walk() {
+	local files
+	files=$(find "$1/tree" ! -type d | wc -l)
+	[ "$files" -ge "$tree_files" ] || return
+	forget
+	per_second "$files" "$2"
+}
 # measure_one METRIC DIR SERVER VERSION
 measure_one() {
 	local dir=$2 here=$TOP/${2##*/}
@@ -47,6 +55,10 @@ measure_one() {
 		forget
 		per_second "$tree_files" "git -c safe.directory='*' -C $dir/tree status --short"
 		;;
+	list) walk "$here" "ls -lR $dir/tree" ;;
+	find) walk "$here" "find $dir/tree -newer $dir/tree -size +1k" ;;
+	grep) walk "$here" "grep -rc int $dir/tree" ;;
+	remove) walk "$here" "rm -r $dir/tree" ;;
 	esac
 }
 compare() { # VERSION
