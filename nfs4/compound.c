@@ -4,9 +4,10 @@
 
 #include "lib/clock.h"
 #include "lib/util.h"
-#include "nfs/attempt.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/counts.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/state/owner.h"
 #include "rpc/worker.h"
 
 bool nfs4_compound_decode(struct xdr_in *in, void *args)
@@ -33,7 +34,7 @@ static enum rpc_run end_compound(struct nfs4_compound *c, int status)
 		xdr_patch_u32(c->out, c->body_at, (uint32_t)status);
 		xdr_patch_u32(c->out, c->count_at, c->done);
 	}
-	c->server->hooks->leave(c);
+	nfs4_clients_leave(c);
 	nfs4_place_clear(&c->current);
 	nfs4_place_clear(&c->saved);
 	return c->no_room ? RPC_RUN_NO_ROOM : RPC_RUN_DONE;
@@ -128,21 +129,6 @@ static int check_op(struct nfs4_compound *c)
 	return nfs4_grow_reply(c, op->reply_max);
 }
 
-/* Holders answer a recall within a round trip or two, or have to write data first; a name service of the site answers as soon.
- * The client sleeps 0.1 s and more after NFS4ERR_DELAY, so a short wait is worth while; nfsd's is as long. */
-#define PATIENCE_NS (30 * RN_NS_PER_MS)
-
-/* Some clients give up a mount whose first calls are answered NFS4ERR_DELAY. */
-#define MOUNT_PATIENCE_NS (12 * RN_NS_PER_SECOND)
-
-/* A COMPOUND that has waited so long once does not wait again. */
-bool nfs4_await(struct nfs4_compound *c, int rc)
-{
-	const bool mounts = c->op && (c->op->flags & NFS4_OP_MOUNTS);
-
-	return nfs_await(c->req, rc, mounts ? MOUNT_PATIENCE_NS : PATIENCE_NS);
-}
-
 /* Reads the next operation's number, puts it and a place for its status, and runs it. */
 static int start_op(struct nfs4_compound *c)
 {
@@ -151,7 +137,7 @@ static int start_op(struct nfs4_compound *c)
 	rn_arena_rewind(&c->req->arena, c->arena_at);
 	c->keep_body = false;
 	c->opnum = xdr_get_u32(c->in);
-	c->op = c->in->err ? NULL : c->server->hooks->find_op(c->opnum, c->minor);
+	c->op = c->in->err ? NULL : nfs4_op_find(c->opnum, c->minor);
 	if (!c->op)
 		c->opnum = OP_ILLEGAL;
 	if (c->index < NFS4_RAN_MAX)
@@ -288,7 +274,7 @@ static int end_op(struct nfs4_compound *c, int status)
 	}
 	xdr_patch_u32(c->out, c->status_at, (uint32_t)status);
 	if (c->seq_owner)
-		c->seq_hooks->done(c, status);
+		nfs4_seq_done(c, status);
 	c->clients_ended = 0;
 	c->req->wait_until_ns = 0;
 	c->done++;
@@ -349,13 +335,12 @@ static int check_compound(const struct nfs4_compound *c)
 /* True if a COMPOUND that begins like this is denied as one from a stranger. */
 static bool compound_is_denied(const struct rpc_request *req, const struct nfs4_compound_args *a)
 {
-	const struct nfs4_server *server = req->program_ctx;
 	struct xdr_in in = req->in;
 	const struct nfs4_op *first;
 
 	if (req->standing != RPC_FORMER || a->nops == 0)
 		return false;
-	first = server->hooks->find_op(xdr_get_u32(&in), a->minor);
+	first = nfs4_op_find(xdr_get_u32(&in), a->minor);
 	return !first || !(first->flags & NFS4_OP_FOR_FORMER);
 }
 
@@ -377,10 +362,4 @@ enum rpc_run nfs4_compound_run(struct rpc_request *req, void *args)
 	xdr_put_u32(c->out, 0);
 	status = check_compound(c);
 	return status == NFS4_OK ? run_ops(c) : end_compound(c, status);
-}
-
-int nfs4_settle(struct nfs4_compound *c, struct vfs_sync *sync, int rc)
-{
-	sync->ctx = &c->current.ctx;
-	return rc < 0 || (c->current.ctx.access.flags & VFS_ASYNC) ? rc : vfs_sync(sync);
 }

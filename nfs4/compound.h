@@ -20,7 +20,6 @@
 #define RN_NFS4_COMPOUND_H
 
 #include "nfs4/audience.h"
-#include "nfs4/nfs4_hooks.h"
 #include "nfs4/op_table.h"
 #include "nfs4/place.h"
 #include "nfs4/nfs4_proto.h"
@@ -94,7 +93,6 @@ struct nfs4_compound {
 	 * of the operation is stored with the owner for a retransmission. */
 	struct nfs4_owner *seq_owner;
 	uint64_t seq_sum; /* hash of the last OPEN or OPEN_CONFIRM: nfs4_seq_sum() */
-	const struct nfs4_seq_hooks *seq_hooks;
 
 	/* Attributes of the current filehandle that the operation before has read anyway. Only the
 	 * next operation may use them; GETFH in between is allowed. */

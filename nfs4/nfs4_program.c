@@ -47,12 +47,6 @@ static const struct rpc_proc *const procs[NFSPROC4_COUNT] = {
 };
 
 static const struct nfs4_hooks hooks = {
-	.find_op = nfs4_op_find,
-	.is_pseudo_fh = nfs4_pseudo_is_fh,
-	.pseudo_by_fh = nfs4_pseudo_by_fh,
-	.leave = nfs4_clients_leave,
-	.machine_may = nfs4_machine_may,
-	.is_copy = nfs4_copies_know,
 	.put_attrs = nfs4_put_notice_attrs,
 };
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Limits of the size of a COMPOUND's reply. */
+/* Services of a COMPOUND to its operations: room in the reply, waits, and making changes durable. */
 #include <string.h>
 
+#include "lib/clock.h"
 #include "lib/util.h"
+#include "nfs/attempt.h"
 #include "nfs4/compound.h"
 
 /* Number and status of an operation, and the empty bitmap of a failed SETATTR. */
@@ -109,4 +111,25 @@ bool nfs4_forget_call(struct nfs4_compound *c)
 	xdr_in_init(in, &c->rest, 1, &c->req->arena);
 	c->arena_at = c->req->arena.used;
 	return true;
+}
+
+/* Holders answer a recall within a round trip or two, or have to write data first; a name service of the site answers as soon.
+ * The client sleeps 0.1 s and more after NFS4ERR_DELAY, so a short wait is worth while; nfsd's is as long. */
+#define PATIENCE_NS (30 * RN_NS_PER_MS)
+
+/* Some clients give up a mount whose first calls are answered NFS4ERR_DELAY. */
+#define MOUNT_PATIENCE_NS (12 * RN_NS_PER_SECOND)
+
+/* A COMPOUND that has waited so long once does not wait again. */
+bool nfs4_await(struct nfs4_compound *c, int rc)
+{
+	const bool mounts = c->op && (c->op->flags & NFS4_OP_MOUNTS);
+
+	return nfs_await(c->req, rc, mounts ? MOUNT_PATIENCE_NS : PATIENCE_NS);
+}
+
+int nfs4_settle(struct nfs4_compound *c, struct vfs_sync *sync, int rc)
+{
+	sync->ctx = &c->current.ctx;
+	return rc < 0 || (c->current.ctx.access.flags & VFS_ASYNC) ? rc : vfs_sync(sync);
 }

@@ -178,12 +178,13 @@ static int open_in_export(struct nfs4_compound *c, struct nfs4_place *p, const s
 	return NFS4_OK;
 }
 
-int nfs4_place_of_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place *out)
+int nfs4_place_in_export(struct nfs4_compound *c, uint32_t id, const struct vfs_fh *fh,
+			 struct nfs4_place *out)
 {
 	struct nfs4_place p = { .kind = NFS4_NOWHERE };
 	const int status = nfs4_place_find_export(c, id, &p);
 
-	return status == NFS4_OK ? open_in_export(c, &p, NULL, out) : status;
+	return status == NFS4_OK ? open_in_export(c, &p, fh, out) : status;
 }
 
 int nfs4_place_of_nested(struct nfs4_compound *c, struct vfs_export *exp,
@@ -204,20 +205,6 @@ int nfs4_place_enter(const struct nfs4_compound *c, const struct nfs4_place *p)
 	if (p->kind == NFS4_FILE)
 		rc = vfs_exports_enter(&c->server->cfg.exports, p->export_id);
 	return nfs4_status(c->minor, rc);
-}
-
-int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct vfs_fh *fh)
-{
-	struct nfs4_place found = { .kind = NFS4_NOWHERE };
-	uint32_t id;
-	int status;
-
-	if (c->server->hooks->is_pseudo_fh(fh))
-		return c->server->hooks->pseudo_by_fh(c, fh, p);
-	status = nfs4_status(c->minor, vfs_fh_export_id(c->server->cfg.vfs, fh, &id));
-	if (status == NFS4_OK)
-		status = nfs4_place_find_export(c, id, &found);
-	return status == NFS4_OK ? open_in_export(c, &found, fh, p) : status;
 }
 
 bool nfs4_place_is_absent(const struct nfs4_place *p)

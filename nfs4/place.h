@@ -51,20 +51,18 @@ void nfs4_place_copy(struct nfs4_place *to, const struct nfs4_place *from);
 /* Moves from to to, with its references. */
 void nfs4_place_take(struct nfs4_place *to, struct nfs4_place *from);
 
-/* Sets out to the root of an export for this caller, perhaps weak or refused. NFS4ERR_STALE: this
- * client has no export with that id. out is unchanged on failure. */
-int nfs4_place_of_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place *out);
+/* Sets out to the object that fh names in the export with that id, or to the export's root if fh is NULL, for this
+ * caller, perhaps weak or refused. NFS4ERR_STALE: this client has no export with that id, or the file has gone.
+ * out is unchanged on failure. */
+int nfs4_place_in_export(struct nfs4_compound *c, uint32_t id, const struct vfs_fh *fh,
+			 struct nfs4_place *out);
 
-/* The same for an export that was found already, with the caller's rights there: see struct vfs_nested. */
+/* The root of an export that was found already, with the caller's rights there: see struct vfs_nested. */
 int nfs4_place_of_nested(struct nfs4_compound *c, struct vfs_export *exp,
 			 const struct vfs_access *access, struct nfs4_place *out);
 /* Has the COMPOUND go on where the file system of p is served (vfs_exports.enter), for an object that becomes the
  * current one, or is so again. NFS4_OK, or NFS4ERR_DELAY: it does not answer. */
 int nfs4_place_enter(const struct nfs4_compound *c, const struct nfs4_place *p);
-
-/* Sets p to the object that fh names for this caller (PUTFH), perhaps weak or refused. Errors are
- * NFS4ERR_BADHANDLE, STALE and others; p is then unchanged. */
-int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct vfs_fh *fh);
 
 /* True for an object of an export whose files are, for this caller, at other servers (RFC 8881 section 11.4). */
 bool nfs4_place_is_absent(const struct nfs4_place *p);

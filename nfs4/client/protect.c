@@ -38,7 +38,7 @@ static uint64_t ops_with(const struct nfs4_compound *c, unsigned flag)
 	uint64_t ops = 0;
 
 	for (uint32_t i = 0; i < 32 * WORDS_READ; i++) {
-		const struct nfs4_op *op = c->server->hooks->find_op(i, c->minor);
+		const struct nfs4_op *op = nfs4_op_find(i, c->minor);
 
 		if (op && (op->flags & flag))
 			ops |= (uint64_t)1 << i;
@@ -100,7 +100,7 @@ static bool leads_to(const struct nfs4_compound *c, uint64_t ops)
 			return false;
 		if (ops >> opnum & 1)
 			return true;
-		op = c->server->hooks->find_op(opnum, c->minor);
+		op = nfs4_op_find(opnum, c->minor);
 		if (!op || !(op->flags & NFS4_OP_MACHINE_PASSES) || !nfs4_skim_op(&x, opnum))
 			return false;
 	}

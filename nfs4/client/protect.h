@@ -41,7 +41,8 @@ bool nfs4_may_manage(const struct nfs4_compound *c, const struct nfs4_client *cl
 bool nfs4_may_manage_by(const struct nfs4_compound *c, const struct nfs4_client *cl,
 			uint32_t opnum);
 
-/* For nfs4_hooks.machine_may. */
+/* True if the caller uses the machine credential of its client, and the operations that follow are such as
+ * may be sent with it in the place of any user's (RFC 8881 section 18.35.3). */
 bool nfs4_machine_may(const struct nfs4_compound *c);
 
 #endif

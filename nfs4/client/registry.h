@@ -18,7 +18,8 @@ int nfs4_clients_new(struct nfs4_server *srv);
  * allowed. */
 void nfs4_clients_free(struct nfs4_clients *all);
 
-/* For nfs4_hooks.leave: stores the reply for a retry, and renews the client's lease. */
+/* Called at the end of a COMPOUND, with its whole result in c->out, before the reply goes: stores it for a retry, and renews
+ * the client's lease. Puts c->session, c->slot and c->client, any of which may be NULL. */
 void nfs4_clients_leave(struct nfs4_compound *c);
 
 /* From nfs4_tick: handles expired leases, clients that were never confirmed, and courtesy clients

@@ -39,7 +39,7 @@ static void look_at_retry(const struct nfs4_compound *c, struct nfs4_retry *r)
 /* Puts the second result of a retry whose reply was not kept (section 2.10.6.1.3). */
 static void put_uncached(struct nfs4_compound *c, const struct nfs4_retry *r)
 {
-	const struct nfs4_op *op = r->has_op ? c->server->hooks->find_op(r->op, c->minor) : NULL;
+	const struct nfs4_op *op = r->has_op ? nfs4_op_find(r->op, c->minor) : NULL;
 	int status = NFS4ERR_RETRY_UNCACHED_REP;
 
 	if (!op)

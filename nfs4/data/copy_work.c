@@ -18,6 +18,7 @@
 #include "lib/util.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/pseudo/pseudo.h"
 #include "nfs4/state/stateid_check.h"
 #include "rpc/client.h"
 #include "rpc/principal.h"

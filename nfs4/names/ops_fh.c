@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "nfs4/client/protect.h"
 #include "nfs4/compound.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/nfs4_private.h"
@@ -35,7 +36,7 @@ static bool wants_flavor(struct nfs4_compound *c)
 	struct xdr_in ahead = *c->in;
 
 	for (uint32_t i = c->index + 1; i < c->nops; i++) {
-		const struct nfs4_op *op = c->server->hooks->find_op(xdr_get_u32(&ahead), c->minor);
+		const struct nfs4_op *op = nfs4_op_find(xdr_get_u32(&ahead), c->minor);
 
 		if (!op)
 			return true;
@@ -52,7 +53,7 @@ static int check_flavor(struct nfs4_compound *c)
 	if (c->current.kind != NFS4_FILE || !c->current.weak)
 		return NFS4_OK;
 	if (nfs_transport_allowed(&c->req->call.cred, &c->current.ctx.access) &&
-	    c->server->hooks->machine_may(c)) {
+	    nfs4_machine_may(c)) {
 		c->current.machine = true;
 		return NFS4_OK;
 	}
@@ -95,7 +96,7 @@ static bool is_foreign(struct nfs4_compound *c)
 	    !next_is(&ahead, OP_SAVEFH) || !next_is(&ahead, OP_PUTFH))
 		return false;
 	xdr_skip_opaque(&ahead, NFS4_FHSIZE);
-	op = c->server->hooks->find_op(xdr_get_u32(&ahead), c->minor);
+	op = nfs4_op_find(xdr_get_u32(&ahead), c->minor);
 	return !ahead.err && op && op->saved_is_foreign &&
 	       fh_ask_ahead(c, op, op->saved_is_foreign, &ahead);
 }

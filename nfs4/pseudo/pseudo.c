@@ -161,7 +161,7 @@ static int pseudo_resolve(struct nfs4_compound *c, const struct nfs4_pseudo_set 
 	int status = NFS4ERR_STALE;
 
 	if (e != NFS4_PSEUDO_NONE)
-		status = nfs4_place_of_export(c, set->export[e].id, out);
+		status = nfs4_place_in_export(c, set->export[e].id, NULL, out);
 	if (status != NFS4ERR_STALE)
 		return status;
 	status = visible(c, set, dir);
@@ -179,7 +179,7 @@ int nfs4_pseudo_root(struct nfs4_compound *c, struct nfs4_place *out)
 	return status;
 }
 
-int nfs4_pseudo_by_fh(struct nfs4_compound *c, const struct vfs_fh *fh, struct nfs4_place *out)
+static int pseudo_by_fh(struct nfs4_compound *c, const struct vfs_fh *fh, struct nfs4_place *out)
 {
 	static const uint8_t head[FH_HEAD] = { FH_VERSION, 8, 0, 0 };
 	struct nfs4_pseudo_set *set;
@@ -198,6 +198,17 @@ int nfs4_pseudo_by_fh(struct nfs4_compound *c, const struct vfs_fh *fh, struct n
 		place_of_dir(set, dir, out);
 	nfs4_pseudo_set_put(set);
 	return status == NFS4ERR_NOENT ? NFS4ERR_STALE : status;
+}
+
+int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct vfs_fh *fh)
+{
+	uint32_t id;
+	int rc;
+
+	if (nfs4_pseudo_is_fh(fh))
+		return pseudo_by_fh(c, fh, p);
+	rc = vfs_fh_export_id(c->server->cfg.vfs, fh, &id);
+	return rc < 0 ? nfs4_status(c->minor, rc) : nfs4_place_in_export(c, id, fh, p);
 }
 
 int nfs4_pseudo_lookup(struct nfs4_compound *c, const struct nfs4_place *dir, const char *name,
@@ -461,7 +472,7 @@ static int parent_in(struct nfs4_compound *c, const struct nfs4_pseudo_export *o
 	const char *slash = strrchr(rel, '/');
 	struct nfs4_place p = { .kind = NFS4_NOWHERE };
 	struct vfs_node *n;
-	int status = nfs4_place_of_export(c, outer->id, &p);
+	int status = nfs4_place_in_export(c, outer->id, NULL, &p);
 
 	if (status != NFS4_OK)
 		return status;

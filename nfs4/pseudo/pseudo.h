@@ -27,7 +27,10 @@ int nfs4_pseudo_changed(struct nfs4_server *s);
 int nfs4_pseudo_root(struct nfs4_compound *c, struct nfs4_place *out);
 /* True if the handle is that of a pseudo directory. Only its version is looked at. */
 bool nfs4_pseudo_is_fh(const struct vfs_fh *fh);
-int nfs4_pseudo_by_fh(struct nfs4_compound *c, const struct vfs_fh *fh, struct nfs4_place *out);
+
+/* Sets p to the object that fh names for this caller (PUTFH), in the pseudo file system or an export, perhaps weak or
+ * refused. Errors are NFS4ERR_BADHANDLE, STALE and others; p is then unchanged. */
+int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct vfs_fh *fh);
 
 /* Looks up a checked name in a pseudo directory: another one, or the root of an export, perhaps
  * weak. NFS4ERR_NOENT, or the error of opening the export's root. */

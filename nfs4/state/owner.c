@@ -14,6 +14,7 @@
 #include "nfs4/client/session.h"
 #include "nfs4/hash.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/pseudo/pseudo.h"
 #include "nfs4/state/state.h"
 
 void nfs4_get_wire_owner(struct nfs4_compound *c, struct nfs4_wire_owner *o)
@@ -522,7 +523,7 @@ static void keep_answer(const struct nfs4_compound *c, struct nfs4_owner *o, int
 	memcpy(r->body, c->out->base + at, len);
 }
 
-static void owner_seq_done(struct nfs4_compound *c, int status)
+void nfs4_seq_done(struct nfs4_compound *c, int status)
 {
 	struct nfs4_owner *o = c->seq_owner;
 
@@ -537,8 +538,6 @@ static void owner_seq_done(struct nfs4_compound *c, int status)
 	pthread_mutex_unlock(&o->client->lock);
 	nfs4_owner_release(o);
 }
-
-static const struct nfs4_seq_hooks seq_hooks = { .done = owner_seq_done };
 
 int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid, bool *replayed)
 {
@@ -569,7 +568,6 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 		o->seq_next = seqid;
 		nfs4_owner_use(o);
 		c->seq_owner = o;
-		c->seq_hooks = &seq_hooks;
 	} else {
 		status = owner_seq_refusal(v);
 	}

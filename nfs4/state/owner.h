@@ -60,11 +60,17 @@ void nfs4_owner_forget(struct nfs4_owner *o, struct nfs4_dead_owners *dead);
 
 /*
  * Minor version 0: checks the sequence number of the operation under way for o, which the caller
- * uses. NFS4_OK: c->seq_owner is o from now on, until the loop calls nfs4_seq_hooks.done. Else the
+ * uses. NFS4_OK: c->seq_owner is o from now on, until the loop calls nfs4_seq_done. Else the
  * status to return. It may be the stored reply of a retransmission: *replayed is then true and the
  * body in c->out. Minor versions 1 and 2: always NFS4_OK.
  */
 int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid, bool *replayed);
+/*
+ * Called by the loop when an operation that has set c->seq_owner has ended with that status. c->out holds the result from
+ * c->status_at on, and nothing behind it: the status, then the body. The bytes are stored for a retransmission, the
+ * owner is free for the next operation, and c->seq_owner is NULL.
+ */
+void nfs4_seq_done(struct nfs4_compound *c, int status);
 /* Minor version 0: sets c->seq_sum to a hash of the call from the operation's arguments on, which are
  * not decoded yet, and of the current filehandle. */
 void nfs4_seq_sum(struct nfs4_compound *c);

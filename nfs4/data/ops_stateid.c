@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* FREE_STATEID and TEST_STATEID. */
 #include "nfs4/client/nfs4_client.h"
+#include "nfs4/data/nfs4_copies.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/stateid_check.h"
 #include "nfs4/state/nfs4_deleg.h"
@@ -126,7 +127,7 @@ static int test(struct nfs4_compound *c, const struct nfs4_stateid *sid)
 
 	if (nfs4_stateid_is_current(sid))
 		return NFS4ERR_BAD_STATEID;
-	if (c->server->hooks->is_copy(c, sid))
+	if (nfs4_copies_know(c, sid))
 		return NFS4_OK;
 	status = nfs4_state_lookup(c, sid, &st);
 	if (status != NFS4_OK)
