@@ -4,7 +4,7 @@
 
 #include "lib/clock.h"
 #include "lib/util.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/session/registry.h"
 #include "nfs4/counts.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/owner.h"

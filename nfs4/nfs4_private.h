@@ -40,7 +40,7 @@ struct nfs4_server {
 	struct nfs4_deleg_holders *deleg_holders; /* nfs4/deleg/deleg_pressure.h */
 	struct nfs4_queries *queries;		  /* nfs4/deleg/held_attrs.c */
 	struct nfs4_news_list *news;		  /* nfs4/deleg/dir_deleg.c */
-	struct nfs4_clients *clients;		  /* nfs4/client/registry.h */
+	struct nfs4_clients *clients;		  /* nfs4/session/registry.h */
 	struct nfs4_copy_sources *copy_sources;	  /* nfs4/state/copy_source.h */
 	struct nfs4_copies *copies;		  /* nfs4/data/nfs4_copies.h */
 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "nfs4/client/client_address.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/compound.h"
 #include "nfs4/nfs4_private.h"
 #include "rpc/address.h"

@@ -4,7 +4,7 @@
  * names (doc/design/nfs4-clients.md). A host may hold as much as is still free, so some is always
  * left for the next. A sixteenth is reserved: each host gets a little of it, since hardly any is
  * left after several hosts that take all they may. When that is used up too, the host that holds
- * most loses clients (nfs4/client/make_room.c).
+ * most loses clients (nfs4/session/make_room.c).
  *
  * A host exists while clients that registered from it do; each holds a reference.
  */

@@ -6,7 +6,7 @@
  */
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/client_host.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/client/nfs4_client.h"
 
 uint64_t nfs4_clients_now(const struct nfs4_server *srv)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "nfs4/client/client_host.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/hash.h"
 
 struct nfs4_client_list *nfs4_owner_bucket(struct nfs4_clients *all, const uint8_t *ownerid,

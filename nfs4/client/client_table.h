@@ -43,7 +43,7 @@ struct nfs4_clients {
 	uint32_t last_number;			   /* under lock, like refusal_logged */
 	uint64_t refusal_logged;
 	uint32_t swept;	       /* id bucket where the next sweep continues */
-	uint32_t revoke_round; /* number of walks by nfs4/client/revoke.c */
+	uint32_t revoke_round; /* number of walks by nfs4/session/revoke.c */
 
 	/* Clients by status, under lock. Active clients are in no queue; each has a timer. */
 	struct nfs4_client_queue unconfirmed, courtesy, expired;
@@ -94,8 +94,5 @@ void nfs4_client_become(struct nfs4_clients *all, struct nfs4_client *cl,
 struct nfs4_client *nfs4_client_get(struct nfs4_clients *all, uint64_t clientid);
 
 uint64_t nfs4_client_lease_end(const struct nfs4_client *cl); /* if renewed now */
-
-/* nfs4/client/server_id.c: reads the id from the state directory, or makes and stores one. */
-void nfs4_server_id(struct nfs4_clients *all);
 
 #endif

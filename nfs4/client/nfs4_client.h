@@ -191,6 +191,13 @@ static inline enum nfs4_client_status nfs4_client_status(const struct nfs4_clien
 	return (enum nfs4_client_status)atomic_load_explicit(&cl->status, memory_order_acquire);
 }
 
+/* Lease clock in seconds: nfs4_now() plus the time that tests have skipped. */
+uint64_t nfs4_clients_now(const struct nfs4_server *srv);
+/* Leases that have run out so far, of all clients together; it wraps. */
+uint32_t nfs4_clients_lapsed(const struct nfs4_server *srv);
+/* For tests: advances the lease clock. */
+void nfs4_clients_skip_time(struct nfs4_server *srv, uint64_t seconds);
+
 /* True if the lease is good: the client keeps its state, whoever wants it. Takes the client's lock. */
 bool nfs4_client_is_alive(struct nfs4_client *cl);
 

@@ -13,7 +13,7 @@
 
 #include "nfs4/client/client_address.h"
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/compound.h"
 #include "rpc/address.h"
 #include "rpc/principal.h"

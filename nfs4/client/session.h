@@ -84,10 +84,6 @@ void nfs4_session_put(struct nfs4_session *s); /* NULL is allowed */
 
 struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
 				      const uint8_t id[NFS4_SESSIONID_SIZE]);
-/* nfs4/client/session_new.c: makes a session of cl that is in no table. NFS4_OK, NFS4ERR_DELAY or
- * NFS4ERR_NOSPC. */
-int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
-		     const struct nfs4_channel *back, struct nfs4_session **out);
 /* Adds s to the table and the client's list, which take over the caller's reference. The client's
  * lock is held. */
 void nfs4_session_enter(struct nfs4_session *s);
@@ -96,12 +92,6 @@ void nfs4_session_enter(struct nfs4_session *s);
 bool nfs4_session_leave(struct nfs4_session *s);
 /* True if requests are under way, other than one on slot mine (or NULL). */
 bool nfs4_session_busy(struct nfs4_session *s, const struct nfs4_slot *mine);
-
-/* nfs4/client/idle_slots.c: true if the session should keep fewer replies, and so have fewer slots. */
-bool nfs4_session_short_of_memory(const struct nfs4_session *s);
-/* Asks for the slots of a session of cl that was idle since the last call, if memory is short (CB_RECALL_SLOT).
- * False: there was none to ask for. The caller holds a reference and no lock. */
-bool nfs4_client_recall_slots(struct nfs4_client *cl);
 
 /*
  * nfs4/client/call_sum.c: a sum (rpc/sum.h) of the rest of a call, from c->in on, and of its credential; taken

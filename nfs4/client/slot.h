@@ -57,13 +57,6 @@ struct nfs4_slot *nfs4_slot_get(struct nfs4_session *s, uint32_t id);
  */
 void nfs4_slots_adjust(struct nfs4_session *s, uint32_t id, uint32_t highest, bool short_of_memory);
 
-/* True if another reply of the session's maximum size can be kept. */
-bool nfs4_slot_can_keep(const struct nfs4_session *s, const struct nfs4_slot *slot);
-/* Keeps c's reply in c->slot, which is busy. The caller holds no lock. */
-void nfs4_slot_keep(struct nfs4_compound *c);
-/* Replaces the contents of c->out by the kept reply. NFS4_REPLAYED, or NFS4ERR_DELAY: no memory
- * now. */
-int nfs4_slot_replay(struct nfs4_compound *c, const struct nfs4_cached *r);
 void nfs4_cached_put(struct nfs4_cached *r); /* NULL is allowed */
 /*
  * The result for a retry of that request: NFS4_REPLAYED, with a reference of the reply in *kept, or
@@ -73,13 +66,6 @@ void nfs4_cached_put(struct nfs4_cached *r); /* NULL is allowed */
 int nfs4_slot_reply(struct nfs4_session *s, uint32_t id, uint32_t seqid, struct nfs4_cached **kept);
 /* Marks the request on the slot as ended; a retry that waits for it goes on. The caller holds no lock. */
 void nfs4_slot_done(struct nfs4_session *s, struct nfs4_slot *slot);
-
-/* nfs4/client/retry.c, for SEQUENCE: answers the retry c; takes over the reference of kept (or
- * NULL). NFS4_OK, NFS4_REPLAYED, or a status. */
-int nfs4_retry_answer(struct nfs4_compound *c, struct nfs4_session *s, struct nfs4_cached *kept);
-/* The same for a retry whose request is under way, after the wait for its end. The caller holds s->lock, which is not held
- * any more on return, and a reference of s. */
-int nfs4_retry_wait(struct nfs4_compound *c, struct nfs4_session *s, struct nfs4_slot *slot);
 
 void nfs4_slots_free(struct nfs4_session *s);
 

@@ -10,7 +10,6 @@
 #include "lib/error.h"
 #include "lib/util.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"
 #include "nfs4/data/nfs4_copy.h"
 #include "nfs4/nfs4_private.h"

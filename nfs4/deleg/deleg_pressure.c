@@ -8,7 +8,6 @@
 #include "lib/clock.h"
 #include "lib/util.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/nfs4_private.h"
 
 uint64_t nfs4_deleg_excess(uint64_t used, uint64_t most)

@@ -8,7 +8,6 @@
 
 #include "lib/error.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/deleg/grant.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/stateid_check.h"

@@ -19,7 +19,6 @@
 #include "lib/util.h"
 #include "nfs4/callback/cb_getattr.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/nfs4_deleg.h"
 

@@ -10,7 +10,6 @@
 #include "lib/util.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/deleg/deleg_pressure.h"
 #include "nfs4/nfs4_end.h"
 #include "nfs4/nfs4_private.h"

@@ -252,7 +252,7 @@ static void nfs4_grace_wait_for(struct nfs4_grace *g, struct nfs4_expected *e)
 }
 
 /* True if rec is the expected client itself. The rule is that for registered clients:
- * nfs4/client/contest.c. */
+ * nfs4/session/contest.c. */
 static bool is_itself(struct nfs4_expected *e, const struct nfs4_record *rec)
 {
 	const struct nfs4_record_origin *had = &e->origin, *has = &rec->origin;

@@ -12,7 +12,6 @@
 #include "lib/util.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/client_host.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/state.h"
 #include "rpc/address.h"

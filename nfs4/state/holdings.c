@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/nfs4_server.h"
 #include "nfs4/state/lock_waiter.h"

@@ -7,7 +7,6 @@
 #include "nfs4/callback/cb_notify_lock.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/owner.h"
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/nfs4_private.h"
 
 void nfs4_recalls_init(struct nfs4_recall_queue *rs)

@@ -10,7 +10,6 @@
 
 #include "lib/error.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"
 #include "nfs4/hash.h"
 #include "nfs4/nfs4_private.h"

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/owner.h"
 

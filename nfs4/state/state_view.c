@@ -9,7 +9,6 @@
 
 #include "lib/error.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/nfs4_end.h"
 #include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/state.h"

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "nfs4/client/registry.h"
+#include "nfs4/client/nfs4_client.h"
 #include "tests/fuzz/real_dirs.h"
 #include "tests/unit/nfs4_opens.h"
 

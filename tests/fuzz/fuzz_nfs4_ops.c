@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "nfs4/client/registry.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/recovery/recovery_private.h"
 #include "nfs4/recovery/wheel.h"
 #include "nfs4/nfs4_private.h"

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery_private.h"
 #include "nfs4/recovery/wheel.h"

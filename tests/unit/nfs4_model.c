@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_client_calls.h"
 

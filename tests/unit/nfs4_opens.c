@@ -9,7 +9,6 @@
 
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/state/owner.h"
 
 uint32_t op_client_new(struct fixture *f, struct op_client *c, uint32_t minor, const char *name)

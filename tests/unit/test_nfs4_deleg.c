@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/state/nfs4_deleg.h"
 #include "tests/unit/kernel_can.h"
 #include "tests/unit/nfs3_suite.h"

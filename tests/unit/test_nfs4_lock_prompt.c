@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* LOCK, LOCKT and LOCKU on a prompt worker: they end there if nothing stands in the way. Otherwise
  * they move to another worker, as if they had not begun. */
-#include "nfs4/client/registry.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/state/owner.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Loss of state: leases that run out, memory that is short, a server that has restarted. */
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/nfs4_private.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/deleg/delegations.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"

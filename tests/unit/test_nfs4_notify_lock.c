@@ -5,7 +5,7 @@
 
 #include "lib/clock.h"
 #include "nfs4/callback/cb_notify_lock.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/lock_waiter.h"
 #include "rpc/backchannel.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sequence numbers of owners in minor version 0: replays, numbers out of turn, confirmation. */
-#include "nfs4/client/registry.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/state/owner.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"

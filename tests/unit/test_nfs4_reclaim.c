@@ -9,7 +9,7 @@
 
 #include "lib/error.h"
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/make_room.h"
+#include "nfs4/session/make_room.h"
 #include "rpc/worker.h"
 #include "lib/util.h"
 #include "rpc/client.h"

@@ -2,7 +2,6 @@
 /* Each operation that takes a stateid, with each kind of stateid that is invalid for it. */
 #include "lib/util.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/nfs4_deleg.h"
 #include "tests/unit/nfs3_suite.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Work for the session and the client at the end of a COMPOUND. */
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/session/registry.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
+#include "nfs4/session/sequence.h"
 
 /* Keeps the reply for a retry if the client asked for that, frees the slot, and renews the lease
  * again. */

@@ -2,9 +2,10 @@
 /* Creation of a session, and eviction for its memory. */
 #include <stdlib.h>
 
-#include "nfs4/client/make_room.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/session/make_room.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/session.h"
+#include "nfs4/session/sequence.h"
 
 /* Counts a session. If there are too many, courtesy clients are evicted first, then clients without
  * state of the host that has most. */

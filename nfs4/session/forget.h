@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Destruction of clients that have left the tables. The caller holds no lock. */
-#ifndef RN_NFS4_CLIENT_FORGET_H
-#define RN_NFS4_CLIENT_FORGET_H
+#ifndef RN_NFS4_SESSION_FORGET_H
+#define RN_NFS4_SESSION_FORGET_H
 
 #include "nfs4/client/client_table.h"
 

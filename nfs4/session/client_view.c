@@ -3,7 +3,7 @@
 
 #include "lib/util.h"
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/session.h"
 #include "nfs4/nfs4_server.h"
 #include "nfs4/nfs4_view.h"

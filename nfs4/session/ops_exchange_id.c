@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "config.h"
-#include "nfs4/client/contest.h"
-#include "nfs4/client/forget.h"
+#include "nfs4/session/contest.h"
+#include "nfs4/session/forget.h"
 #include "nfs4/client/origin.h"
-#include "nfs4/client/client_register.h"
+#include "nfs4/session/client_register.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/nfs4_drain.h"
 

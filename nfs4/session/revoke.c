@@ -5,8 +5,8 @@
 
 #include "lib/error.h"
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/forget.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/session/forget.h"
+#include "nfs4/session/registry.h"
 #include "nfs4/nfs4_server.h"
 
 /* A client of that bucket that this walk has not visited, with a reference; or NULL. */

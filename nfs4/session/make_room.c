@@ -4,11 +4,11 @@
  * open and no request under way loses its client id and sessions, and registers anew when it comes
  * back. Opens and locks are never taken from a client whose lease is good.
  */
-#include "nfs4/client/make_room.h"
+#include "nfs4/session/make_room.h"
 
-#include "nfs4/client/forget.h"
+#include "nfs4/session/forget.h"
 #include "nfs4/client/client_lease.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/session.h"
 
 /* Clients of a host, or courtesy clients, that one search examines. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "nfs4/client/client_table.h"
+#include "nfs4/session/registry.h"
 
 #define FILE_NAME "nfs4-server-id"
 #define PREFIX "ringnfs-"

@@ -8,13 +8,14 @@
 
 #include "lib/budget.h"
 #include "nfs4/client/cb_path.h"
-#include "nfs4/client/channel.h"
-#include "nfs4/client/forget.h"
+#include "nfs4/session/channel.h"
+#include "nfs4/session/forget.h"
 #include "nfs4/client/origin.h"
-#include "nfs4/client/client_register.h"
+#include "nfs4/session/client_register.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
+#include "nfs4/session/sequence.h"
 
 #define FLAGS_ALLOWED                                                                              \
 	(CREATE_SESSION4_FLAG_PERSIST | CREATE_SESSION4_FLAG_CONN_BACK_CHAN |                      \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Destruction of clients that have left the tables. */
-#include "nfs4/client/forget.h"
+#include "nfs4/session/forget.h"
 
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/client_table.h"

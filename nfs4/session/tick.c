@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Work of the client table once a second: expired leases, and clients that have been unconfirmed,
  * expired or courtesy clients for long enough. */
-#include "nfs4/client/forget.h"
+#include "nfs4/session/forget.h"
 #include "nfs4/client/client_lease.h"
-#include "nfs4/client/make_room.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/session/make_room.h"
+#include "nfs4/session/registry.h"
 #include "nfs4/client/session.h"
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/session/sequence.h"
 
 /* Time for which an expired client is remembered, in leases. */
 #define EXPIRED_LEASES 4u

@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs4/client/make_room.h"
+#include "nfs4/session/make_room.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
+#include "nfs4/session/sequence.h"
 
 #define SMALL 512u /* bytes that a slot may keep allocated for a smaller reply */
 

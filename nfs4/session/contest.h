@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The right of callers to an owner string that a client has; private to this folder. */
-#ifndef RN_NFS4_CLIENT_CONTEST_H
-#define RN_NFS4_CLIENT_CONTEST_H
+#ifndef RN_NFS4_SESSION_CONTEST_H
+#define RN_NFS4_SESSION_CONTEST_H
 
 #include "nfs4/client/nfs4_client.h"
 

@@ -13,7 +13,7 @@
 #include <errno.h>
 
 #include "lib/error.h"
-#include "nfs4/client/sequence.h"
+#include "nfs4/session/sequence.h"
 #include "nfs4/compound.h"
 #include "nfs4/nfs4_private.h"
 

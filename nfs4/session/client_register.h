@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Registration of clients: SETCLIENTID, EXCHANGE_ID, and their confirmation. */
-#ifndef RN_NFS4_CLIENT_CLIENT_REGISTER_H
-#define RN_NFS4_CLIENT_CLIENT_REGISTER_H
+#ifndef RN_NFS4_SESSION_CLIENT_REGISTER_H
+#define RN_NFS4_SESSION_CLIENT_REGISTER_H
 
 #include "nfs4/client/client_table.h"
 

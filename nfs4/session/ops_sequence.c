@@ -2,9 +2,9 @@
 /* SEQUENCE (RFC 8881 section 18.46): a COMPOUND takes its slot, or is a retry. Errors are found
  * before the slot changes, because a failed SEQUENCE leaves it unchanged. */
 #include "nfs4/client/cb_path.h"
-#include "nfs4/client/make_room.h"
+#include "nfs4/session/make_room.h"
 #include "nfs4/client/origin.h"
-#include "nfs4/client/sequence.h"
+#include "nfs4/session/sequence.h"
 #include "nfs4/compound.h"
 #include "nfs4/nfs4_private.h"
 

@@ -9,6 +9,7 @@
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/client_host.h"
 #include "nfs4/client/session.h"
+#include "nfs4/session/sequence.h"
 
 bool nfs4_session_short_of_memory(const struct nfs4_session *s)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Eviction: frees memory for a client by removing clients that need theirs less. The caller holds
  * no lock, except for nfs4_client_overflow(). */
-#ifndef RN_NFS4_CLIENT_MAKE_ROOM_H
-#define RN_NFS4_CLIENT_MAKE_ROOM_H
+#ifndef RN_NFS4_SESSION_MAKE_ROOM_H
+#define RN_NFS4_SESSION_MAKE_ROOM_H
 
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/client_host.h"

@@ -2,7 +2,7 @@
 /* RENEW (RFC 7530 section 16.28), DESTROY_CLIENTID and RECLAIM_COMPLETE (RFC 8881 sections 18.50
  * and 18.51). */
 #include "nfs4/client/cb_conn.h"
-#include "nfs4/client/forget.h"
+#include "nfs4/session/forget.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* channel_attrs4: the limits that a session negotiates (RFC 8881 section 18.36.3). */
-#include "nfs4/client/channel.h"
+#include "nfs4/session/channel.h"
 
 #include "lib/util.h"
 #include "nfs4/compound.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* All clients and sessions of a server, by id and by name. */
-#ifndef RN_NFS4_CLIENT_REGISTRY_H
-#define RN_NFS4_CLIENT_REGISTRY_H
+#ifndef RN_NFS4_SESSION_REGISTRY_H
+#define RN_NFS4_SESSION_REGISTRY_H
 
 #include <stdint.h>
 
@@ -35,11 +35,7 @@ int nfs4_clients_forget_one(struct nfs4_clients *all, uint64_t clientid);
 /* Fills clients, courtesy_clients, sessions, slots, cached_replies. */
 void nfs4_clients_held(struct nfs4_clients *all, struct nfs4_held *out);
 
-/* Lease clock in seconds: nfs4_now() plus the time that tests have skipped. */
-uint64_t nfs4_clients_now(const struct nfs4_server *srv);
-/* Leases that have run out so far, of all clients together; it wraps. */
-uint32_t nfs4_clients_lapsed(const struct nfs4_server *srv);
-/* For tests: advances the lease clock. */
-void nfs4_clients_skip_time(struct nfs4_server *srv, uint64_t seconds);
+/* Reads the id from the state directory, or makes and stores one. */
+void nfs4_server_id(struct nfs4_clients *all);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs4/client/registry.h"
+#include "nfs4/session/registry.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/forget.h"
+#include "nfs4/session/forget.h"
 #include "nfs4/client/client_host.h"
 #include "nfs4/client/client_lease.h"
 

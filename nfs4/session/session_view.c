@@ -5,8 +5,8 @@
 #include "lib/util.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/client_table.h"
-#include "nfs4/client/registry.h"
-#include "nfs4/client/sequence.h"
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/session/sequence.h"
 #include "nfs4/nfs4_server.h"
 #include "nfs4/nfs4_view.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The result of SEQUENCE. */
 #include "nfs4/client/cb_path.h"
-#include "nfs4/client/sequence.h"
+#include "nfs4/session/sequence.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/nfs4_private.h"

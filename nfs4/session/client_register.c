@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Registration of clients: made and added unconfirmed, then confirmed. */
-#include "nfs4/client/client_register.h"
+#include "nfs4/session/client_register.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "lib/log.h"
 #include "nfs4/client/client_address.h"
 #include "nfs4/client/cb_conn.h"
-#include "nfs4/client/contest.h"
-#include "nfs4/client/make_room.h"
+#include "nfs4/session/contest.h"
+#include "nfs4/session/make_room.h"
 #include "nfs4/client/origin.h"
 #include "nfs4/compound.h"
 #include "nfs4/nfs4_private.h"

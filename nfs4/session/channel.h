@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* channel_attrs4: the limits that a session negotiates (RFC 8881 section 18.36.3). */
-#ifndef RN_NFS4_CLIENT_CHANNEL_H
-#define RN_NFS4_CLIENT_CHANNEL_H
+#ifndef RN_NFS4_SESSION_CHANNEL_H
+#define RN_NFS4_SESSION_CHANNEL_H
 
 #include "nfs4/client/session.h"
 #include "rpc/xdr_in.h"

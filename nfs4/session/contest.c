@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Callers that ask for the owner string of another client, or of the same one at another address: who gets it, and when
  * (doc/design/nfs4-clients.md). */
-#include "nfs4/client/contest.h"
+#include "nfs4/session/contest.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/client_lease.h"
 #include "nfs4/client/origin.h"
-#include "nfs4/client/registry.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
 #include "rpc/address.h"
