@@ -11,12 +11,10 @@
 #include "nfs4/nfs4_server.h"
 #include "rpc/sum.h"
 
-struct nfs4_cb_hooks;
 struct nfs4_clients;
 struct nfs4_copies;
 struct nfs4_copy_sources;
 struct nfs4_deleg_holders;
-struct nfs4_holdings_hooks;
 struct nfs4_news_list;
 struct nfs4_pseudo;
 struct nfs4_recall_list;
@@ -26,8 +24,6 @@ struct nfs4_totals;
 struct nfs4_server {
 	struct nfs4_config cfg;
 	const struct nfs4_hooks *hooks;
-	const struct nfs4_holdings_hooks *holdings_hooks; /* nfs4/client/holdings_hooks.h */
-	const struct nfs4_cb_hooks *cb_hooks;		  /* nfs4/client/cb_path.h */
 	/* Random key, so that no client can predict a hash or aim at one bucket of a table. */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
 	struct rpc_sum_secret sum_secret; /* likewise, for nfs4_call_sum() */

@@ -7,7 +7,6 @@
 
 #include "lib/util.h"
 #include "nfs4/attr/source.h"
-#include "nfs4/callback/cb_probe.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/session/registry.h"
 #include "nfs4/compound.h"
@@ -19,7 +18,6 @@
 #include "nfs4/recovery/recovery.h"
 #include "nfs4/skim.h"
 #include "nfs4/state/copy_source.h"
-#include "nfs4/state/holdings.h"
 #include "nfs4/state/state.h"
 
 /* Sessions have their own reply cache, and calls that change nothing may run again. */
@@ -68,8 +66,6 @@ int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
 		return -ENOMEM;
 	s->cfg = *cfg;
 	s->hooks = &hooks;
-	s->holdings_hooks = &nfs4_holdings_hooks;
-	s->cb_hooks = &nfs4_cb_hooks;
 	crypto_shorthash_keygen(s->hash_key);
 	rpc_sum_draw(&s->sum_secret);
 	rn_log_hosts_init(&s->told);

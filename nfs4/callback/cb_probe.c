@@ -6,7 +6,6 @@
 #include "lib/clock.h"
 #include "lib/util.h"
 #include "nfs4/callback/callback.h"
-#include "nfs4/callback/cb_recall_slot.h"
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/session.h"
@@ -28,7 +27,7 @@ static void cb_probe_done(struct nfs4_cb *cb, int rc, uint32_t status, struct xd
 static const struct nfs4_cb_op probe_op = { .name = "the probe", .done = cb_probe_done };
 
 /* Without memory the next binding, or RENEW, gives another chance. */
-static void cb_probe_session(struct nfs4_session *s)
+void nfs4_cb_probe(struct nfs4_session *s)
 {
 	struct nfs4_cb *cb = calloc(1, sizeof(*cb));
 
@@ -87,7 +86,7 @@ static bool probe_by_context(struct nfs4_client *cl, const struct rpc_server *rp
 	return needed;
 }
 
-static void probe_client(struct nfs4_client *cl, const struct rpc_server *rpc)
+void nfs4_cb_probe_client(struct nfs4_client *cl, const struct rpc_server *rpc)
 {
 	struct nfs4_cb *cb;
 
@@ -99,9 +98,3 @@ static void probe_client(struct nfs4_client *cl, const struct rpc_server *rpc)
 	else
 		nfs4_cb_conn_is(cl, NULL, NFS4_CB_DOWN);
 }
-
-const struct nfs4_cb_hooks nfs4_cb_hooks = {
-	.probe = cb_probe_session,
-	.probe_client = probe_client,
-	.recall_slots = nfs4_recall_slots,
-};

@@ -4,9 +4,13 @@
 #ifndef RN_NFS4_CALLBACK_CB_PROBE_H
 #define RN_NFS4_CALLBACK_CB_PROBE_H
 
-struct nfs4_cb_hooks;
+struct nfs4_client;
+struct nfs4_session;
+struct rpc_server;
 
-/* For nfs4/nfs4_program.c. */
-extern const struct nfs4_cb_hooks nfs4_cb_hooks;
+/* Tries the path of s. Does not wait; the caller holds a reference and no lock. */
+void nfs4_cb_probe(struct nfs4_session *s);
+/* The same for the connection to a minor version 0 client (nfs4/client/cb_conn.h). */
+void nfs4_cb_probe_client(struct nfs4_client *cl, const struct rpc_server *rpc);
 
 #endif

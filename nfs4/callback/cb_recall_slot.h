@@ -7,7 +7,7 @@
 
 struct nfs4_session;
 
-/* For nfs4_cb_hooks: highest is the slot up to which the client may go on. Does not wait; the caller holds a
+/* highest is the slot up to which the client may go on. Does not wait; the caller holds a
  * reference and no lock. */
 void nfs4_recall_slots(struct nfs4_session *s, uint32_t highest);
 

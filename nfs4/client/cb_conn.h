@@ -81,7 +81,7 @@ void nfs4_cb_conn_auth(struct nfs4_client *cl, const struct rpc_backchannel *con
 void nfs4_cb_conn_no_auth(struct nfs4_client *cl);
 /* Fills in what a context is made by. False: the path needs none. The caller puts both names. */
 bool nfs4_cb_conn_initiation(struct nfs4_client *cl, struct rpc_cb_initiation *out);
-/* True if the path is to be probed now: the caller calls nfs4_cb_hooks.probe_client. */
+/* True if the path is to be probed now: the caller calls nfs4_cb_probe_client. */
 bool nfs4_cb_conn_begin_probe(struct nfs4_client *cl);
 /* True if the path has failed, or there is none; false while it is probed. */
 bool nfs4_cb_conn_is_down(struct nfs4_client *cl);

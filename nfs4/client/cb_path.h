@@ -28,7 +28,6 @@
 struct nfs4_cb;
 struct nfs4_client;
 struct nfs4_session;
-struct rpc_server;
 
 enum nfs4_cb_state { NFS4_CB_UNBOUND, NFS4_CB_UNTRIED, NFS4_CB_TRYING, NFS4_CB_UP, NFS4_CB_DOWN };
 
@@ -51,16 +50,6 @@ struct nfs4_cb_path {
 	struct rpc_backchannel *conn[NFS4_CB_CONNS]; /* references, the latest last */
 	TAILQ_HEAD(, nfs4_cb) waiting;		     /* for a slot */
 	uint32_t nwaiting;
-};
-
-/* Calls of this folder to nfs4/callback/, set by nfs4/nfs4_program.c. */
-struct nfs4_cb_hooks {
-	/* Tries the path of s. Does not wait; the caller holds a reference and no lock. */
-	void (*probe)(struct nfs4_session *s);
-	/* The same for the connection to a minor version 0 client (nfs4/client/cb_conn.h). */
-	void (*probe_client)(struct nfs4_client *cl, const struct rpc_server *rpc);
-	/* Asks the client to use slots up to this one only. As for probe. */
-	void (*recall_slots)(struct nfs4_session *s, uint32_t highest);
 };
 
 /* Makes the path of a session that is in no table yet. False: no memory; there are no callbacks then. */
@@ -89,7 +78,7 @@ bool nfs4_cb_is_connected(struct nfs4_session *s);
 void nfs4_cb_unbind(struct nfs4_session *s, const struct rpc_backchannel *conn);
 /* Flags for SEQUENCE: SEQ4_STATUS_CB_PATH_DOWN_SESSION or SEQ4_STATUS_BACKCHANNEL_FAULT, or 0. */
 uint32_t nfs4_cb_flags(struct nfs4_session *s);
-/* True once for each path to be tried: the caller calls nfs4_cb_hooks.probe. */
+/* True once for each path to be tried: the caller calls nfs4_cb_probe. */
 bool nfs4_cb_begin_probe(struct nfs4_session *s);
 
 /* A session of the client whose path works, with a reference: one that a callback has come through,

@@ -2,7 +2,6 @@
 /* Leases: from active to courtesy to expired. Renewing is a store into the timer. */
 #include "nfs4/client/client_lease.h"
 
-#include "lib/util.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/session.h"
@@ -26,7 +25,7 @@ bool nfs4_client_renew(struct nfs4_client *cl)
 	if (nfs4_client_status(cl) != NFS4_CLIENT_ACTIVE)
 		return revive(cl);
 	nfs4_timer_renew(&cl->lease, nfs4_client_lease_end(cl));
-	/* Either lapse() sees the new time, or this load sees the new status. */
+	/* Either nfs4_client_lapse() sees the new time, or this load sees the new status. */
 	return atomic_load(&cl->status) == NFS4_CLIENT_ACTIVE || revive(cl);
 }
 
@@ -63,8 +62,7 @@ bool nfs4_client_is_alive(struct nfs4_client *cl)
 	return nfs4_client_status(cl) == NFS4_CLIENT_ACTIVE && !lease_is_over(cl);
 }
 
-/* Makes the active client cl a courtesy client if its lease has run out. With all->lock held. */
-static bool lapse(struct nfs4_clients *all, struct nfs4_client *cl)
+bool nfs4_client_lapse(struct nfs4_clients *all, struct nfs4_client *cl)
 {
 	if (!lease_is_over(cl))
 		return false;
@@ -78,35 +76,6 @@ static bool lapse(struct nfs4_clients *all, struct nfs4_client *cl)
 uint32_t nfs4_clients_lapsed(const struct nfs4_server *srv)
 {
 	return atomic_load(&srv->clients->lapsed);
-}
-
-void nfs4_client_retire_record(struct nfs4_client *cl)
-{
-	unsigned mark;
-
-	if (nfs4_record_is_quiet(&cl->record, &mark) && !nfs4_client_has_state(cl))
-		nfs4_record_retire(cl->srv, &cl->record, mark);
-}
-
-void nfs4_lease_fire(void *ctx, struct nfs4_timer *t)
-{
-	struct nfs4_clients *all = ctx;
-	struct nfs4_client *cl = rn_container_of(t, struct nfs4_client, lease);
-	bool over = false;
-
-	pthread_mutex_lock(&all->lock);
-	if (nfs4_client_status(cl) == NFS4_CLIENT_ACTIVE) {
-		over = lapse(all, cl);
-		if (!over)
-			nfs4_client_become(all, cl, NFS4_CLIENT_ACTIVE); /* files it again */
-	}
-	pthread_mutex_unlock(&all->lock);
-	/* An OPEN may renew it at this moment; the function checks for that. */
-	if (over) {
-		atomic_fetch_add(&all->lapsed, 1);
-		nfs4_client_retire_record(cl);
-	}
-	nfs4_client_put(cl);
 }
 
 int nfs4_client_by_id(struct nfs4_server *srv, uint64_t clientid, struct nfs4_client **out)
@@ -128,28 +97,4 @@ int nfs4_client_by_id(struct nfs4_server *srv, uint64_t clientid, struct nfs4_cl
 	}
 	*out = cl;
 	return NFS4_OK;
-}
-
-enum nfs4_expire nfs4_client_expire_courtesy(struct nfs4_server *srv, struct nfs4_client *cl)
-{
-	struct nfs4_clients *all = srv->clients;
-	enum nfs4_client_status status;
-
-	pthread_mutex_lock(&all->lock);
-	status = nfs4_client_status(cl);
-	if (status == NFS4_CLIENT_COURTESY || (status == NFS4_CLIENT_ACTIVE && lapse(all, cl))) {
-		/* Expired first: a client that renewed after its record was deleted could not
-		 * reclaim. */
-		nfs4_client_become(all, cl, NFS4_CLIENT_EXPIRED);
-		status = NFS4_CLIENT_EXPIRED;
-	}
-	pthread_mutex_unlock(&all->lock);
-	if (status == NFS4_CLIENT_ACTIVE || status == NFS4_CLIENT_UNCONFIRMED)
-		return NFS4_HOLDS;
-	if (status == NFS4_CLIENT_EXPIRED && !nfs4_record_revoke(srv, &cl->record)) {
-		atomic_store(&all->dropping, true);
-		return NFS4_DROPPING;
-	}
-	srv->holdings_hooks->drop(cl);
-	return NFS4_DROPPED;
 }

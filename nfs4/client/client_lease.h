@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Leases, private to this folder; nfs4/client/nfs4_client.h has the public part. */
+/* Ends of leases; nfs4/client/nfs4_client.h has what other parts ask. */
 #ifndef RN_NFS4_CLIENT_CLIENT_LEASE_H
 #define RN_NFS4_CLIENT_CLIENT_LEASE_H
 
 #include "nfs4/client/nfs4_client.h"
 
+struct nfs4_clients;
+
 /* True if the lease of a confirmed client has run out. */
 bool nfs4_client_has_lapsed(struct nfs4_client *cl);
-/* Deletes the record of a client that has closed everything, so that grace does not wait for it
- * after a restart. */
-void nfs4_client_retire_record(struct nfs4_client *cl);
-/* For nfs4_wheel_tick(): a lease timer has fired. ctx is struct nfs4_clients. */
-void nfs4_lease_fire(void *ctx, struct nfs4_timer *t);
+/* Makes the active client cl a courtesy client if its lease has run out. all->lock is held. */
+bool nfs4_client_lapse(struct nfs4_clients *all, struct nfs4_client *cl);
 
 #endif

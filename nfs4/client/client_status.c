@@ -2,7 +2,7 @@
 /*
  * A client's status, with its queue or timer for that status. A filed timer holds a reference of
  * the client, which the function that removes the timer puts: nfs4_client_become() or
- * nfs4_lease_fire().
+ * lease_fire().
  */
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/client_host.h"

@@ -46,13 +46,3 @@ void nfs4_client_calls(struct nfs4_client *cl, struct nfs4_compound *c)
 	c->counts = &cl->counts;
 	nfs4_count(&cl->counts.calls, 1);
 }
-
-bool nfs4_client_has_state(struct nfs4_client *cl)
-{
-	bool has;
-
-	pthread_mutex_lock(&cl->lock);
-	has = cl->srv->holdings_hooks->busy(cl->holdings);
-	pthread_mutex_unlock(&cl->lock);
-	return has;
-}

@@ -26,7 +26,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "nfs4/client/holdings_hooks.h"
 #include "nfs4/client/protect.h"
 #include "nfs4/counts.h"
 #include "nfs4/nfs4_proto.h"
@@ -34,6 +33,7 @@
 #include "nfs4/recovery/wheel.h"
 
 struct nfs4_compound;
+struct nfs4_holdings; /* nfs4/state/holdings.h */
 struct nfs4_host;
 struct nfs4_server;
 struct nfs4_session;
@@ -180,9 +180,6 @@ uint64_t nfs4_client_hash(const struct nfs4_client *cl, uint64_t what, const uin
 void nfs4_client_ref(struct nfs4_client *cl);
 void nfs4_client_put(struct nfs4_client *cl); /* NULL is allowed */
 
-/* True if the client has opens, locks or delegations. Takes the client's lock. */
-bool nfs4_client_has_state(struct nfs4_client *cl);
-
 /* Renews the lease. False if the client has expired and its state is gone. */
 bool nfs4_client_renew(struct nfs4_client *cl);
 
@@ -200,18 +197,5 @@ void nfs4_clients_skip_time(struct nfs4_server *srv, uint64_t seconds);
 
 /* True if the lease is good: the client keeps its state, whoever wants it. Takes the client's lock. */
 bool nfs4_client_is_alive(struct nfs4_client *cl);
-
-enum nfs4_expire {
-	NFS4_HOLDS,    /* the lease is good; the client keeps its state */
-	NFS4_DROPPED,  /* the state is gone; the caller tries again */
-	NFS4_DROPPING, /* the state will be gone soon; the caller answers NFS4ERR_DELAY */
-};
-
-/*
- * Resolves a conflict with state of cl. If the lease of cl has run out, its state is dropped and cl
- * has expired. Its record on disk is removed first: otherwise it could reclaim after a restart what
- * another client was granted. The caller holds a reference and no lock.
- */
-enum nfs4_expire nfs4_client_expire_courtesy(struct nfs4_server *srv, struct nfs4_client *cl);
 
 #endif

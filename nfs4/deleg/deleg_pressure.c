@@ -9,6 +9,7 @@
 #include "lib/util.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/state/holdings.h"
 
 uint64_t nfs4_deleg_excess(uint64_t used, uint64_t most)
 {

@@ -15,6 +15,7 @@
 #include "nfs4/nfs4_private.h"
 #include "nfs4/recovery/client_records.h"
 #include "nfs4/state/stateid_check.h"
+#include "nfs4/state/holdings.h"
 
 /* Seconds before a client that did not take a CB_RECALL is told again. */
 #define AGAIN_S 1u

@@ -16,6 +16,7 @@
 #include "nfs4/compound.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/told.h"
+#include "nfs4/state/holdings.h"
 #include "rpc/principal.h"
 
 /* Unconfirmed clients at most. A proper client confirms after one round trip, so more of them are a
@@ -25,8 +26,8 @@
 struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_client_init *init)
 {
 	struct nfs4_clients *all = c->server->clients;
-	const struct nfs4_holdings_hooks *hooks = c->server->holdings_hooks;
-	const size_t size = sizeof(struct nfs4_client) + hooks->size + init->ownerid_len;
+	const size_t size =
+		sizeof(struct nfs4_client) + sizeof(struct nfs4_holdings) + init->ownerid_len;
 	const size_t cost = size + (init->sessions ? 0 : nfs4_callback_cost(c));
 	struct sockaddr_in6 addr = { 0 };
 	char netid[NFS4_NETID_MAX];
@@ -53,8 +54,8 @@ struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_c
 	rpc_principal_ref(cl->principal.name);
 	nfs4_origin_init(cl, c);
 	cl->holdings = (struct nfs4_holdings *)(cl + 1);
-	hooks->init(cl->holdings);
-	cl->ownerid = (uint8_t *)cl->holdings + hooks->size;
+	nfs4_holdings_init(cl->holdings);
+	cl->ownerid = (uint8_t *)(cl->holdings + 1);
 	cl->ownerid_len = init->ownerid_len;
 	memcpy(cl->ownerid, init->ownerid, init->ownerid_len);
 	cl->cost = cost;

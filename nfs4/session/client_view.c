@@ -8,6 +8,7 @@
 #include "nfs4/nfs4_server.h"
 #include "nfs4/nfs4_view.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/state/holdings.h"
 
 static bool nfs4_view_has_conn(const struct nfs4_view_client *v, uint64_t conn)
 {
@@ -99,7 +100,7 @@ static void nfs4_view_show_client(struct nfs4_client *cl,
 	struct guarded g;
 
 	read_guarded(cl, &g);
-	cl->srv->holdings_hooks->count(cl, &all, &held);
+	nfs4_holdings_count(cl, &all, &held);
 	struct nfs4_view_client v = {
 		.clientid = cl->clientid,
 		.sessions = cl->sessions,

@@ -14,6 +14,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
+#include "nfs4/state/holdings.h"
 #include "rpc/address.h"
 
 /* Seconds between two log messages about refused callers. */

@@ -5,6 +5,7 @@
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/session.h"
+#include "nfs4/state/holdings.h"
 
 static void drop_sessions(struct nfs4_client *cl)
 {
@@ -26,7 +27,7 @@ void nfs4_client_destroy(struct nfs4_client *cl)
 		return;
 	drop_sessions(cl);
 	nfs4_cb_conn_drop(cl);
-	cl->srv->holdings_hooks->drop(cl);
+	nfs4_holdings_drop(cl);
 	nfs4_client_put(cl);
 }
 

@@ -10,6 +10,7 @@
 #include "nfs4/client/client_host.h"
 #include "nfs4/client/session.h"
 #include "nfs4/session/sequence.h"
+#include "nfs4/callback/cb_recall_slot.h"
 
 bool nfs4_session_short_of_memory(const struct nfs4_session *s)
 {
@@ -62,7 +63,7 @@ bool nfs4_client_recall_slots(struct nfs4_client *cl)
 
 	if (!s)
 		return false;
-	cl->srv->cb_hooks->recall_slots(s, NFS4_SLOTS_LEAST - 1);
+	nfs4_recall_slots(s, NFS4_SLOTS_LEAST - 1);
 	nfs4_session_put(s);
 	return true;
 }

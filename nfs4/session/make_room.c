@@ -10,6 +10,7 @@
 #include "nfs4/client/client_lease.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/session.h"
+#include "nfs4/state/holdings.h"
 
 /* Clients of a host, or courtesy clients, that one search examines. */
 #define LOOK_MOST 64u
@@ -25,7 +26,7 @@ static bool nfs4_client_is_evictable(struct nfs4_client *cl)
 	if (atomic_load(&cl->record.ended) != atomic_load(&cl->record.begun))
 		return false;
 	pthread_mutex_lock(&cl->lock);
-	quiet = !cl->creating && !cl->srv->holdings_hooks->busy(cl->holdings);
+	quiet = !cl->creating && !nfs4_holdings_busy(cl->holdings);
 	LIST_FOREACH (s, &cl->session_list, of_client)
 		quiet = quiet && !nfs4_session_busy(s, NULL);
 	pthread_mutex_unlock(&cl->lock);

@@ -6,6 +6,7 @@
 
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/client_host.h"
+#include "nfs4/state/holdings.h"
 
 #define NFS4_EVICT_MOST 16u /* clients evicted in one call at most */
 

@@ -5,6 +5,8 @@
 #include "nfs4/session/forget.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
+#include "nfs4/state/holdings.h"
+#include "nfs4/callback/cb_probe.h"
 
 struct renew_args {
 	uint64_t clientid;
@@ -22,7 +24,7 @@ static bool has_delegations(struct nfs4_client *cl)
 	bool has;
 
 	pthread_mutex_lock(&cl->lock);
-	has = cl->srv->holdings_hooks->delegated(cl->holdings);
+	has = nfs4_holdings_delegated(cl->holdings);
 	pthread_mutex_unlock(&cl->lock);
 	return has;
 }
@@ -41,7 +43,7 @@ static int run_renew(struct nfs4_compound *c, void *args)
 	if (status == NFS4_OK && has_delegations(cl) && nfs4_cb_conn_is_down(cl))
 		status = NFS4ERR_CB_PATH_DOWN;
 	if (nfs4_cb_conn_begin_probe(cl))
-		c->server->cb_hooks->probe_client(cl, c->req->server);
+		nfs4_cb_probe_client(cl, c->req->server);
 	nfs4_client_put(cl);
 	return status;
 }

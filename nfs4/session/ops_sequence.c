@@ -7,6 +7,7 @@
 #include "nfs4/session/sequence.h"
 #include "nfs4/compound.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/callback/cb_probe.h"
 
 /* Requests on slot 0 between two looks at the memory. */
 #define LOOK_EVERY 16u
@@ -163,7 +164,7 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 	if (status == NFS4_OK) {
 		sequence_begin(c, a, s, found.slot);
 		if (probe)
-			c->server->cb_hooks->probe(s);
+			nfs4_cb_probe(s);
 		return NFS4_OK;
 	}
 	if (status == NFS4_REPLAYED)

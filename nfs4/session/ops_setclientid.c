@@ -13,6 +13,7 @@
 #include "nfs4/compound.h"
 #include "nfs4/recovery/nfs4_drain.h"
 #include "nfs4/recovery/grace.h"
+#include "nfs4/callback/cb_probe.h"
 
 /* Leaves out empty if the text is too long or has a NUL. */
 static void setclientid_get_text(struct xdr_in *x, char *out, uint32_t size)
@@ -190,7 +191,7 @@ static int run_setclientid_confirm(struct nfs4_compound *c, void *args)
 		nfs4_client_log_confirmed(c, cl);
 	}
 	if (status == NFS4_OK && nfs4_cb_conn_begin_probe(cl))
-		c->server->cb_hooks->probe_client(cl, c->req->server);
+		nfs4_cb_probe_client(cl, c->req->server);
 	nfs4_client_put(cl);
 	return status;
 }

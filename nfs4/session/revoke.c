@@ -8,6 +8,7 @@
 #include "nfs4/session/forget.h"
 #include "nfs4/session/registry.h"
 #include "nfs4/nfs4_server.h"
+#include "nfs4/state/holdings.h"
 
 /* A client of that bucket that this walk has not visited, with a reference; or NULL. */
 static struct nfs4_client *revoke_next_client(struct nfs4_clients *all, uint32_t bucket)
@@ -53,8 +54,8 @@ static unsigned lost_to(struct nfs4_client *cl, const struct vfs_exports_lost *l
 	return n;
 }
 
-static uint64_t revoke_client(struct nfs4_clients *all, struct nfs4_client *cl,
-			      const struct vfs_exports_lost *lost, uint32_t *ids)
+static uint64_t revoke_client(struct nfs4_client *cl, const struct vfs_exports_lost *lost,
+			      uint32_t *ids)
 {
 	struct nfs4_revocation r = { .status = NFS4ERR_ADMIN_REVOKED, .exports = ids };
 	uint64_t revoked = 0;
@@ -62,7 +63,7 @@ static uint64_t revoke_client(struct nfs4_clients *all, struct nfs4_client *cl,
 	if (nfs4_client_has_state(cl))
 		r.n = lost_to(cl, lost, ids);
 	if (r.n > 0)
-		revoked = all->srv->holdings_hooks->revoke(cl, &r);
+		revoked = nfs4_holdings_revoke(cl, &r);
 	return revoked;
 }
 
@@ -77,7 +78,7 @@ uint64_t nfs4_clients_revoke(struct nfs4_clients *all, const struct vfs_exports_
 	all->revoke_round++;
 	for (uint32_t i = 0; i < ID_PARTS * ID_BUCKETS; i++) {
 		while ((cl = revoke_next_client(all, i)) != NULL) {
-			revoked += revoke_client(all, cl, lost, ids);
+			revoked += revoke_client(cl, lost, ids);
 			nfs4_client_put(cl);
 		}
 	}
@@ -103,7 +104,7 @@ void nfs4_clients_count_lost(struct nfs4_clients *all, const struct vfs_exports_
 			};
 
 			if (r.n > 0)
-				all->srv->holdings_hooks->count(cl, &r, &loss);
+				nfs4_holdings_count(cl, &r, &loss);
 			if (loss.opens + loss.delegations > 0) {
 				loss.addr = nfs4_client_peer_addr(cl);
 				each(ctx, &loss);

@@ -5,6 +5,7 @@
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/state/holdings.h"
 
 /* Flags of the callback path: of the session, and of the client if no session has another. */
 static uint32_t path_flags(uint32_t cb_flags, struct nfs4_client *cl)
@@ -21,16 +22,15 @@ static uint32_t path_flags(uint32_t cb_flags, struct nfs4_client *cl)
 uint32_t nfs4_sequence_flags(const struct nfs4_session *s, uint32_t cb_flags, bool alive)
 {
 	struct nfs4_client *cl = s->client;
-	const struct nfs4_holdings_hooks *hooks = cl->srv->holdings_hooks;
 	uint32_t flags = path_flags(cb_flags, cl);
 
 	if (!alive)
 		flags |= SEQ4_STATUS_EXPIRED_ALL_STATE_REVOKED;
-	if (hooks->has_revoked(cl->holdings, NFS4ERR_EXPIRED))
+	if (nfs4_holdings_have_revoked(cl->holdings, NFS4ERR_EXPIRED))
 		flags |= SEQ4_STATUS_EXPIRED_SOME_STATE_REVOKED;
-	if (hooks->has_revoked(cl->holdings, NFS4ERR_ADMIN_REVOKED))
+	if (nfs4_holdings_have_revoked(cl->holdings, NFS4ERR_ADMIN_REVOKED))
 		flags |= SEQ4_STATUS_ADMIN_STATE_REVOKED;
-	if (hooks->has_revoked(cl->holdings, NFS4ERR_DELEG_REVOKED))
+	if (nfs4_holdings_have_revoked(cl->holdings, NFS4ERR_DELEG_REVOKED))
 		flags |= SEQ4_STATUS_RECALLABLE_STATE_REVOKED;
 	if (nfs4_reclaim_is_needed(&cl->record))
 		flags |= SEQ4_STATUS_RESTART_RECLAIM_NEEDED;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Work of the client table once a second: expired leases, and clients that have been unconfirmed,
  * expired or courtesy clients for long enough. */
+#include "lib/util.h"
 #include "nfs4/session/forget.h"
 #include "nfs4/client/client_lease.h"
 #include "nfs4/session/make_room.h"
@@ -8,6 +9,7 @@
 #include "nfs4/client/session.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/session/sequence.h"
+#include "nfs4/state/holdings.h"
 
 /* Time for which an expired client is remembered, in leases. */
 #define EXPIRED_LEASES 4u
@@ -65,7 +67,39 @@ static void tick_unconfirmed(struct nfs4_clients *all)
 		nfs4_client_forget(all, cl, NFS4_CLIENT_UNCONFIRMED);
 }
 
-/* Calls nfs4_holdings_hooks.tick for the clients of one id bucket. *recalls: CB_RECALL_SLOTs that may still be
+/* Deletes the record of a client that has closed everything, so that grace does not wait for it
+ * after a restart. */
+static void retire_record(struct nfs4_client *cl)
+{
+	unsigned mark;
+
+	if (nfs4_record_is_quiet(&cl->record, &mark) && !nfs4_client_has_state(cl))
+		nfs4_record_retire(cl->srv, &cl->record, mark);
+}
+
+/* A lease timer has fired. ctx is struct nfs4_clients. */
+static void lease_fire(void *ctx, struct nfs4_timer *t)
+{
+	struct nfs4_clients *all = ctx;
+	struct nfs4_client *cl = rn_container_of(t, struct nfs4_client, lease);
+	bool over = false;
+
+	pthread_mutex_lock(&all->lock);
+	if (nfs4_client_status(cl) == NFS4_CLIENT_ACTIVE) {
+		over = nfs4_client_lapse(all, cl);
+		if (!over)
+			nfs4_client_become(all, cl, NFS4_CLIENT_ACTIVE); /* files it again */
+	}
+	pthread_mutex_unlock(&all->lock);
+	/* An OPEN may renew it at this moment; the function checks for that. */
+	if (over) {
+		atomic_fetch_add(&all->lapsed, 1);
+		retire_record(cl);
+	}
+	nfs4_client_put(cl);
+}
+
+/* Calls nfs4_holdings_tick for the clients of one id bucket. *recalls: CB_RECALL_SLOTs that may still be
  * sent. */
 static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket, unsigned *recalls)
 {
@@ -82,8 +116,8 @@ static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket, unsigned *re
 	}
 	pthread_mutex_unlock(&part->lock);
 	for (unsigned i = 0; i < n; i++) {
-		all->srv->holdings_hooks->tick(found[i]);
-		nfs4_client_retire_record(found[i]);
+		nfs4_holdings_tick(found[i]);
+		retire_record(found[i]);
 		if (*recalls > 0 && nfs4_client_recall_slots(found[i]))
 			--*recalls;
 		nfs4_client_put(found[i]);
@@ -107,7 +141,7 @@ void nfs4_clients_tick(struct nfs4_server *srv)
 {
 	struct nfs4_clients *all = srv->clients;
 
-	nfs4_wheel_tick(&all->wheel, nfs4_clients_now(srv), nfs4_lease_fire, all);
+	nfs4_wheel_tick(&all->wheel, nfs4_clients_now(srv), lease_fire, all);
 	tick_unconfirmed(all);
 	while (nfs4_client_evict(all, nfs4_clients_oldest(all, &all->courtesy, COURTESY_SECONDS)) ==
 	       NFS4_DROPPED)

@@ -8,10 +8,12 @@
 #include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/state.h"
+#include "nfs4/client/client_lease.h"
+#include "nfs4/client/client_table.h"
 
 _Static_assert(_Alignof(struct nfs4_holdings) <= _Alignof(struct nfs4_client), "behind a client");
 
-static void init(struct nfs4_holdings *held)
+void nfs4_holdings_init(struct nfs4_holdings *held)
 {
 	nfs4_stateids_init(held);
 	TAILQ_INIT(&held->idle);
@@ -80,7 +82,7 @@ static void drop_open(struct nfs4_client *cl, struct nfs4_open *open)
 	rn_lock_give(&open->busy);
 }
 
-static void holdings_drop(struct nfs4_client *cl)
+void nfs4_holdings_drop(struct nfs4_client *cl)
 {
 	struct nfs4_state *st;
 
@@ -139,7 +141,7 @@ static unsigned revocation_find(struct nfs4_client *cl, const struct nfs4_revoca
 	return n;
 }
 
-static uint64_t holdings_revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
+uint64_t nfs4_holdings_revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
 {
 	struct nfs4_state *found[AT_ONCE];
 	uint64_t revoked = 0;
@@ -154,8 +156,8 @@ static uint64_t holdings_revoke(struct nfs4_client *cl, const struct nfs4_revoca
 	return revoked;
 }
 
-static void holdings_count(struct nfs4_client *cl, const struct nfs4_revocation *r,
-			   struct nfs4_loss *out)
+void nfs4_holdings_count(struct nfs4_client *cl, const struct nfs4_revocation *r,
+			 struct nfs4_loss *out)
 {
 	const struct nfs4_holdings *held = cl->holdings;
 	struct nfs4_state *st;
@@ -181,17 +183,17 @@ static void holdings_count(struct nfs4_client *cl, const struct nfs4_revocation 
 	pthread_mutex_unlock(&cl->lock);
 }
 
-static bool holdings_busy(const struct nfs4_holdings *held)
+bool nfs4_holdings_busy(const struct nfs4_holdings *held)
 {
 	return held->opens + held->locks + held->delegs > 0;
 }
 
-static bool delegated(const struct nfs4_holdings *held)
+bool nfs4_holdings_delegated(const struct nfs4_holdings *held)
 {
 	return held->delegs > 0;
 }
 
-static bool has_revoked(const struct nfs4_holdings *held, int status)
+bool nfs4_holdings_have_revoked(const struct nfs4_holdings *held, int status)
 {
 	return atomic_load_explicit(&held->revoked[nfs4_revoked_by(status)], memory_order_relaxed) >
 	       0;
@@ -225,8 +227,8 @@ static bool revoked_long_ago(struct nfs4_client *cl, uint32_t lease)
 {
 	bool are;
 
-	if (!has_revoked(cl->holdings, NFS4ERR_ADMIN_REVOKED) &&
-	    !has_revoked(cl->holdings, NFS4ERR_EXPIRED))
+	if (!nfs4_holdings_have_revoked(cl->holdings, NFS4ERR_ADMIN_REVOKED) &&
+	    !nfs4_holdings_have_revoked(cl->holdings, NFS4ERR_EXPIRED))
 		return false;
 	pthread_mutex_lock(&cl->lock);
 	are = (uint32_t)nfs4_clients_now(cl->srv) - cl->holdings->revoked_at > lease;
@@ -254,7 +256,7 @@ static void forget_revoked(struct nfs4_client *cl, uint32_t lease)
 	}
 }
 
-static void holdings_tick(struct nfs4_client *cl)
+void nfs4_holdings_tick(struct nfs4_client *cl)
 {
 	struct nfs4_dead_owners dead = { NULL, NULL };
 	const uint32_t lease = cl->srv->cfg.lease_seconds;
@@ -273,14 +275,37 @@ static void holdings_tick(struct nfs4_client *cl)
 	nfs4_bury(&dead);
 }
 
-const struct nfs4_holdings_hooks nfs4_holdings_hooks = {
-	.size = sizeof(struct nfs4_holdings),
-	.init = init,
-	.drop = holdings_drop,
-	.busy = holdings_busy,
-	.delegated = delegated,
-	.revoke = holdings_revoke,
-	.count = holdings_count,
-	.has_revoked = has_revoked,
-	.tick = holdings_tick,
-};
+bool nfs4_client_has_state(struct nfs4_client *cl)
+{
+	bool has;
+
+	pthread_mutex_lock(&cl->lock);
+	has = nfs4_holdings_busy(cl->holdings);
+	pthread_mutex_unlock(&cl->lock);
+	return has;
+}
+
+enum nfs4_expire nfs4_client_expire_courtesy(struct nfs4_server *srv, struct nfs4_client *cl)
+{
+	struct nfs4_clients *all = srv->clients;
+	enum nfs4_client_status status;
+
+	pthread_mutex_lock(&all->lock);
+	status = nfs4_client_status(cl);
+	if (status == NFS4_CLIENT_COURTESY ||
+	    (status == NFS4_CLIENT_ACTIVE && nfs4_client_lapse(all, cl))) {
+		/* Expired first: a client that renewed after its record was deleted could not
+		 * reclaim. */
+		nfs4_client_become(all, cl, NFS4_CLIENT_EXPIRED);
+		status = NFS4_CLIENT_EXPIRED;
+	}
+	pthread_mutex_unlock(&all->lock);
+	if (status == NFS4_CLIENT_ACTIVE || status == NFS4_CLIENT_UNCONFIRMED)
+		return NFS4_HOLDS;
+	if (status == NFS4_CLIENT_EXPIRED && !nfs4_record_revoke(srv, &cl->record)) {
+		atomic_store(&all->dropping, true);
+		return NFS4_DROPPING;
+	}
+	nfs4_holdings_drop(cl);
+	return NFS4_DROPPED;
+}

@@ -2,7 +2,7 @@
 /*
  * A client's holdings: its owners, opens, locks and delegations, and the table that finds them by stateid. They
  * lie behind struct nfs4_client, whose lock guards them; that lock is never held across a call into
- * vfs/. nfs4/client/ uses them through a table of calls (nfs4/client/holdings_hooks.h).
+ * vfs/.
  *
  * References: each owner in the table holds one of the client (nfs4_client_ref). So a client's
  * memory stays until its holdings have been dropped and the operations under way have ended.
@@ -16,10 +16,11 @@
 #include <sys/queue.h>
 
 #include "nfs4/callback/cb_recall_any.h"
-#include "nfs4/client/holdings_hooks.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_proto.h"
 
 struct nfs4_deleg;
+struct nfs4_loss;
 struct nfs4_owner;
 struct nfs4_state;
 
@@ -120,7 +121,56 @@ static inline enum nfs4_revoked_by nfs4_revoked_by(int status)
 	}
 }
 
-/* For nfs4/nfs4_program.c. */
-extern const struct nfs4_holdings_hooks nfs4_holdings_hooks;
+/* State to revoke from a client that stays registered. */
+struct nfs4_revocation {
+	int status;		 /* NFS4ERR_EXPIRED or NFS4ERR_ADMIN_REVOKED */
+	const uint32_t *exports; /* ids of the exports whose state is revoked; NULL: all */
+	unsigned n;
+};
+
+/* For a client that is in no table yet, whose memory is zeroed. Allocates nothing. */
+void nfs4_holdings_init(struct nfs4_holdings *held);
+
+/* Ends every open, lock and delegation; none can be added any more. Takes the client's lock and calls
+ * vfs/: the caller holds a reference of cl and no lock. Idempotent. */
+void nfs4_holdings_drop(struct nfs4_client *cl);
+
+/* True if there are opens, locks or delegations. The client's lock is held. */
+bool nfs4_holdings_busy(const struct nfs4_holdings *held);
+/* The same; takes the client's lock. */
+bool nfs4_client_has_state(struct nfs4_client *cl);
+/* True if there are delegations. The client's lock is held. */
+bool nfs4_holdings_delegated(const struct nfs4_holdings *held);
+
+/*
+ * Ends these opens with their locks, and delegations; returns the number of opens. Their stateids are
+ * answered with the status until the client frees them by FREE_STATEID, which for an open
+ * frees its locks too. In minor version 0, which has no FREE_STATEID, this lasts for a
+ * lease. Locks as for nfs4_holdings_drop.
+ */
+uint64_t nfs4_holdings_revoke(struct nfs4_client *cl, const struct nfs4_revocation *r);
+/* Counts what nfs4_holdings_revoke would end. Takes the client's lock. */
+void nfs4_holdings_count(struct nfs4_client *cl, const struct nfs4_revocation *r,
+			 struct nfs4_loss *out);
+/* True if stateids revoked with that status have not been freed yet (for SEQUENCE's flags).
+ * Takes no lock. */
+bool nfs4_holdings_have_revoked(const struct nfs4_holdings *held, int status);
+
+/* Called about once a lease: frees owners that have been idle or unconfirmed for a lease,
+ * and state that was revoked a lease ago. Minor version 0 only. Locks as for nfs4_holdings_drop. */
+void nfs4_holdings_tick(struct nfs4_client *cl);
+
+enum nfs4_expire {
+	NFS4_HOLDS,    /* the lease is good; the client keeps its state */
+	NFS4_DROPPED,  /* the state is gone; the caller tries again */
+	NFS4_DROPPING, /* the state will be gone soon; the caller answers NFS4ERR_DELAY */
+};
+
+/*
+ * Resolves a conflict with state of cl. If the lease of cl has run out, its state is dropped and cl
+ * has expired. Its record on disk is removed first: otherwise it could reclaim after a restart what
+ * another client was granted. The caller holds a reference and no lock.
+ */
+enum nfs4_expire nfs4_client_expire_courtesy(struct nfs4_server *srv, struct nfs4_client *cl);
 
 #endif

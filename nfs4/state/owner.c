@@ -15,6 +15,7 @@
 #include "nfs4/nfs4_private.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/state/state.h"
+#include "nfs4/state/holdings.h"
 
 void nfs4_get_wire_owner(struct nfs4_compound *c, struct nfs4_wire_owner *o)
 {

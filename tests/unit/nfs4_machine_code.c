@@ -16,6 +16,7 @@
 #include "nfs4/recovery/recovery_private.h"
 #include "nfs4/recovery/wheel.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/state/holdings.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_machine.h"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "nfs4/client/nfs4_client.h"
+#include "nfs4/state/holdings.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_client_calls.h"
 

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "nfs4/client/client_table.h"
+#include "nfs4/state/holdings.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 

@@ -2,6 +2,7 @@
 /* Leases: renewal, expiry, courtesy and what follows (RFC 7530 section 9.6.3, RFC 8881 section 8.3
  * and 8.4). */
 #include "nfs4/client/client_table.h"
+#include "nfs4/state/holdings.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 

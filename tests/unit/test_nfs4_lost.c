@@ -2,6 +2,7 @@
 /* Loss of state: leases that run out, memory that is short, a server that has restarted. */
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/state/holdings.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"
 
@@ -138,8 +139,8 @@ static void revoked(void)
 	begin(OPEN4_SHARE_DENY_WRITE);
 	cl = nfs4_client_by_number(f->server4, (uint32_t)client.clientid);
 	cr_assert(cl);
-	cr_expect_eq(cl->srv->holdings_hooks->revoke(cl, &all), 1);
-	cr_expect(cl->srv->holdings_hooks->has_revoked(cl->holdings, all.status));
+	cr_expect_eq(nfs4_holdings_revoke(cl, &all), 1);
+	cr_expect(nfs4_holdings_have_revoked(cl->holdings, all.status));
 	cr_expect_eq(op_write(f, &client, &file.fh, &lock), NFS4ERR_ADMIN_REVOKED);
 	cr_expect_eq(op_unlock(f, &locker, &file.fh, &ten, &lock), NFS4ERR_ADMIN_REVOKED);
 	cr_expect_eq(op_close(f, &owner, &file), NFS4ERR_ADMIN_REVOKED);
@@ -149,9 +150,9 @@ static void revoked(void)
 	cr_expect_eq(open_a(&owner, 0, &theirs), NFS4_OK);
 	cr_expect_arr_neq(theirs.sid.other, file.sid.other, NFS4_OTHER_SIZE);
 	cr_expect_eq(op_free_stateid(f, &client, &lock), NFS4_OK);
-	cr_expect(cl->srv->holdings_hooks->has_revoked(cl->holdings, all.status));
+	cr_expect(nfs4_holdings_have_revoked(cl->holdings, all.status));
 	cr_expect_eq(op_free_stateid(f, &client, &file.sid), NFS4_OK);
-	cr_expect_not(cl->srv->holdings_hooks->has_revoked(cl->holdings, all.status));
+	cr_expect_not(nfs4_holdings_have_revoked(cl->holdings, all.status));
 	cr_expect_eq(op_test_stateid(f, &client, &lock), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_close(f, &owner, &theirs), NFS4_OK);
 	nfs4_client_put(cl);

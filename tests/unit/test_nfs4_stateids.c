@@ -4,6 +4,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/nfs4_deleg.h"
+#include "nfs4/state/holdings.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_opens.h"
@@ -376,7 +377,7 @@ OP_MINORS_TEST(nfs4_stateids, revoked)
 		sid = sid_for(op);
 		cl = nfs4_client_by_number(f->server4, (uint32_t)client.clientid);
 		cr_assert(cl);
-		cl->srv->holdings_hooks->revoke(cl, &all);
+		nfs4_holdings_revoke(cl, &all);
 		IS(op, run(op, &file.fh, &sid), NFS4ERR_ADMIN_REVOKED);
 		nfs4_client_put(cl);
 	}
