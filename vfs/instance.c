@@ -19,19 +19,9 @@
 #include "vfs/names/entry_change.h"
 #include "vfs/names/node_open.h"
 #include "vfs/node/cache.h"
-#include "vfs/node/hooks.h"
 #include "vfs/node/uncommitted.h"
 
 #define IDLE_SECONDS 10u /* vfs_config.idle_seconds by default */
-
-/* Nodes are closed by what clients have open, and when their data is on disk. */
-static const struct vfs_node_hooks node_hooks = {
-	.link_lost = vfs_unlinked_link_lost,
-	.still_open = vfs_file_keeps_inode,
-	.leave_fd = vfs_unlinked_leave_fd,
-	.open_to_write = vfs_file_is_open_to_write,
-	.flush = vfs_flush,
-};
 
 static void set_defaults(struct vfs_config *cfg)
 {
@@ -109,7 +99,6 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 	vfs->handles = vfs_handle_cache_new(cfg->budget); /* none: handles are read each time */
 	vfs->ahead = vfs_ahead_new(cfg->helpers, cfg->budget);
 	vfs->evict = vfs_cache_evict;
-	vfs->hooks = &node_hooks;
 	set_defaults(&vfs->cfg);
 	derive_create_key(vfs);
 	/* Handles without a MAC are the peer's choice: a key of our own keeps it from filling one

@@ -32,7 +32,6 @@ struct vfs_flusher;
 struct vfs_gates;
 struct vfs_handle_cache;
 struct vfs_leases;
-struct vfs_node_hooks;
 
 #define VFS_GATED_SLOTS 4096u
 
@@ -45,10 +44,9 @@ struct vfs {
 	/* Closes an unused node, before a descriptor is opened beyond the budget. False: all nodes
 	 * are in use. */
 	bool (*evict)(struct vfs *vfs);
-	struct vfs_cache *cache;	    /* vfs/node/cache.h */
-	const struct vfs_node_hooks *hooks; /* vfs/node/hooks.h */
-	struct vfs_flusher *flusher;	    /* vfs/node/uncommitted.h */
-	_Atomic long uncommitted;	    /* nodes with uncommitted data */
+	struct vfs_cache *cache;     /* vfs/node/cache.h */
+	struct vfs_flusher *flusher; /* vfs/node/uncommitted.h */
+	_Atomic long uncommitted;    /* nodes with uncommitted data */
 	/* Stopping: no request is answered any more; the next run has other verifiers */
 	_Atomic bool stopping;
 	pthread_mutex_t exports_lock;

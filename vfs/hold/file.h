@@ -20,6 +20,7 @@
 #include "vfs/deleg.h"
 #include "vfs/file_state.h"
 #include "vfs/hold/range.h"
+#include "vfs/node/hooks.h"
 #include "vfs/node/node.h"
 #include "vfs/share.h"
 #include "vfs/view.h"
@@ -176,10 +177,6 @@ void vfs_files_free(struct vfs_files *files); /* NULL is allowed */
 struct vfs_file *vfs_file_find(const struct vfs_node *n);
 /* The same of the file with that handle, on that device. */
 struct vfs_file *vfs_file_find_fh(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
-/* vfs_file_is_kept() of the file with that handle, on that device. */
-bool vfs_file_keeps_inode(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
-/* True if a client has the file with that handle, on that device, open to write, or a delegation to write it. */
-bool vfs_file_is_open_to_write(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
 /* A sweep meets each file that is in the table all the time. */
 struct vfs_file_sweep {
 	struct vfs *vfs;

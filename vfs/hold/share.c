@@ -13,7 +13,6 @@
 #include "vfs/hold/file.h"
 #include "vfs/hold/unlinked.h"
 #include "vfs/node/cache.h"
-#include "vfs/node/hooks.h"
 #include "vfs/node/uncommitted.h"
 #include "vfs/vfs_worker.h"
 
@@ -231,7 +230,7 @@ void vfs_share_end_writing(struct vfs_node *n)
 		vfs_cache_close_written(n);
 	} else if (vfs_uncommitted_may_flush(n)) {
 		vfs_node_ref(n);
-		if (n->vfs->hooks->flush(n)) {
+		if (vfs_flush(n)) {
 			vfs_node_put(n);
 			vfs_cache_close_written(n);
 		}

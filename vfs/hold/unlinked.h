@@ -39,11 +39,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "vfs/node/hooks.h"
 #include "vfs/node/node.h"
-
-/* The hooks of nodes (vfs/node/hooks.h). */
-bool vfs_unlinked_link_lost(struct vfs_node *n);
-bool vfs_unlinked_leave_fd(struct vfs_node *n);
 
 /*
  * The state for a new node of an inode with that number of links. VFS_GONE: nobody holds anything of it.

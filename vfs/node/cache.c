@@ -146,7 +146,7 @@ void vfs_cache_peek_fd(struct vfs *vfs, const struct vfs_mount *mnt, const struc
 static bool node_free(struct vfs_node *n)
 {
 	struct vfs *vfs = n->vfs;
-	const bool inherited = vfs->hooks->leave_fd(n);
+	const bool inherited = vfs_unlinked_leave_fd(n);
 
 	vfs_dir_streams_close(n);
 	if (atomic_load(&n->watched))
@@ -250,15 +250,14 @@ void vfs_node_put(struct vfs_node *n)
 		return;
 	/* Its space is to be free when the last one closes it, not when the cache is done with it.
 	 */
-	if (vfs_node_link(n) == VFS_UNLINKED_OPEN &&
-	    !n->vfs->hooks->still_open(n->vfs, n->dev, &n->fh))
+	if (vfs_node_link(n) == VFS_UNLINKED_OPEN && !vfs_file_keeps_inode(n->vfs, n->dev, &n->fh))
 		vfs_node_doom(n);
 	s = node_shard_of(n->vfs, n->hash);
 	do {
 		pthread_mutex_lock(&s->lock);
 		what = node_put_locked(s, n);
 		pthread_mutex_unlock(&s->lock);
-	} while (what == FLUSH && n->vfs->hooks->flush(n));
+	} while (what == FLUSH && vfs_flush(n));
 	if (what == FREE)
 		node_free(n);
 }
@@ -406,8 +405,8 @@ static void sweep_asked(struct vfs *vfs, const struct asked *a)
 {
 	struct vfs_node *n;
 
-	if (a->removed ? vfs->hooks->still_open(vfs, a->dev, &a->fh)
-		       : vfs->hooks->open_to_write(vfs, a->dev, &a->fh))
+	if (a->removed ? vfs_file_keeps_inode(vfs, a->dev, &a->fh)
+		       : vfs_file_is_open_to_write(vfs, a->dev, &a->fh))
 		return;
 	n = node_find_unused(node_shard_of(vfs, a->hash), a);
 	if (n && !a->removed)
@@ -497,7 +496,7 @@ void vfs_cache_flush_idle(struct vfs *vfs, int64_t before)
 	while ((n = TAILQ_FIRST(&list)) != NULL) {
 		TAILQ_REMOVE(&list, n, lru_link);
 		atomic_fetch_sub(&n->exp->flushing, 1);
-		if (vfs->hooks->flush(n))
+		if (vfs_flush(n))
 			vfs_node_put(n);
 	}
 }

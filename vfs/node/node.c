@@ -50,7 +50,7 @@ int vfs_node_stat(struct vfs_node *n, struct statx *out)
 {
 	if (statx(n->path_fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, out) != 0)
 		return -errno;
-	if (out->stx_nlink > 0 || n->vfs->hooks->link_lost(n))
+	if (out->stx_nlink > 0 || vfs_unlinked_link_lost(n))
 		return 0;
 	vfs_node_doom(n);
 	return -ESTALE;

@@ -79,7 +79,8 @@ struct vfs_node;
 struct vfs_flusher *vfs_flusher_new(void);     /* NULL: no memory */
 void vfs_flusher_free(struct vfs_flusher *fl); /* NULL is allowed */
 
-/* The hook of nodes: vfs/node/hooks.h. */
+/* Flushes the node. False: a thread does so, and puts the caller's reference afterwards;
+ * true: it is done, and the reference is still the caller's. No lock is held. */
 bool vfs_flush(struct vfs_node *n);
 
 #endif
