@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Resources that the process holds at this moment, each a name and a number: written to the log with
- * the counters, part of the control socket's status, and documented in ringnfsd(8). When every client has gone and nothing is
- * cached, all but the limits are zero; a number that does not return to zero is a leak.
- */
 #ifndef RN_DAEMON_HELD_H
 #define RN_DAEMON_HELD_H
 
-#include "daemon/workers.h"
+#include "daemon/exports/export_set.h"
+#include "daemon/workers/workers.h"
 #include "lib/budget.h"
 #include "lib/log.h"
 #include "lib/payload.h"
@@ -19,6 +15,20 @@
 #include "transport/tcp/tcp_server.h"
 #include "transport/udp/udp_server.h"
 #include "vfs/vfs.h"
+
+struct nfs3_server;
+struct nfs4_server;
+
+/* Counts what clients hold below exports, by client. The caller has the lock under which clients' state is ended. The
+ * servers may be NULL; out is zeroed, and its list is the caller's to free. */
+void held_below(struct nfs4_server *nfs4, struct nfs3_server *nfs3,
+		const struct vfs_exports_lost *below, struct exports_revoked *out);
+
+/*
+ * Resources that the process holds at this moment, each a name and a number: written to the log with
+ * the counters, part of the control socket's status, and documented in ringnfsd(8). When every client has gone and nothing is
+ * cached, all but the limits are zero; a number that does not return to zero is a leak.
+ */
 
 struct gss;
 

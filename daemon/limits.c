@@ -13,7 +13,7 @@
 
 #include "admin/admin.h"
 #include "daemon/programs.h"
-#include "daemon/workers.h"
+#include "daemon/workers/workers.h"
 #include "gss/gss.h"
 #include "lib/payload.h"
 #include "lib/pipe.h"

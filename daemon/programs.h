@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The RPC programs that the settings ask for: NFS with its versions, MOUNT, NLM, NFSACL and
- * RQUOTA if NFSv3 is enabled, and their shared state. The objects that program tables point to are owned here. */
+/*
+ * Connections to clients, for the programs: they start before the TCP transport and end after it,
+ * and may want to call a client at any time between.
+ */
 #ifndef RN_DAEMON_PROGRAMS_H
 #define RN_DAEMON_PROGRAMS_H
 
 #include <netinet/in.h>
+#include <pthread.h>
 
 #include "conf/settings.h"
 #include "daemon/counters/counters.h"
@@ -12,8 +15,25 @@
 #include "daemon/names/names.h"
 #include "lib/budget.h"
 #include "lib/payload.h"
+#include "rpc/backchannel.h"
 #include "rpc/program.h"
 #include "vfs/vfs.h"
+
+struct tcp_server;
+
+struct dialer {
+	pthread_mutex_t lock;
+	struct tcp_server *tcp; /* NULL: no connections can be made */
+};
+
+void dialer_init(struct dialer *d);
+void dialer_fini(struct dialer *d);
+void dialer_open(struct dialer *d, struct tcp_server *tcp);
+/* No connection is begun any more. Before tcp_server_quiesce(). */
+void dialer_close(struct dialer *d);
+
+/* The RPC programs that the settings ask for: NFS with its versions, MOUNT, NLM, NFSACL and
+ * RQUOTA if NFSv3 is enabled, and their shared state. The objects that program tables point to are owned here. */
 
 struct askers;
 struct dialer;

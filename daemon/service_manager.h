@@ -4,7 +4,7 @@
  * of life if it wants them (WatchdogSec= in systemd.service(5)).
  *
  * A sign of life means that all event threads turn. One that is stuck in a file system loses its loop to
- * another thread (daemon/worker_watch.c), so a file system that does not answer keeps no sign back: a restart
+ * another thread (daemon/workers/worker_watch.c), so a file system that does not answer keeps no sign back: a restart
  * would not make it answer. A loop that nobody turns serves its clients no more, and a restart helps.
  */
 #ifndef RN_DAEMON_SERVICE_MANAGER_H

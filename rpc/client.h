@@ -49,7 +49,7 @@ static inline void rpc_usage_call(struct rpc_usage *u, uint32_t proc, bool error
 	atomic_store_explicit(&u->last_ns, now, memory_order_relaxed);
 }
 
-#define RPC_LANES 16u	 /* queues of calls that do not wait for each other: daemon/lanes.h */
+#define RPC_LANES 16u /* queues of calls that do not wait for each other: daemon/workers/lanes.h */
 #define RPC_LOOPS_MAX 8u /* most event threads */
 
 /* A client's part of one event thread's work; used by that thread only. */

@@ -4,10 +4,10 @@
 
 #include "daemon/admin/control_private.h"
 #include "daemon/counters/counters.h"
-#include "daemon/workers.h"
+#include "daemon/workers/workers.h"
 #include "lib/clock.h"
-#include "rpc/worker.h"
 #include "rpc/conns.h"
+#include "rpc/worker.h"
 
 #define MOST 500u /* the oldest */
 

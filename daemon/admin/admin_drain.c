@@ -10,7 +10,7 @@
 #include "daemon/admin/exports_json.h"
 #include "daemon/admin/text.h"
 #include "daemon/daemon_drain.h"
-#include "daemon/held_below.h"
+#include "daemon/held.h"
 #include "lib/clock.h"
 
 #define PATH_LEN 4097

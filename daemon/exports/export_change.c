@@ -8,9 +8,9 @@
 #include "conf/exports.h"
 #include "daemon/exports/export_set_private.h"
 #include "daemon/exports/path_probe.h"
-#include "daemon/lanes.h"
 #include "daemon/logs.h"
 #include "daemon/names/names.h"
+#include "daemon/workers/lanes.h"
 #include "vfs/mount_table.h"
 #include "vfs/vfs.h"
 

@@ -6,8 +6,8 @@
 
 #include "conf/exports.h"
 #include "daemon/exports/export_set_private.h"
-#include "daemon/lanes.h"
-#include "daemon/workers.h"
+#include "daemon/workers/lanes.h"
+#include "daemon/workers/workers.h"
 #include "lib/error.h"
 
 static enum vfs_sec sec_of(uint32_t flavor)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "lib/error.h"
 #include "tests/unit/nfs3_fixture.h"
 
 #include <errno.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/util.h"
 #include "rpc/backchannel.h"
 #include "vfs/worker/worker_state.h"
@@ -486,7 +486,7 @@ static void begin(struct fixture *f, struct rpc_request *req)
 	atomic_store(&f->prompt_worker.ended_ns, 0);
 	req->run_ns = rn_now_ns();
 	fix_begin(f, req);
-	/* The daemon reads the clock here if counting has not (daemon/event_worker.c): tests/cost counts such readings. */
+	/* The daemon reads the clock here if counting has not (daemon/workers/worker_pool.c): tests/cost counts such readings. */
 	if (!atomic_load(&f->prompt_worker.ended_ns))
 		rn_now_ns();
 }

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "daemon/call_queue.h"
+#include "daemon/workers/lanes.h"
 
 enum { NEW, BEGUN, INSIDE, LAST_BEGUN, CALLS };
 

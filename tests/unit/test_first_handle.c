@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "daemon/first_handle.h"
+#include "daemon/workers/standing.h"
 #include "lib/util.h"
 #include "nfs2/nfs2_server.h"
 #include "nfs3/acl/nfsacl.h"

@@ -4,7 +4,7 @@
 #include <dirent.h>
 
 #include "daemon/limits.h"
-#include "daemon/workers.h"
+#include "daemon/workers/workers.h"
 
 #define OF_WORKER                                                                                  \
 	4u /* a worker that is started on demand: its inbox, its ring, two while it works */

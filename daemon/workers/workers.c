@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pool and its watch together: start, stop, and the sink of the transports. */
-#include "daemon/workers.h"
+#include "daemon/workers/workers.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-#include "daemon/first_handle.h"
-#include "daemon/worker_pool.h"
-#include "daemon/worker_watch.h"
+#include "daemon/workers/standing.h"
+#include "daemon/workers/worker_pool.h"
 #include "lib/fiber.h"
 #include "lib/util.h"
 #include "vfs/vfs_worker.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/standing.h"
+#include "daemon/workers/standing.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -6,12 +6,10 @@
  * Lanes that wait without being served get further workers. A lane whose workers are all stuck for
  * long is blocked: its calls are answered "come again" until one of them comes back.
  */
-#include "daemon/worker_watch.h"
-
 #include <string.h>
 #include <time.h>
 
-#include "daemon/worker_pool.h"
+#include "daemon/workers/worker_pool.h"
 #include "lib/clock.h"
 #include "lib/error.h"
 #include "lib/log_ids.h"

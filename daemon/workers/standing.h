@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A call's first file handle and its export, found without decoding the call: to choose its lane, and to show it.
+ * Nothing is verified: a client that sends a wrong one only gets a worse lane. */
+#ifndef RN_DAEMON_WORKERS_STANDING_H
+#define RN_DAEMON_WORKERS_STANDING_H
+
+#include <stdbool.h>
+
+#include "daemon/exports/export_set.h"
+#include "rpc/request.h"
+#include "vfs/types.h"
+
+/* False: the call has none, or not in the usual position, or its memory was given back already. */
+bool first_handle(const struct rpc_request *req, struct vfs_fh *out);
+bool first_handle_export(const struct rpc_request *req, uint32_t *export_id);
+
 /*
  * Standing of hosts with the exports, for rpc_server.standing. A host is a stranger unless some
  * line of exports(5) admits it. The answer is kept with the connection, for some seconds and until
@@ -8,11 +23,6 @@
  * forgotten first), so that a host whose last export is removed may give back its state for the
  * time of a lease. Strangers are not remembered, so they cannot displace others.
  */
-#ifndef RN_DAEMON_STANDING_H
-#define RN_DAEMON_STANDING_H
-
-#include "daemon/exports/export_set.h"
-#include "rpc/request.h"
 
 struct standing;
 

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Internals of workers. A worker is a thread that runs calls: one of the pool (daemon/worker_pool.c), which may wait, or
- * one that has, or had, an event loop (daemon/event_worker.c), which should not. daemon/worker_watch.c looks after all of
- * them, and daemon/workers.c puts them together.
+ * Internals of workers. A worker is a thread that runs calls: one of the pool which may wait, or one that has,
+ * or had, an event loop, which should not. daemon/workers/worker_watch.c looks after all of them, and daemon/workers/workers.c puts them together.
  */
-#ifndef RN_DAEMON_WORKER_POOL_H
-#define RN_DAEMON_WORKER_POOL_H
+#ifndef RN_DAEMON_WORKERS_WORKER_POOL_H
+#define RN_DAEMON_WORKERS_WORKER_POOL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "daemon/call_queue.h"
-#include "daemon/lanes.h"
-#include "daemon/workers.h"
+#include "daemon/workers/lanes.h"
+#include "daemon/workers/workers.h"
 #include "rpc/worker.h"
 
 /* Time without progress after which a file system counts as one that does not answer, and is told of. Slow disks take time, too. */
@@ -99,10 +97,6 @@ static inline unsigned hold_count(uint32_t hold)
 	return hold & 0xffff;
 }
 
-/* Makes one without a thread: of a loop, or of the pool (loop NULL). NULL: no memory. */
-struct worker *worker_add(struct workers *ws, struct ev_loop *loop);
-/* On the worker's thread, which the request has been given to: runs it, between two beats. */
-void worker_run(struct worker *w, struct rpc_request *req);
 int worker_start(
 	struct workers *
 		ws); /* starts one more of the pool; 0, -RN_EFULL: there may be no more, or -errno */
@@ -119,5 +113,13 @@ void worker_divert(struct workers *ws, unsigned lane);
 
 /* On an event thread: keeps the call, to run it there. False: it is for the pool. */
 bool event_worker_keep(struct workers *ws, struct rpc_request *req);
+
+/* The thread that looks after workers: see daemon/workers/worker_watch.c. */
+
+struct workers;
+
+int worker_watch_start(struct workers *ws); /* 0 or -errno */
+void worker_watch_stop(struct workers *ws);
+void worker_watch_wake(struct workers *ws); /* when there is work again */
 
 #endif

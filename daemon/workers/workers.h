@@ -4,8 +4,8 @@
  * worker (the one that served its connection last, if that is idle), else to one with few waiting,
  * so that a client with one connection can keep all of them busy; when all are, clients take turns.
  */
-#ifndef RN_DAEMON_WORKERS_H
-#define RN_DAEMON_WORKERS_H
+#ifndef RN_DAEMON_WORKERS_WORKERS_H
+#define RN_DAEMON_WORKERS_WORKERS_H
 
 #include "lib/histogram.h"
 #include "lib/log.h"
@@ -32,7 +32,7 @@ struct workers_config {
 
 /* Starts the threads; 0 or -errno when any of them cannot be set up. */
 int workers_start(const struct workers_config *cfg, struct workers **out);
-/* Starts an event thread that runs calls as well (daemon/event_worker.c). The loop is the caller's, to
+/* Starts an event thread that runs calls as well (daemon/workers/worker_pool.c). The loop is the caller's, to
  * be freed after workers_unwatch and before workers_stop. At most RPC_LOOPS_MAX. 0 or -errno. */
 int workers_loop(struct workers *ws, const char *name, struct ev_loop **out);
 /* Ends the thread that looks for stuck calls. */
