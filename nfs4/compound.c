@@ -1,14 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loop over a COMPOUND's operations. */
+/* COMPOUND: the table of operations, and the loop that decodes and runs them. */
 #include "nfs4/compound.h"
 
 #include "lib/clock.h"
 #include "lib/util.h"
-#include "nfs4/session/registry.h"
-#include "nfs4/counts.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/nfs4_proto.h"
+#include "nfs4/op_table.h"
+#include "nfs4/session/registry.h"
 #include "nfs4/state/owner.h"
 #include "rpc/worker.h"
+
+#define POINTER(NAME, name) [OP_##NAME] = &nfs4_op_##name,
+static const struct nfs4_op *const ops[NFS4_OPS] = { NFS4_OP_LIST(POINTER) };
+
+const struct nfs4_op *nfs4_op_find(uint32_t opnum, uint32_t minor)
+{
+	const struct nfs4_op *op = opnum < rn_array_size(ops) ? ops[opnum] : NULL;
+
+	if (!op || minor < op->minors.first || minor > op->minors.last)
+		return NULL;
+	return op;
+}
+
+/*
+ * Optional operations that this server does not support (RFC 8881 section 17, RFC 7862 section 13):
+ * NFS4ERR_NOTSUPP in the minor versions that define them. An operation that is added moves its row
+ * from here to its own file.
+ */
+
+#define OPTIONAL(NAME, name_, first_minor, needs_)                                                 \
+	const struct nfs4_op nfs4_op_##name_ = {                                                   \
+		.name = #NAME,                                                                     \
+		.minors = { first_minor, 2 },                                                      \
+		.needs = needs_,                                                                   \
+		.errors = NFS4_ERRORS_OWN,                                                         \
+	}
+
+OPTIONAL(GETDEVICEINFO, getdeviceinfo, 1, 0);
+OPTIONAL(GETDEVICELIST, getdevicelist, 1, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTCOMMIT, layoutcommit, 1, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTERROR, layouterror, 2, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTGET, layoutget, 1, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTRETURN, layoutreturn, 1, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTSTATS, layoutstats, 2, NFS4_NEEDS_FH);
+
+/* The loop over a COMPOUND's operations. */
 
 bool nfs4_compound_decode(struct xdr_in *in, void *args)
 {

@@ -19,12 +19,11 @@
 #ifndef RN_NFS4_COMPOUND_H
 #define RN_NFS4_COMPOUND_H
 
-#include "nfs4/audience.h"
+#include "nfs4/nfs4_proto.h"
+#include "nfs4/nfs4_status.h"
 #include "nfs4/op_table.h"
 #include "nfs4/place.h"
-#include "nfs4/nfs4_proto.h"
 #include "nfs4/stateid.h"
-#include "nfs4/nfs4_status.h"
 #include "rpc/program.h"
 #include "rpc/worker.h"
 #include "vfs/io.h"
@@ -161,7 +160,7 @@ bool nfs4_forget_call(struct nfs4_compound *c);
 bool nfs4_await(struct nfs4_compound *c, int rc);
 
 /*
- * nfs4/client/origin.c. Minor version 0: the only client whose ids and states calls of the COMPOUND's connection have named, or NULL. The
+ * nfs4/client/client_host.c. Minor version 0: the only client whose ids and states calls of the COMPOUND's connection have named, or NULL. The
  * COMPOUND has the reference. Operations without an id or stateid (REMOVE, RENAME, LINK, SETATTR of a mode) are taken
  * for that client's, as far as its own delegations are not in its way: clients with several ids have a connection
  * for each.

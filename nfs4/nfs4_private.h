@@ -1,15 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Data shared by the parts of nfs4/. Each part makes and frees its own member, in the order of this
- * list. */
+/* What the parts of nfs4/ share. */
 #ifndef RN_NFS4_NFS4_PRIVATE_H
 #define RN_NFS4_NFS4_PRIVATE_H
 
 #include <sodium.h>
+#include <stdatomic.h>
+#include <stdint.h>
 
 #include "lib/log.h"
 #include "nfs4/nfs4_hooks.h"
+#include "nfs4/nfs4_proto.h"
 #include "nfs4/nfs4_server.h"
 #include "rpc/sum.h"
+
+/* A hash for values that clients cannot choose; for those that they can, see nfs4_client_hash. */
+
+static inline uint64_t nfs4_mix(uint64_t h)
+{
+	h ^= h >> 32;
+	h *= 0x9e3779b97f4a7c15u;
+	h ^= h >> 29;
+	return h;
+}
+
+/*
+ * Counts of one client's operations. Any thread adds to them. In minor version 0 a COMPOUND's client is
+ * known from the first operation on that names it, by its id or by a stateid; those before are not counted.
+ */
+
+struct nfs4_counts {
+	_Atomic uint64_t calls;	 /* COMPOUNDs of minor version 0; others begin with a SEQUENCE */
+	_Atomic uint64_t errors; /* operations that failed */
+	_Atomic uint64_t bytes_read, bytes_written;
+	_Atomic uint64_t op[NFS4_OPS]; /* by number; those that there are not: 0 */
+};
+
+static inline void nfs4_count(_Atomic uint64_t *n, uint64_t add)
+{
+	atomic_fetch_add_explicit(n, add, memory_order_relaxed);
+}
+
+/* Data shared by the parts of nfs4/. Each part makes and frees its own member, in the order of this
+ * list. */
 
 struct nfs4_clients;
 struct nfs4_copies;

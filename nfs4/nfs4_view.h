@@ -7,7 +7,10 @@
 #ifndef RN_NFS4_NFS4_VIEW_H
 #define RN_NFS4_NFS4_VIEW_H
 
-#include "nfs4/counts.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nfs4/nfs4_private.h"
 #include "vfs/view.h"
 
 struct nfs4_server;
@@ -149,5 +152,42 @@ bool nfs4_view_sessions(struct nfs4_server *s, uint32_t *after, unsigned most,
 			const struct nfs4_view_sessions *how);
 /* True if the connection is bound to a session of that client. */
 bool nfs4_view_is_bound(struct nfs4_server *s, uint64_t clientid, uint64_t conn);
+
+/* The end of what one client holds, at the administrator's request; nfs4_forget_client ends a whole client. */
+
+/*
+ * Takes a state with that id (nfs4_view_state.id) from its client. Others may have it at once; its stateid is answered
+ * NFS4ERR_ADMIN_REVOKED until the client has freed it (minor version 0: for a lease), and SEQUENCE says so. An open
+ * goes with its locks. Afterwards the client may not reclaim after a restart what it still holds beside it, as a client
+ * that has not noticed would also reclaim this. 0, or
+ * -ENOENT: there is none of that kind, or it was revoked before.
+ * -RN_ESOON: its record is being written: call again in some milliseconds.
+ * -EBUSY: an operation with it does not end, perhaps because of its file system.
+ * Call it from one thread at a time with nfs4_revoke_exports; it may wait for the file system that closes the file.
+ */
+int nfs4_end_state(struct nfs4_server *s, enum nfs4_view_kind kind, uint64_t id);
+/* Asks the client to return a delegation. It is revoked if the client does not within a lease. 0 or -ENOENT. */
+int nfs4_recall_delegation(struct nfs4_server *s, uint64_t id);
+
+/* A COMPOUND that has just been answered, for traces: operations, client and file. */
+
+struct rpc_request;
+struct vfs_fh;
+
+struct nfs4_traced {
+	uint32_t minor;
+	uint32_t nops;	    /* operations that ran; the last one has the COMPOUND's status */
+	const uint8_t *ops; /* numbers of the first of them; 0: illegal */
+	uint32_t nkept;
+	uint64_t clientid;	 /* 0: not known */
+	const struct vfs_fh *fh; /* current filehandle at the end; NULL: none */
+};
+
+/* Within rpc_server.observe: what out points to lasts as long. False: the request is no COMPOUND, or no operation of it
+ * has begun. */
+bool nfs4_traced(const struct rpc_request *req, struct nfs4_traced *out);
+
+/* The RFCs' name of a status; NULL: none has that number. */
+const char *nfs4_status_name(uint32_t status);
 
 #endif

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What a COMPOUND acts on, and for whom. */
+#ifndef RN_NFS4_PLACE_H
+#define RN_NFS4_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vfs/vfs.h"
+
 /*
  * The object that a filehandle of a COMPOUND names: none yet, a directory of the pseudo file
  * system, or an object of an export with the caller's identity there. There are two: the current
  * and the saved filehandle. A place of an export holds a reference of the export and one of the
  * node.
  */
-#ifndef RN_NFS4_PLACE_H
-#define RN_NFS4_PLACE_H
-
-#include "vfs/vfs.h"
 
 struct nfs4_compound;
 
@@ -89,5 +94,32 @@ int nfs4_no_dir(const struct nfs4_place *p);
 /* Checks the needs, NFS4ERR_NOFILEHANDLE and nfs4_place_usable. (Only LOOKUP, LOOKUPP, OPEN and
  * SECINFO meet weak places, since PUTFH before other operations fails.) */
 int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigned need);
+
+/*
+ * The audience of a COMPOUND's reply: the exports that the COMPOUND entered, and the caller's
+ * identity in each. A kept reply may hold data of files. A retry gets it only if each of these
+ * exports still admits the caller, with the same flavour and the same protection of the connection
+ * (TLS), and squashes it to the same user. The client's address may differ.
+ */
+
+#define NFS4_AUDIENCE_MOST 4u /* exports; a reply with more is not given to a retry */
+
+struct nfs4_compound;
+struct nfs4_place;
+
+struct nfs4_audience {
+	uint32_t n; /* number of exports; NFS4_AUDIENCE_MOST + 1: too many */
+	uint32_t export_id[NFS4_AUDIENCE_MOST];
+	/* Squashed identities in the order of export_id; in a kept reply a keyed hash of them and
+	 * the credential */
+	uint64_t who;
+};
+
+/* The audience to store with the reply of c. */
+struct nfs4_audience nfs4_audience_of(const struct nfs4_compound *c);
+
+/* Permission of c's caller to get a reply with audience a: 0; -EACCES; -RN_EUNNAMED: not known yet. Asks
+ * the exports: no lock may be held. */
+int nfs4_audience_check(const struct nfs4_compound *c, const struct nfs4_audience *a);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs4/nfs4_traced.h"
-
 #include "lib/util.h"
 #include "nfs4/compound.h"
+#include "nfs4/nfs4_view.h"
 
 /* The current place is cleared by then, which leaves its filehandle. */
 bool nfs4_traced(const struct rpc_request *req, struct nfs4_traced *out)

@@ -10,7 +10,7 @@
 #include "daemon/admin/state_rows.h"
 #include "lib/clock.h"
 #include "lib/error.h"
-#include "nfs4/nfs4_end.h"
+#include "nfs4/nfs4_view.h"
 
 /* Client records are written to disk meanwhile. Longer than this the other peers of the socket do not wait. */
 #define PATIENCE_NS (5 * RN_NS_PER_SECOND)

@@ -7,7 +7,7 @@
 #include "lib/util.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_proto.h"
-#include "nfs4/nfs4_traced.h"
+#include "nfs4/nfs4_view.h"
 #include "rpc/program.h"
 #include "vfs/vfs.h"
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A callback on its way over a session: queued, sent, perhaps sent again over another connection, answered.
- *
- * drive() is the only place where a queued callback goes on, so that one which fails at once does
- * not run the next from within its own end.
- */
+/* Callbacks: their slots, their replies, and the call itself. */
 #include "nfs4/callback/callback.h"
 
 #include <errno.h>
@@ -13,15 +8,280 @@
 #include "lib/clock.h"
 #include "lib/error.h"
 #include "lib/util.h"
-#include "nfs4/callback/callback_v40.h"
-#include "nfs4/callback/cb_reply.h"
-#include "nfs4/callback/cb_slots.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
-#include "nfs4/nfs4_proto.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/nfs4_proto.h"
+
+/*
+ * A slot whose call ended without an answer is lost: the client may have accepted its sequence id or
+ * not, and a wrong guess would be taken for a retry of another call. When no slot is left, the
+ * client is told to make a new session (SEQ4_STATUS_BACKCHANNEL_FAULT).
+ */
+
+/* Queues cb for a slot. False: too many wait. */
+static bool nfs4_cb_queue(struct nfs4_cb *cb)
+{
+	struct nfs4_session *s = cb->session;
+	struct nfs4_cb_path *p = s->cb_path;
+	bool queued;
+
+	pthread_mutex_lock(&s->lock);
+	queued = p->nwaiting < NFS4_CB_WAITING_MAX;
+	if (queued) {
+		TAILQ_INSERT_TAIL(&p->waiting, cb, link);
+		p->nwaiting++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return queued;
+}
+
+/* The functions below, down to the next comment, need the session's lock. */
+
+/* The first free slot; NULL: there is none now. */
+static struct nfs4_cb_slot *cb_slot_first_free(struct nfs4_cb_path *p)
+{
+	for (uint32_t i = 0; i < p->nslots; i++) {
+		if (!p->slot[i].busy && !p->slot[i].lost)
+			return &p->slot[i];
+	}
+	return NULL;
+}
+
+static bool all_lost(const struct nfs4_cb_path *p)
+{
+	for (uint32_t i = 0; i < p->nslots; i++) {
+		if (!p->slot[i].lost)
+			return false;
+	}
+	return true;
+}
+
+static void cb_slot_take(struct nfs4_cb_path *p, struct nfs4_cb_slot *slot, struct nfs4_cb *cb)
+{
+	slot->busy = true;
+	cb->slot = (uint32_t)(slot - p->slot);
+	cb->seqid = slot->seqid;
+	for (uint32_t i = 0; i < NFS4_CB_SLOTS; i++) {
+		if (p->slot[i].busy)
+			cb->highest = i;
+	}
+	cb->sent = false;
+	cb->conn = p->conn[p->nconns - 1];
+	rpc_backchannel_ref(cb->conn);
+}
+
+static bool may_call(struct nfs4_session *s)
+{
+	const struct nfs4_cb_path *p = s->cb_path;
+
+	return !s->dead && !p->fault && p->state != NFS4_CB_DOWN && nfs4_cb_is_connected(s);
+}
+
+/* Takes the first callback out that has a slot and a connection now (*rc is 0), or cannot have them
+ * any more (*rc is -ENOTCONN). NULL: none. */
+static struct nfs4_cb *nfs4_cb_next(struct nfs4_session *s, int *rc)
+{
+	struct nfs4_cb_path *p = s->cb_path;
+	struct nfs4_cb_slot *slot;
+	struct nfs4_cb *cb;
+
+	pthread_mutex_lock(&s->lock);
+	cb = TAILQ_FIRST(&p->waiting);
+	slot = cb_slot_first_free(p);
+	*rc = may_call(s) ? 0 : -ENOTCONN;
+	if (cb && *rc == 0 && !slot)
+		cb = NULL;
+	if (cb) {
+		TAILQ_REMOVE(&p->waiting, cb, link);
+		p->nwaiting--;
+		if (*rc == 0)
+			cb_slot_take(p, slot, cb);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return cb;
+}
+
+/* Replaces the connection of cb, which is lost. False: there is no other. */
+static bool nfs4_cb_next_conn(struct nfs4_cb *cb)
+{
+	struct nfs4_session *s = cb->session;
+	struct nfs4_cb_path *p = s->cb_path;
+	bool found;
+
+	pthread_mutex_lock(&s->lock);
+	nfs4_cb_unbind(s, cb->conn);
+	rpc_backchannel_put(cb->conn);
+	cb->conn = NULL;
+	found = may_call(s);
+	if (found) {
+		cb->conn = p->conn[p->nconns - 1];
+		rpc_backchannel_ref(cb->conn);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return found;
+}
+
+static void note_news(struct nfs4_cb_path *p, enum nfs4_cb_news news)
+{
+	switch (news) {
+	case NFS4_CB_NO_NEWS:
+		if (p->state == NFS4_CB_TRYING)
+			p->state = NFS4_CB_UNTRIED;
+		break;
+	case NFS4_CB_ANSWERED:
+		p->state = NFS4_CB_UP;
+		break;
+	case NFS4_CB_FAILED:
+		p->state = NFS4_CB_DOWN;
+		break;
+	case NFS4_CB_BROKEN:
+		p->fault = true;
+		break;
+	}
+}
+
+static void nfs4_cb_give_slot(struct nfs4_cb *cb, enum nfs4_cb_fate fate, enum nfs4_cb_news news)
+{
+	struct nfs4_session *s = cb->session;
+	struct nfs4_cb_path *p = s->cb_path;
+	struct nfs4_cb_slot *slot = &p->slot[cb->slot];
+
+	pthread_mutex_lock(&s->lock);
+	slot->busy = false;
+	if (fate == NFS4_CB_ACCEPTED)
+		slot->seqid++;
+	else if (fate == NFS4_CB_LOST)
+		slot->lost = true;
+	note_news(p, news);
+	if (all_lost(p))
+		p->fault = true;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* The client accepts slots up to this one. */
+static void nfs4_cb_limit_slots(struct nfs4_session *s, uint32_t highest)
+{
+	const uint32_t most = (uint32_t)rn_min(s->back.max_requests, NFS4_CB_SLOTS);
+
+	pthread_mutex_lock(&s->lock);
+	s->cb_path->nslots = highest < most ? highest + 1 : most;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Meaning of a failed CB_SEQUENCE, which leaves the slot as it was (RFC 8881 section 20.9.3). */
+static void sequence_failed(const struct nfs4_cb *cb, uint32_t status, struct nfs4_cb_answer *a)
+{
+	a->rc = -EPROTO;
+	a->fate = NFS4_CB_UNTOUCHED;
+	a->news = NFS4_CB_FAILED;
+	switch (status) {
+	case NFS4ERR_DELAY:
+		a->rc = -RN_ELATER;
+		a->news = NFS4_CB_NO_NEWS;
+		break;
+	case NFS4ERR_BADSLOT:
+	case NFS4ERR_BAD_HIGH_SLOT:
+		a->rc = -RN_ELATER;
+		a->news = cb->slot > 0 ? NFS4_CB_NO_NEWS : NFS4_CB_BROKEN;
+		a->has_highest = cb->slot > 0;
+		a->highest = cb->slot - 1;
+		break;
+	case NFS4ERR_RETRY_UNCACHED_REP: /* it was accepted over a connection that is lost */
+		a->rc = 0;
+		a->status = status;
+		a->fate = NFS4_CB_ACCEPTED;
+		a->news = NFS4_CB_ANSWERED;
+		break;
+	case NFS4ERR_BADSESSION:
+	case NFS4ERR_DEADSESSION:
+	case NFS4ERR_SEQ_MISORDERED:
+	case NFS4ERR_SEQ_FALSE_RETRY:
+		a->fate = NFS4_CB_LOST;
+		a->news = NFS4_CB_BROKEN;
+		break;
+	default:
+		break;
+	}
+}
+
+/* True if the result is CB_SEQUENCE's for this call. */
+static bool is_echo(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_answer *a)
+{
+	uint8_t id[NFS4_SESSIONID_SIZE] = { 0 };
+	uint32_t seqid, slot;
+
+	xdr_get_fixed(x, id, sizeof(id));
+	seqid = xdr_get_u32(x);
+	slot = xdr_get_u32(x);
+	xdr_get_u32(x); /* highest slot that it accepts: not below the target */
+	a->highest = xdr_get_u32(x);
+	return !x->err && memcmp(id, cb->session->id, sizeof(id)) == 0 && seqid == cb->seqid &&
+	       slot == cb->slot;
+}
+
+/* Reads up to the first result. Returns the number of results. */
+static uint32_t get_header(struct xdr_in *x)
+{
+	uint32_t len;
+
+	xdr_get_u32(x); /* status of the whole, which is that of the last result */
+	xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
+	return xdr_get_u32(x);
+}
+
+/* Reads the status of the operation. False: the result is not the operation's. */
+static bool cb_get_op_status(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_answer *a)
+{
+	const uint32_t op = xdr_get_u32(x);
+
+	a->status = xdr_get_u32(x);
+	return !x->err && (op == cb->op->opnum || op == OP_CB_ILLEGAL);
+}
+
+void nfs4_cb_read_answer_v40(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_answer *a)
+{
+	const uint32_t n = get_header(x);
+
+	*a = (struct nfs4_cb_answer){ .rc = -EPROTO };
+	if (n == 1 && cb_get_op_status(cb, x, a))
+		a->rc = 0;
+}
+
+/* Reads x up to the body of the operation's result. */
+static void nfs4_cb_read_answer(const struct nfs4_cb *cb, struct xdr_in *x,
+				struct nfs4_cb_answer *a)
+{
+	uint32_t n, op, status;
+
+	*a = (struct nfs4_cb_answer){ .rc = -EPROTO, .fate = NFS4_CB_LOST, .news = NFS4_CB_FAILED };
+	n = get_header(x);
+	op = xdr_get_u32(x);
+	status = xdr_get_u32(x);
+	if (x->err || n == 0 || n > 2 || op != OP_CB_SEQUENCE)
+		return;
+	if (status != NFS4_OK) {
+		sequence_failed(cb, status, a);
+		return;
+	}
+	if (!is_echo(cb, x, a))
+		return;
+	a->has_highest = true;
+	a->fate = NFS4_CB_ACCEPTED;
+	if (cb->op->opnum && (!cb_get_op_status(cb, x, a) || n < 2))
+		return;
+	a->rc = 0;
+	a->news = NFS4_CB_ANSWERED;
+}
+
+/*
+ * A callback on its way over a session: queued, sent, perhaps sent again over another connection, answered.
+ *
+ * drive() is the only place where a queued callback goes on, so that one which fails at once does
+ * not run the next from within its own end.
+ */
 
 /* Time for an answer, as a fraction of a lease, as nfsd has it. */
 #define LEASE_PART 10u

@@ -83,4 +83,47 @@ void nfs4_cb_start(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_
 /* Time until which a callback that starts now is to be answered: CLOCK_MONOTONIC, ns. */
 uint64_t nfs4_cb_due(const struct nfs4_server *srv);
 
+/* Callbacks of minor version 0: a CB_COMPOUND of one operation, or CB_NULL (RFC 7530 section 17). */
+
+struct nfs4_cb;
+struct nfs4_cb_op;
+struct nfs4_client;
+
+/* Starts a callback to a client of minor version 0, for nfs4_cb_call: over the connection that the
+ * server has made to it. done() may be called before this returns. */
+void nfs4_cb_start_v40(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_client *cl);
+
+/* Slots of the back channel, and the connections that calls go over. */
+
+/* All of these take the lock of the session. */
+
+/* Fate of a slot whose call has ended: whether its sequence id was used. */
+enum nfs4_cb_fate {
+	NFS4_CB_UNTOUCHED, /* the client has not accepted the sequence id */
+	NFS4_CB_ACCEPTED,
+	NFS4_CB_LOST, /* unknown: the slot is not used any more */
+};
+/* News that the end of a call brings of the path. */
+enum nfs4_cb_news {
+	NFS4_CB_NO_NEWS,
+	NFS4_CB_ANSWERED,
+	NFS4_CB_FAILED, /* the path is down */
+	NFS4_CB_BROKEN, /* the session's back channel cannot be used any more */
+};
+
+/* The results of a CB_COMPOUND. */
+
+struct nfs4_cb_answer {
+	int rc;		 /* as for nfs4_cb_op.done */
+	uint32_t status; /* status of the operation, or of CB_SEQUENCE alone */
+	enum nfs4_cb_fate fate;
+	enum nfs4_cb_news news;
+	bool has_highest; /* the client has said which slots it accepts */
+	uint32_t highest;
+};
+
+/* The same in minor version 0, where there is no slot: sets rc and status only. */
+void nfs4_cb_read_answer_v40(const struct nfs4_cb *cb, struct xdr_in *x,
+			     struct nfs4_cb_answer *out);
+
 #endif

@@ -5,18 +5,15 @@
  * more over a new one. The client may have run it then: operations of minor version 0 can be
  * repeated (RFC 7530 section 17).
  */
-#include "nfs4/callback/callback_v40.h"
-
 #include <errno.h>
 #include <string.h>
 
 #include "lib/error.h"
 #include "lib/util.h"
 #include "nfs4/callback/callback.h"
-#include "nfs4/callback/cb_reply.h"
-#include "nfs4/client/cb_conn.h"
-#include "nfs4/nfs4_proto.h"
+#include "nfs4/client/cb_path.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/nfs4_proto.h"
 
 /* The credential is of the flavour that the client registered with, and names root, as nfsd has it. That of RPCSEC_GSS is for the call's security to
  * put. */

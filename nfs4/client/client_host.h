@@ -1,4 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Where clients call from: addresses, hosts, connections. */
+#ifndef RN_NFS4_CLIENT_CLIENT_HOST_H
+#define RN_NFS4_CLIENT_CLIENT_HOST_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include "nfs4/client/nfs4_client.h"
+
+/* Network addresses of calling clients. */
+
+/* Universal address of an IPv4 or IPv6 socket address (RFC 5665 section 5.2.3). */
+void nfs4_uaddr(const struct sockaddr_in6 *addr, char out[NFS4_UADDR_MAX]);
+/*
+ * Reads a universal address of the netid tcp or tcp6 (RFC 5665 section 5.2.3): an address of that
+ * family, and a port that is not 0. False: it is anything else, also an IPv6 address with a scope,
+ * which would be a name of the client's own, and an IPv4 address mapped into IPv6.
+ */
+bool nfs4_parse_uaddr(const char *netid, const char *uaddr, struct sockaddr_in6 *out);
+/* Maps an IPv4 address into IPv6. sin6_family is 0 if it is neither. */
+void nfs4_map_address(const struct sockaddr_storage *from, struct sockaddr_in6 *out);
+/* Gives the address of the caller and the netid of its transport. */
+void nfs4_peer_address(const struct nfs4_compound *c, struct sockaddr_in6 *addr,
+		       char netid[NFS4_NETID_MAX]);
+
 /*
  * Accounts of NFSv4 state memory per host, so that a client gets no more by registering under new
  * names (doc/design/nfs4-clients.md). A host may hold as much as is still free, so some is always
@@ -8,13 +35,6 @@
  *
  * A host exists while clients that registered from it do; each holds a reference.
  */
-#ifndef RN_NFS4_CLIENT_CLIENT_HOST_H
-#define RN_NFS4_CLIENT_CLIENT_HOST_H
-
-#include <netinet/in.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/queue.h>
 
 struct nfs4_client;
 struct nfs4_host;
@@ -57,5 +77,18 @@ struct nfs4_host_clients *nfs4_host_clients(struct nfs4_host *h);
 
 /* True if the host has used up a large share while enough is free for others. */
 bool nfs4_host_has_its_share(const struct nfs4_host *h, size_t bytes);
+
+/* Identity of callers: principals, addresses, verifiers; private to this folder. */
+
+struct nfs4_principal nfs4_principal_of(const struct nfs4_compound *c);
+void nfs4_origin_init(struct nfs4_client *cl, const struct nfs4_compound *c);
+/* Stores the caller's origin, who registers cl, in cl's record. */
+void nfs4_origin_record(struct nfs4_client *cl, const struct nfs4_compound *c);
+/* True if the call comes from one of cl's addresses. */
+bool nfs4_origin_is(struct nfs4_client *cl, const struct nfs4_compound *c);
+/* True if the verifier is that of cl. The number of guesses from other addresses is limited.
+ * all->lock is held. */
+bool nfs4_verifier_is(struct nfs4_client *cl, const struct nfs4_compound *c,
+		      const uint8_t verifier[NFS4_VERIFIER_SIZE]);
 
 #endif

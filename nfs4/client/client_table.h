@@ -39,7 +39,7 @@ struct nfs4_clients {
 	_Atomic uint64_t skipped; /* seconds that tests have advanced the clock */
 	/* true if an expired client keeps its state until its record is removed */
 	_Atomic bool dropping;
-	uint8_t id_key[crypto_shorthash_KEYBYTES]; /* used by nfs4/client/ids.c */
+	uint8_t id_key[crypto_shorthash_KEYBYTES]; /* used by nfs4/client/client_table.c */
 	uint32_t last_number;			   /* under lock, like refusal_logged */
 	uint64_t refusal_logged;
 	uint32_t swept;	       /* id bucket where the next sweep continues */
@@ -61,10 +61,6 @@ struct nfs4_clients {
 	char server_id[SERVER_ID_LEN];
 };
 
-/* nfs4/client/ids.c. The next free number, any of 32 bits; all->lock is held. */
-uint32_t nfs4_next_number(struct nfs4_clients *all);
-uint64_t nfs4_make_clientid(const struct nfs4_clients *all, uint32_t number);
-
 /* The callers of the functions below hold all->lock. */
 
 /* Bucket of the clients with this owner string. */
@@ -84,7 +80,7 @@ void nfs4_client_insert(struct nfs4_clients *all, struct nfs4_client *cl);
 /* Removes cl from every table; its status is gone. The caller gets the table's reference, and calls
  * nfs4_client_destroy() after it has released the lock. */
 void nfs4_client_detach(struct nfs4_clients *all, struct nfs4_client *cl);
-/* nfs4/client/client_status.c: changes the status and moves cl to its queue. */
+/* nfs4/client/nfs4_client.c: changes the status and moves cl to its queue. */
 void nfs4_client_become(struct nfs4_clients *all, struct nfs4_client *cl,
 			enum nfs4_client_status status);
 

@@ -27,7 +27,7 @@
 #include <sys/queue.h>
 
 #include "nfs4/client/protect.h"
-#include "nfs4/counts.h"
+#include "nfs4/nfs4_private.h"
 #include "nfs4/nfs4_proto.h"
 #include "nfs4/recovery/client_records.h"
 #include "nfs4/recovery/wheel.h"
@@ -59,7 +59,7 @@ struct nfs4_principal {
 #define NFS4_NETID_MAX 8u
 #define NFS4_UADDR_MAX 64u /* an IPv6 address with scope and port */
 
-struct nfs4_callback; /* nfs4/client/cb_conn.h */
+struct nfs4_callback; /* nfs4/client/cb_path.h */
 
 /*
  * Key of a new client: its owner string, verifier and protocol. sessions is true for EXCHANGE_ID.
@@ -73,7 +73,7 @@ struct nfs4_client_init {
 
 struct nfs4_cs_reply; /* nfs4/client/session.h */
 
-/* Addresses that the client calls from: nfs4/client/origin.c. */
+/* Addresses that the client calls from: nfs4/client/client_host.c. */
 #define NFS4_ORIGINS 5u
 struct nfs4_origin {
 	/* Hashes of the client's addresses; 0: empty. The first is the address of its registration
@@ -91,7 +91,7 @@ struct nfs4_origin {
 
 struct nfs4_client {
 	/* Constant from creation on; read without a lock. number is the low half of the client id.
-	 * It is unique among the clients of one run: nfs4/client/ids.c. */
+	 * It is unique among the clients of one run: nfs4/client/client_table.c. */
 	struct nfs4_server *srv;
 	uint64_t clientid;
 	uint32_t number;
@@ -155,7 +155,7 @@ int nfs4_client_by_id(struct nfs4_server *srv, uint64_t clientid, struct nfs4_cl
  * the lease. NULL if this run has none. Gives the caller a reference. */
 struct nfs4_client *nfs4_client_by_number(struct nfs4_server *srv, uint32_t number);
 
-/* nfs4/client/walk.c: the client behind that with this number in a walk over all, with a reference; 0 begins it.
+/* nfs4/client/client_table.c: the client behind that with this number in a walk over all, with a reference; 0 begins it.
  * NULL: the walk has ended. Clients that are there all the time are visited once. */
 struct nfs4_client *nfs4_client_after(struct nfs4_server *srv, uint32_t number);
 
@@ -197,5 +197,14 @@ void nfs4_clients_skip_time(struct nfs4_server *srv, uint64_t seconds);
 
 /* True if the lease is good: the client keeps its state, whoever wants it. Takes the client's lock. */
 bool nfs4_client_is_alive(struct nfs4_client *cl);
+
+/* Ends of leases; nfs4/client/nfs4_client.h has what other parts ask. */
+
+struct nfs4_clients;
+
+/* True if the lease of a confirmed client has run out. */
+bool nfs4_client_has_lapsed(struct nfs4_client *cl);
+/* Makes the active client cl a courtesy client if its lease has run out. all->lock is held. */
+bool nfs4_client_lapse(struct nfs4_clients *all, struct nfs4_client *cl);
 
 #endif

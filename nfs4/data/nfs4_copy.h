@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "nfs4/callback/cb_offload.h"
+#include "nfs4/callback/cb_ops.h"
 #include "nfs4/compound.h"
 #include "nfs4/data/nfs4_copies.h"
 #include "nfs4/remote/remote.h"

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* COPY, CLONE, COPY_NOTIFY, OFFLOAD_CANCEL and OFFLOAD_STATUS (RFC 7862 sections 15.2, 15.13, 15.3, 15.8 and 15.9). */
-#include "nfs4/data/nfs4_copy.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "lib/util.h"
 #include "nfs4/client/cb_path.h"
-#include "nfs4/client/client_address.h"
+#include "nfs4/client/client_host.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/compound.h"
+#include "nfs4/data/nfs4_copy.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/copy_source.h"
 #include "nfs4/state/state.h"

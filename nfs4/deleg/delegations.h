@@ -3,7 +3,7 @@
 #ifndef RN_NFS4_DELEG_DELEGATIONS_H
 #define RN_NFS4_DELEG_DELEGATIONS_H
 
-#include "nfs4/callback/cb_notify.h"
+#include "nfs4/callback/cb_ops.h"
 #include "nfs4/compound.h"
 #include "nfs4/state/nfs4_deleg.h"
 

@@ -14,7 +14,6 @@
 #include "nfs4/deleg/delegations.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/recovery/grace.h"
-#include "nfs4/recovery/nfs4_drain.h"
 #include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/stateid_check.h"
 

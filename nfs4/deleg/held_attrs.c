@@ -9,16 +9,15 @@
  * References of a query: one of its delegation's, from the start until the callback has ended, and one
  * of each operation that waits for it. The callback may last longer than anybody waits.
  */
-#include "nfs4/deleg/delegations.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
 #include "lib/clock.h"
 #include "lib/error.h"
 #include "lib/util.h"
-#include "nfs4/callback/cb_getattr.h"
+#include "nfs4/callback/cb_ops.h"
 #include "nfs4/client/nfs4_client.h"
+#include "nfs4/deleg/delegations.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/nfs4_deleg.h"
 

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs4/deleg/delegations.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
 #include "lib/clock.h"
-#include "lib/log_ids.h"
 #include "lib/log.h"
+#include "lib/log_ids.h"
 #include "lib/util.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/deleg/deleg_pressure.h"
-#include "nfs4/nfs4_end.h"
+#include "nfs4/deleg/delegations.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/nfs4_view.h"
 #include "nfs4/recovery/client_records.h"
-#include "nfs4/state/stateid_check.h"
 #include "nfs4/state/holdings.h"
+#include "nfs4/state/stateid_check.h"
 
 /* Seconds before a client that did not take a CB_RECALL is told again. */
 #define AGAIN_S 1u

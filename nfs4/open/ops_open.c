@@ -8,13 +8,11 @@
  *
  * A step that fails ends in nfs4_open_finish(), which releases what the earlier steps acquired.
  */
-#include "nfs4/open/opening.h"
-
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/names/nfs4_name.h"
+#include "nfs4/open/opening.h"
 #include "nfs4/recovery/client_records.h"
 #include "nfs4/recovery/grace.h"
-#include "nfs4/recovery/nfs4_drain.h"
 #include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/stateid_check.h"

@@ -30,7 +30,7 @@ enum nfs4_record_bits {
 	NFS4_RECORD_DELEG_WRITE = 16, /* beside NFS4_RECORD_DELEG: some may be to write */
 };
 
-/* Caller that registered the client; nfs4/session/contest.c decides by it. */
+/* Caller that registered the client; nfs4/session/client_register.c decides by it. */
 struct nfs4_record_origin {
 	bool known;	     /* false: written by a release that did not record the origin */
 	bool reserved;	     /* true if from a privileged port, or over RDMA */

@@ -7,9 +7,10 @@
  * this epoch carry its number, and the rows of earlier epochs are deleted when the grace period
  * ends. So a crash during grace loses neither.
  */
-#ifndef RN_NFS4_DB_PRIVATE_H
-#define RN_NFS4_DB_PRIVATE_H
+#ifndef RN_NFS4_RECOVERY_DB_PRIVATE_H
+#define RN_NFS4_RECOVERY_DB_PRIVATE_H
 
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -74,5 +75,27 @@ void nfs4_db_rollback(struct nfs4_db *db);
 int nfs4_db_remove(struct nfs4_db *db);
 /* SQLite's message for the last failure. */
 const char *nfs4_db_why(struct nfs4_db *db);
+
+/* Private parts of the database, shared by the files that implement it. */
+
+enum nfs4_db_statement {
+	NFS4_DB_BEGIN,
+	NFS4_DB_COMMIT,
+	NFS4_DB_ROLLBACK,
+	NFS4_DB_PUT,
+	NFS4_DB_DELETE,
+	NFS4_DB_PRUNE,
+	NFS4_DB_LEASE,
+	NFS4_DB_EACH,
+	NFS4_DB_STATEMENTS
+};
+
+struct nfs4_db {
+	sqlite3 *handle;
+	int64_t epoch;	/* of this run */
+	unsigned lease; /* seconds, for the next run to know */
+	char *path;
+	sqlite3_stmt *st[NFS4_DB_STATEMENTS];
+};
 
 #endif

@@ -1,4 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/recovery/grace.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "lib/error.h"
+#include "nfs4/nfs4_proto.h"
+#include "nfs4/recovery/recovery_private.h"
+#include "nfs4/recovery/wheel.h"
+#include "vfs/deleg.h"
+
+int nfs4_drain_check(const struct nfs4_place *p)
+{
+	return p->kind == NFS4_FILE && vfs_export_is_draining(p->ctx.exp) ? NFS4ERR_DELAY : NFS4_OK;
+}
+
+int nfs4_drain_check_client(struct nfs4_server *srv)
+{
+	return atomic_load_explicit(&srv->drain, memory_order_relaxed) == NFS4_DRAIN_ALL &&
+			       !nfs4_in_grace(srv)
+		       ? NFS4ERR_DELAY
+		       : NFS4_OK;
+}
+
 /*
  * Phases of grace. Running: some clients with a record have not ended reclaiming. Ending: the end
  * is being written; no client may reclaim, and no client is granted what could have conflicted with
@@ -9,16 +34,6 @@
  * lease, in between. So the server waits for it until the time is over. A client's own reclaims do
  * not conflict with its requests: when all others are done, it need not wait.
  */
-#include "nfs4/recovery/grace.h"
-
-#include <errno.h>
-#include <sodium.h>
-#include <string.h>
-
-#include "lib/error.h"
-#include "nfs4/recovery/recovery_private.h"
-#include "nfs4/recovery/wheel.h"
-#include "vfs/deleg.h"
 
 /* Seconds after which a client that has not sent RECLAIM_COMPLETE is granted new state. */
 #define QUIET_S 2u
@@ -252,7 +267,7 @@ static void nfs4_grace_wait_for(struct nfs4_grace *g, struct nfs4_expected *e)
 }
 
 /* True if rec is the expected client itself. The rule is that for registered clients:
- * nfs4/session/contest.c. */
+ * nfs4/session/client_register.c. */
 static bool is_itself(struct nfs4_expected *e, const struct nfs4_record *rec)
 {
 	const struct nfs4_record_origin *had = &e->origin, *has = &rec->origin;

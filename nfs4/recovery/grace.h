@@ -1,4 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The grace period, and exports that are drained. */
+#ifndef RN_NFS4_RECOVERY_GRACE_H
+#define RN_NFS4_RECOVERY_GRACE_H
+
+#include "nfs4/nfs4_private.h"
+#include "nfs4/place.h"
+#include "nfs4/recovery/client_records.h"
+
+/*
+ * Exports that an administrator drains: clients keep what they have, and get nothing new. They are answered NFS4ERR_DELAY,
+ * and come again. It is no grace period: reclaims go on as before, and so does what ends state.
+ */
+
+/* NFS4_OK, or NFS4ERR_DELAY: the place is in an export that is drained. */
+int nfs4_drain_check(const struct nfs4_place *p);
+/* The same for the registration of a client that the server does not know yet: all exports are drained. During grace
+ * clients come back whom the server has forgotten. */
+int nfs4_drain_check_client(struct nfs4_server *srv);
+
 /*
  * The grace period. After a start, clients with a record reclaim their state, and no client gets
  * state that could conflict with it.
@@ -18,11 +37,6 @@
  *
  * All functions are thread-safe. Outside of grace each costs one atomic load.
  */
-#ifndef RN_NFS4_GRACE_H
-#define RN_NFS4_GRACE_H
-
-#include "nfs4/recovery/client_records.h"
-#include "nfs4/nfs4_private.h"
 
 bool nfs4_in_grace(struct nfs4_server *srv);
 

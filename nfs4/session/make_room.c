@@ -1,16 +1,137 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Room for clients and slots: who has to go when a bound is reached, and how. */
+#include "lib/budget.h"
+#include "nfs4/callback/cb_ops.h"
+#include "nfs4/client/cb_path.h"
+#include "nfs4/client/client_host.h"
+#include "nfs4/client/client_table.h"
+#include "nfs4/client/nfs4_client.h"
+#include "nfs4/client/session.h"
+#include "nfs4/session/session_private.h"
+#include "nfs4/state/holdings.h"
+
+/* Destruction of clients that have left the tables. */
+
+static void drop_sessions(struct nfs4_client *cl)
+{
+	struct nfs4_session *s;
+
+	do {
+		pthread_mutex_lock(&cl->lock);
+		s = LIST_FIRST(&cl->session_list);
+		if (s)
+			nfs4_session_leave(s);
+		pthread_mutex_unlock(&cl->lock);
+		nfs4_session_put(s);
+	} while (s);
+}
+
+void nfs4_client_destroy(struct nfs4_client *cl)
+{
+	if (!cl)
+		return;
+	drop_sessions(cl);
+	nfs4_cb_conn_drop(cl);
+	nfs4_holdings_drop(cl);
+	nfs4_client_put(cl);
+}
+
+void nfs4_client_forget(struct nfs4_clients *all, struct nfs4_client *cl,
+			enum nfs4_client_status status)
+{
+	bool mine;
+
+	pthread_mutex_lock(&all->lock);
+	mine = nfs4_client_status(cl) == status;
+	if (mine)
+		nfs4_client_detach(all, cl);
+	pthread_mutex_unlock(&all->lock);
+	if (mine)
+		nfs4_client_destroy(cl);
+	nfs4_client_put(cl);
+}
+
+void nfs4_clients_forget(struct nfs4_server *srv, struct nfs4_client_queue *old)
+{
+	struct nfs4_client *cl;
+
+	while ((cl = TAILQ_FIRST(old)) != NULL) {
+		TAILQ_REMOVE(old, cl, aging);
+		/* An unconfirmed client has no record; a record of its owner belongs to another
+		 * client. */
+		if (cl->was_confirmed)
+			nfs4_record_forget(srv, &cl->record);
+		nfs4_client_destroy(cl);
+	}
+}
+
+/*
+ * When memory is short, SEQUENCE's replies tell clients to use fewer slots (nfs4/client/session.c). A client that sends no
+ * requests does not read that, and its session keeps its replies. It is told by CB_RECALL_SLOT, and then sends a
+ * SEQUENCE (RFC 8881 section 20.8.3).
+ */
+
+bool nfs4_session_short_of_memory(const struct nfs4_session *s)
+{
+	const struct rn_budget *b = s->client->srv->cfg.budget;
+
+	return atomic_load_explicit(&b->used, memory_order_relaxed) > b->max - b->max / 8 ||
+	       nfs4_host_has_its_share(s->client->host, b->max / 8);
+}
+
+/* Under the session's lock. True: the client is to be told of s->target. */
+static bool shrink(struct nfs4_session *s)
+{
+	const bool idle = !s->active && s->busy == 0;
+
+	s->active = false;
+	if (!idle || s->dead || s->slots_recalled || s->nslots <= NFS4_SLOTS_LEAST ||
+	    s->nmade <= NFS4_SLOTS_LEAST || !s->cb_path || s->cb_path->state != NFS4_CB_UP ||
+	    !nfs4_session_short_of_memory(s))
+		return false;
+	s->short_of_memory = true;
+	s->slots_recalled = true;
+	s->target = NFS4_SLOTS_LEAST;
+	s->target_state = NFS4_TARGET_NEW;
+	return true;
+}
+
+/* A session whose idle slots are to be recalled, with a reference; NULL: none. */
+static struct nfs4_session *next_idle(struct nfs4_client *cl)
+{
+	struct nfs4_session *s;
+	bool found = false;
+
+	pthread_mutex_lock(&cl->lock);
+	LIST_FOREACH (s, &cl->session_list, of_client) {
+		pthread_mutex_lock(&s->lock);
+		found = shrink(s);
+		pthread_mutex_unlock(&s->lock);
+		if (found)
+			break;
+	}
+	if (found)
+		nfs4_session_ref(s);
+	pthread_mutex_unlock(&cl->lock);
+	return found ? s : NULL;
+}
+
+bool nfs4_client_recall_slots(struct nfs4_client *cl)
+{
+	struct nfs4_session *s = next_idle(cl);
+
+	if (!s)
+		return false;
+	nfs4_recall_slots(s, NFS4_SLOTS_LEAST - 1);
+	nfs4_session_put(s);
+	return true;
+}
+
 /*
  * Eviction. When memory is short, the host that holds most loses clients. A client that has nothing
  * open and no request under way loses its client id and sessions, and registers anew when it comes
  * back. Opens and locks are never taken from a client whose lease is good.
  */
-#include "nfs4/session/make_room.h"
-
-#include "nfs4/session/forget.h"
-#include "nfs4/client/client_lease.h"
-#include "nfs4/client/nfs4_client.h"
-#include "nfs4/client/session.h"
-#include "nfs4/state/holdings.h"
 
 /* Clients of a host, or courtesy clients, that one search examines. */
 #define LOOK_MOST 64u

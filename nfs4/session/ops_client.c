@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* RENEW (RFC 7530 section 16.28), DESTROY_CLIENTID and RECLAIM_COMPLETE (RFC 8881 sections 18.50
  * and 18.51). */
-#include "nfs4/client/cb_conn.h"
-#include "nfs4/session/forget.h"
+#include "nfs4/callback/cb_ops.h"
+#include "nfs4/client/cb_path.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
+#include "nfs4/session/session_private.h"
 #include "nfs4/state/holdings.h"
-#include "nfs4/callback/cb_probe.h"
 
 struct renew_args {
 	uint64_t clientid;

@@ -1,21 +1,169 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * CREATE_SESSION (RFC 8881 section 18.36): a client id is confirmed by its first session. Each
- * client has one slot for this operation. A final answer is kept for a retry; NFS4ERR_DELAY is not.
- */
+/* CREATE_SESSION (RFC 8881 section 18.36): channels and the session. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/budget.h"
+#include "lib/util.h"
 #include "nfs4/client/cb_path.h"
-#include "nfs4/session/channel.h"
-#include "nfs4/session/forget.h"
-#include "nfs4/client/origin.h"
-#include "nfs4/session/client_register.h"
+#include "nfs4/client/client_host.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
+#include "nfs4/nfs4_private.h"
 #include "nfs4/recovery/grace.h"
-#include "nfs4/session/sequence.h"
+#include "nfs4/session/session_private.h"
+
+/* channel_attrs4: the limits that a session negotiates (RFC 8881 section 18.36.3). */
+
+/* Smallest limits with which a COMPOUND can run and be answered: RPC headers with AUTH_SYS,
+ * SEQUENCE and one small operation. */
+#define REQUEST_LEAST 256u
+#define REPLY_LEAST 160u
+
+/* The same for a CB_COMPOUND: CB_SEQUENCE, and an operation with a filehandle and an owner. */
+#define CALLBACK_LEAST 512u
+#define CALLBACK_REPLY_LEAST 128u
+
+/* Bytes of a request or reply in addition to the data of its READ or WRITE. */
+#define BESIDES_DATA 16384u
+
+void nfs4_get_channel(struct xdr_in *x, struct nfs4_channel *out)
+{
+	out->header_pad = xdr_get_u32(x);
+	out->max_request = xdr_get_u32(x);
+	out->max_reply = xdr_get_u32(x);
+	out->max_cached = xdr_get_u32(x);
+	out->max_ops = xdr_get_u32(x);
+	out->max_requests = xdr_get_u32(x);
+	out->nird = xdr_get_u32(x);
+	if (out->nird > 1)
+		x->err = true;
+	if (out->nird == 1)
+		out->ird = xdr_get_u32(x);
+}
+
+void nfs4_put_channel(struct xdr_out *x, const struct nfs4_channel *ch)
+{
+	xdr_put_u32(x, ch->header_pad);
+	xdr_put_u32(x, ch->max_request);
+	xdr_put_u32(x, ch->max_reply);
+	xdr_put_u32(x, ch->max_cached);
+	xdr_put_u32(x, ch->max_ops);
+	xdr_put_u32(x, ch->max_requests);
+	xdr_put_u32(x, ch->nird);
+	if (ch->nird > 0)
+		xdr_put_u32(x, ch->ird);
+}
+
+static uint32_t at_most(uint32_t v, uint32_t most)
+{
+	return v < most ? v : most;
+}
+
+static uint32_t between(uint32_t v, uint32_t least, uint32_t most)
+{
+	return v < least ? least : at_most(v, most);
+}
+
+/* Turns the fore channel that the client offers into the one that the session will use. slots:
+ * limit of its slots at the start. NFS4_OK or NFS4ERR_TOOSMALL. */
+static int nfs4_channel_fore(const struct nfs4_config *cfg, uint32_t slots, struct nfs4_channel *ch)
+{
+	const uint32_t most = cfg->max_io + BESIDES_DATA;
+
+	if (ch->max_request < REQUEST_LEAST || ch->max_reply < REPLY_LEAST)
+		return NFS4ERR_TOOSMALL;
+	ch->header_pad = 0;
+	ch->max_request = at_most(ch->max_request, most);
+	ch->max_reply = at_most(ch->max_reply, most);
+	ch->max_cached = at_most(at_most(ch->max_cached, ch->max_reply), NFS4_CACHED_MOST);
+	ch->max_ops = between(ch->max_ops, 2, NFS4_OPS_MAX);
+	ch->max_requests = between(ch->max_requests, 1, slots);
+	return NFS4_OK;
+}
+
+/* The numbers of operations and requests are left as the client offers them. */
+static int nfs4_channel_back(struct nfs4_channel *ch)
+{
+	if (ch->max_requests > 0 && (ch->max_request < CALLBACK_LEAST ||
+				     ch->max_reply < CALLBACK_REPLY_LEAST || ch->max_ops < 2))
+		return NFS4ERR_TOOSMALL;
+	ch->header_pad = 0;
+	ch->max_request = at_most(ch->max_request, BESIDES_DATA);
+	ch->max_reply = at_most(ch->max_reply, BESIDES_DATA);
+	ch->max_cached = at_most(ch->max_cached, ch->max_reply);
+	return NFS4_OK;
+}
+
+/* Creation of a session, and eviction for its memory. */
+
+/* Counts a session. If there are too many, courtesy clients are evicted first, then clients without
+ * state of the host that has most. */
+static int count_session(struct nfs4_clients *all, const struct nfs4_host *h)
+{
+	const unsigned most = all->srv->cfg.max_sessions;
+
+	for (unsigned i = 0; atomic_fetch_add(&all->nsessions, 1) >= most && most > 0; i++) {
+		enum nfs4_expire how = NFS4_DROPPING;
+
+		atomic_fetch_sub(&all->nsessions, 1);
+		if (i < NFS4_EVICT_MOST)
+			how = nfs4_clients_evict(all);
+		if (how == NFS4_HOLDS && i < NFS4_EVICT_MOST &&
+		    nfs4_clients_shed(all, NFS4_SESSIONS, nfs4_host_has(h, NFS4_SESSIONS) + 1))
+			continue;
+		if (how != NFS4_DROPPED)
+			return how == NFS4_DROPPING ? NFS4ERR_DELAY : NFS4ERR_NOSPC;
+	}
+	return NFS4_OK;
+}
+
+/* Makes a session of cl that is in no table. NFS4_OK, NFS4ERR_DELAY or
+ * NFS4ERR_NOSPC. */
+static int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
+			    const struct nfs4_channel *back, struct nfs4_session **out)
+{
+	const size_t slots = NFS4_SLOT_PIECE * sizeof(struct nfs4_slot);
+	struct nfs4_clients *all = cl->srv->clients;
+	struct nfs4_session *s = NULL;
+	int status = count_session(all, cl->host);
+
+	if (status != NFS4_OK)
+		return status;
+	/* Memory for the first slots is included, so that the session can be used. */
+	if (nfs4_clients_take(all, cl->host, sizeof(*s) + slots, NFS4_TO_BEGIN))
+		s = calloc(1, sizeof(*s));
+	else
+		goto uncount;
+	if (!s)
+		goto give;
+	nfs4_client_ref(cl);
+	nfs4_host_count(cl->host, NFS4_SESSIONS, 1);
+	s->client = cl;
+	s->made = nfs4_clients_now(cl->srv);
+	s->fore = *fore;
+	s->back = *back;
+	s->nslots = s->target = fore->max_requests;
+	s->cost = sizeof(*s);
+	atomic_init(&s->refs, 1);
+	pthread_mutex_init(&s->lock, NULL);
+	nfs4_session_name(s);
+	nfs4_host_give(cl->host, slots);
+	nfs4_slot_get(s, 0);
+	*out = s;
+	return NFS4_OK;
+give:
+	nfs4_host_give(cl->host, sizeof(*s) + slots);
+uncount:
+	atomic_fetch_sub(&all->nsessions, 1);
+	return NFS4ERR_DELAY;
+}
+
+/*
+ * CREATE_SESSION (RFC 8881 section 18.36): a client id is confirmed by its first session. Each
+ * client has one slot for this operation. A final answer is kept for a retry; NFS4ERR_DELAY is not.
+ */
 
 #define FLAGS_ALLOWED                                                                              \
 	(CREATE_SESSION4_FLAG_PERSIST | CREATE_SESSION4_FLAG_CONN_BACK_CHAN |                      \

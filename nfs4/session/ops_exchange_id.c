@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "config.h"
-#include "nfs4/session/contest.h"
-#include "nfs4/session/forget.h"
-#include "nfs4/client/origin.h"
-#include "nfs4/session/client_register.h"
+#include "nfs4/client/client_host.h"
 #include "nfs4/compound.h"
-#include "nfs4/recovery/nfs4_drain.h"
+#include "nfs4/recovery/grace.h"
+#include "nfs4/session/session_private.h"
 
 enum state_protect_how4 { SP4_NONE = 0, SP4_MACH_CRED = 1, SP4_SSV = 2 };
 

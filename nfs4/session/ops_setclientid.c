@@ -4,16 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4/client/client_address.h"
-#include "nfs4/client/cb_conn.h"
-#include "nfs4/session/contest.h"
-#include "nfs4/session/forget.h"
-#include "nfs4/client/origin.h"
-#include "nfs4/session/client_register.h"
+#include "nfs4/callback/cb_ops.h"
+#include "nfs4/client/cb_path.h"
+#include "nfs4/client/client_host.h"
 #include "nfs4/compound.h"
-#include "nfs4/recovery/nfs4_drain.h"
 #include "nfs4/recovery/grace.h"
-#include "nfs4/callback/cb_probe.h"
+#include "nfs4/session/session_private.h"
 
 /* Leaves out empty if the text is too long or has a NUL. */
 static void setclientid_get_text(struct xdr_in *x, char *out, uint32_t size)

@@ -35,7 +35,4 @@ int nfs4_clients_forget_one(struct nfs4_clients *all, uint64_t clientid);
 /* Fills clients, courtesy_clients, sessions, slots, cached_replies. */
 void nfs4_clients_held(struct nfs4_clients *all, struct nfs4_held *out);
 
-/* Reads the id from the state directory, or makes and stores one. */
-void nfs4_server_id(struct nfs4_clients *all);
-
 #endif

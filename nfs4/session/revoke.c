@@ -5,9 +5,9 @@
 
 #include "lib/error.h"
 #include "nfs4/client/client_table.h"
-#include "nfs4/session/forget.h"
-#include "nfs4/session/registry.h"
 #include "nfs4/nfs4_server.h"
+#include "nfs4/session/registry.h"
+#include "nfs4/session/session_private.h"
 #include "nfs4/state/holdings.h"
 
 /* A client of that bucket that this walk has not visited, with a reference; or NULL. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "nfs4/client/client_table.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/nfs4_server.h"
@@ -8,8 +9,6 @@
 #include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/state.h"
-#include "nfs4/client/client_lease.h"
-#include "nfs4/client/client_table.h"
 
 _Static_assert(_Alignof(struct nfs4_holdings) <= _Alignof(struct nfs4_client), "behind a client");
 

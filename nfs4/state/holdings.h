@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "nfs4/callback/cb_recall_any.h"
+#include "nfs4/callback/cb_ops.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_proto.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4/callback/cb_notify_lock.h"
+#include "nfs4/callback/cb_ops.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_private.h"

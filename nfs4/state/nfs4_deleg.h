@@ -15,8 +15,7 @@
 #define RN_NFS4_STATE_NFS4_DELEG_H
 
 #include "lib/log.h"
-#include "nfs4/callback/cb_notify.h"
-#include "nfs4/callback/cb_recall.h"
+#include "nfs4/callback/cb_ops.h"
 #include "nfs4/state/state.h"
 #include "vfs/deleg.h"
 

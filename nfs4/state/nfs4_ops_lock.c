@@ -5,7 +5,6 @@
 
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/recovery/grace.h"
-#include "nfs4/recovery/nfs4_drain.h"
 #include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/owner.h"

@@ -11,11 +11,10 @@
 #include "lib/error.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/session.h"
-#include "nfs4/hash.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/pseudo/pseudo.h"
-#include "nfs4/state/state.h"
 #include "nfs4/state/holdings.h"
+#include "nfs4/state/state.h"
 
 void nfs4_get_wire_owner(struct nfs4_compound *c, struct nfs4_wire_owner *o)
 {

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The tables of a client's states: by stateid, and by {owner, file}, with the counts and the charges of memory that
  * change with them. */
-#include "nfs4/state/state.h"
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "nfs4/client/client_host.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/hash.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/nfs4_deleg.h"
+#include "nfs4/state/state.h"
 
 struct nfs4_totals {
 	_Atomic uint64_t of[NFS4_TOTALS];

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens, locks and delegations, for administrators: walks over the tables of stateids, whose entries never move, and
  * the end of single states. */
-#include "nfs4/nfs4_view.h"
-
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
 #include "lib/error.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/nfs4_end.h"
+#include "nfs4/nfs4_view.h"
 #include "nfs4/state/nfs4_deleg.h"
 #include "nfs4/state/state.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4/client/client_address.h"
+#include "nfs4/client/client_host.h"
 
 static void check(const char *netid, const char *text)
 {

@@ -4,11 +4,11 @@
 #ifndef RN_TESTS_NFS4_CLIENT_CALLS_H
 #define RN_TESTS_NFS4_CLIENT_CALLS_H
 
-#include "nfs4/session/channel.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/session/registry.h"
 #include "nfs4/client/session.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/session/registry.h"
+#include "nfs4/session/session_private.h"
 #include "tests/unit/nfs4_fixture.h"
 
 struct eid_args {

@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "nfs4/op_table.h"
-#include "nfs4/nfs4_traced.h"
 #include "nfs4/nfs4_proto.h"
+#include "nfs4/nfs4_view.h"
+#include "nfs4/op_table.h"
 
 /* Decimal text of a number without a name. Four static buffers, enough for one message. */
 static const char *number(uint32_t n)

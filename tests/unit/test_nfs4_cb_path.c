@@ -6,7 +6,7 @@
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/session.h"
-#include "nfs4/session/sequence.h"
+#include "nfs4/session/session_private.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_client_calls.h"

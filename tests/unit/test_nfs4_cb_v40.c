@@ -6,9 +6,9 @@
 
 #include "lib/util.h"
 #include "nfs4/callback/callback.h"
-#include "nfs4/client/cb_conn.h"
+#include "nfs4/client/cb_path.h"
 #include "nfs4/client/client_table.h"
-#include "nfs4/session/forget.h"
+#include "nfs4/session/session_private.h"
 #include "rpc/principal.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
-#include "nfs4/callback/cb_notify_lock.h"
+#include "nfs4/callback/cb_ops.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/lock_waiter.h"

@@ -8,11 +8,11 @@
 #include <sys/fsuid.h>
 
 #include "lib/error.h"
-#include "nfs4/client/client_table.h"
-#include "nfs4/session/make_room.h"
-#include "rpc/worker.h"
 #include "lib/util.h"
+#include "nfs4/client/client_table.h"
+#include "nfs4/session/session_private.h"
 #include "rpc/client.h"
+#include "rpc/worker.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "nfs4/recovery/db_open_private.h"
+#include "nfs4/recovery/db_private.h"
 #include "tests/unit/recovery_fixture.h"
 
 TestSuite(records, .init = rec_start, .fini = rec_stop);

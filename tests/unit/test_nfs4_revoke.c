@@ -6,7 +6,7 @@
 
 #include "lib/error.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/nfs4_end.h"
+#include "nfs4/nfs4_view.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"

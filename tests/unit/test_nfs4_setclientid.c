@@ -3,8 +3,8 @@
  * is {v, x, c, k, s} there: verifier, id string, client id, callback, confirm verifier. */
 #include <netinet/in.h>
 
-#include "nfs4/client/client_address.h"
-#include "nfs4/client/cb_conn.h"
+#include "nfs4/client/cb_path.h"
+#include "nfs4/client/client_host.h"
 #include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
