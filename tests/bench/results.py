@@ -69,7 +69,7 @@ def _ratio(v):
 
 
 def table(rows):
-    """Markdown: it is read in a terminal, and is pasted into doc/performance.md."""
+    """Markdown: it is read in a terminal, and is pasted into tests/bench/history/."""
     lines = ["| part | test | | ringnfsd | other | ratio | of n pairs | goal | |", "|---|---|---|---|---|---|---|---|---|"]
     for r in rows:
         # What was measured on a loaded host does not count.
