@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/counters/daemon_trace.h"
+#include "lib/fiber.h"
 #include "lib/util.h"
 
 #define HOUR_S 3600
@@ -26,7 +27,8 @@ static void record(struct trace *t, uint32_t xid)
 {
 	static const struct rpc_conn_ops ops = { .netid = "tcp" };
 	struct rpc_conn conn = { .ops = &ops };
-	struct rpc_request req = { .conn = &conn };
+	struct rn_fiber fiber = { .longest_ns = 0 };
+	struct rpc_request req = { .conn = &conn, .fiber = &fiber };
 
 	req.call.xid = xid;
 	trace_record(t, &req, 1, false);
