@@ -109,6 +109,7 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 	vfs->table_watch = vfs_mount_table_watch();
 	atomic_init(&vfs->table_generation, 1);
 	pthread_mutex_init(&vfs->verifiers_lock, NULL);
+	vfs_dir_watches_init(&vfs->dir_watches);
 	*out = vfs;
 	return 0;
 }
@@ -132,6 +133,7 @@ void vfs_free(struct vfs *vfs)
 	if (vfs->table_watch >= 0)
 		close(vfs->table_watch);
 	pthread_mutex_destroy(&vfs->verifiers_lock);
+	vfs_dir_watches_fini(&vfs->dir_watches);
 	free_parts(vfs);
 	sodium_memzero(vfs->create_key, sizeof(vfs->create_key));
 	sodium_memzero(&vfs->cfg, sizeof(vfs->cfg));

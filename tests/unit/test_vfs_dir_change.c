@@ -463,6 +463,51 @@ Test(vfs_dir_change, mark_is_gone)
 	fixture_close(&f);
 }
 
+/* Events of the root that come from making a file in it. */
+static uint64_t events_of_a_file(struct fixture *f, const char *name)
+{
+	struct vfs_dir_watch *w = f->root->mnt->watch;
+	uint64_t before;
+
+	vfs_dir_watch_read(w);
+	before = vfs_dir_events(w, &f->root->fh).ours;
+	close(open(in_export(f, name), O_CREAT | O_WRONLY, 0600));
+	vfs_dir_watch_read(w);
+	return vfs_dir_events(w, &f->root->fh).ours - before;
+}
+
+/* Two exports of one file system have one watch, and one mark for the same directory: it stays until both are gone. */
+Test(vfs_dir_change, exports_share_a_watch)
+{
+	struct vfs_node *root;
+	struct vfs_export *exp;
+	struct vfs_ctx ctx;
+	struct fixture f;
+	const char *why;
+
+	fixture_open(&f, 0);
+	need_watch(&f);
+	cr_assert_eq(vfs_export_open(f.vfs,
+				     &(struct vfs_export_config){ f.dir, 9, VFS_IO_BUFFERED, 0 },
+				     &exp, &why),
+		     0);
+	ctx = f.ctx;
+	ctx.exp = exp;
+	cr_assert_eq(vfs_root(&ctx, &root), 0);
+	cr_assert_eq(root->mnt->watch, f.root->mnt->watch);
+	cr_assert(vfs_dir_watch_mark(f.root->mnt->watch, f.root->path_fd, &f.root->fh));
+	cr_assert(vfs_dir_watch_mark(root->mnt->watch, root->path_fd, &root->fh));
+	vfs_dir_watch_unmark(root->mnt->watch, root->path_fd);
+	cr_expect_eq(events_of_a_file(&f, "a"), 1);
+	vfs_node_put(root);
+	vfs_export_put(exp);
+	vfs_cache_close_idle(f.vfs, INT64_MAX);
+	cr_expect_eq(events_of_a_file(&f, "b"), 1);
+	vfs_dir_watch_unmark(f.root->mnt->watch, f.root->path_fd);
+	cr_expect_eq(events_of_a_file(&f, "c"), 0);
+	fixture_close(&f);
+}
+
 /* More events than the queue holds, or than are read at a time: any directory may have changed. */
 Test(vfs_dir_change, events_are_lost)
 {

@@ -17,6 +17,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "vfs/fs/dir_watch.h"
 #include "vfs/fs/handle.h"
 #include "vfs/vfs.h"
 
@@ -58,6 +59,7 @@ struct vfs {
 	int table_watch;	    /* vfs/mount_table.h; negative: there is none */
 	/* Raised, from 1 on, when somebody sees that the mount table has changed */
 	_Atomic uint64_t table_generation;
+	struct vfs_dir_watches dir_watches;	 /* vfs/fs/dir_watch.h */
 	struct vfs_changes *changes;		 /* vfs/fs/change.h */
 	struct vfs_dir_changes *dir_changes;	 /* vfs/meta/dir_change.h */
 	struct vfs_entry_orders *entry_orders;	 /* vfs/names/entry_change.h */

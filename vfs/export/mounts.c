@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/log.h"
 #include "vfs/base/instance.h"
 #include "vfs/fs/change.h"
 #include "vfs/fs/dir_watch.h"
@@ -102,7 +103,7 @@ void vfs_mount_put(struct vfs_mount *mnt)
 {
 	if (atomic_fetch_sub(&mnt->refs, 1) != 1)
 		return;
-	vfs_dir_watch_free(mnt->watch);
+	vfs_dir_watch_put(mnt->watch);
 	if (mnt->fd >= 0)
 		close(mnt->fd);
 	if (mnt->tree_fd >= 0)
@@ -200,6 +201,18 @@ static int identify_mount(const struct vfs_export *exp, struct vfs_mount *mnt,
 	return 0;
 }
 
+static void watch_mount(const struct vfs_export *exp, struct vfs_mount *mnt)
+{
+	mnt->watch = vfs_dir_watch_get(&exp->vfs->dir_watches, mnt->fd);
+	if (mnt->watch || errno != EMFILE || !exp->vfs->cfg.log)
+		return;
+	rn_log(exp->vfs->cfg.log, RN_WARNING,
+	       "%s: this user's processes watch as much as they may: directories are read again "
+	       "after each change, and nothing is delegated; "
+	       "raise fs.fanotify.max_user_groups (sysctl)",
+	       exp->path);
+}
+
 int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount **out,
 		  struct vfs_handle *probe)
 {
@@ -224,7 +237,7 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 	mnt->one_log = rc == 0 && vfs_has_one_log(mnt->fd);
 	mnt->keeps_linked = rc == 0 && vfs_keeps_linked(mnt->fd);
 	if (rc == 0)
-		mnt->watch = vfs_dir_watch_new(mnt->fd);
+		watch_mount(exp, mnt);
 	if (rc == 0 && vfs_change_is_coarse(mnt->fd, false))
 		mnt->changes = exp->vfs->changes;
 	if (rc == 0 && vfs_change_is_coarse(mnt->fd, true))

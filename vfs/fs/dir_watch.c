@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fanotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vfs/fs/file_system.h"
@@ -69,6 +70,11 @@ size_t vfs_watch_event_parse(const char *at, size_t len, uint8_t info_type,
 	 FAN_ONDIR)
 
 struct vfs_dir_watch {
+	struct vfs_dir_watches *all;
+	LIST_ENTRY(vfs_dir_watch) link;
+	dev_t dev;
+	_Atomic unsigned refs;	 /* changed under vfs_dir_watches.lock */
+	pthread_mutex_t marking; /* held while marks are made and removed */
 	int fd;
 	pid_t self;
 	pthread_mutex_t lock; /* a leaf: held from reading events until they are counted */
@@ -76,16 +82,23 @@ struct vfs_dir_watch {
 	_Atomic uint64_t ours[SLOTS], others[SLOTS];
 };
 
-struct vfs_dir_watch *vfs_dir_watch_new(int mount_fd)
+void vfs_dir_watches_init(struct vfs_dir_watches *all)
+{
+	pthread_mutex_init(&all->lock, NULL);
+	LIST_INIT(&all->all);
+}
+
+void vfs_dir_watches_fini(struct vfs_dir_watches *all)
+{
+	pthread_mutex_destroy(&all->lock);
+}
+
+static struct vfs_dir_watch *dir_watch_new(struct vfs_dir_watches *all, dev_t dev)
 {
 	struct vfs_dir_watch *w;
-	int fd;
+	int fd = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_DIR_FID,
+			       O_RDONLY);
 
-	/* Other machines may change others without an event here. */
-	if (!vfs_fs_is_local(mount_fd))
-		return NULL;
-	fd = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_DIR_FID,
-			   O_RDONLY);
 	if (fd < 0)
 		return NULL;
 	w = calloc(1, sizeof(*w));
@@ -93,25 +106,67 @@ struct vfs_dir_watch *vfs_dir_watch_new(int mount_fd)
 		close(fd);
 		return NULL;
 	}
+	w->all = all;
+	w->dev = dev;
 	w->fd = fd;
 	w->self = getpid();
+	pthread_mutex_init(&w->marking, NULL);
 	pthread_mutex_init(&w->lock, NULL);
 	return w;
 }
 
-void vfs_dir_watch_free(struct vfs_dir_watch *w)
+struct vfs_dir_watch *vfs_dir_watch_get(struct vfs_dir_watches *all, int mount_fd)
 {
+	struct vfs_dir_watch *w;
+	struct stat st;
+
+	/* Other machines may change others without an event here. */
+	if (!vfs_fs_is_local(mount_fd) || fstat(mount_fd, &st) != 0) {
+		errno = 0;
+		return NULL;
+	}
+	pthread_mutex_lock(&all->lock);
+	LIST_FOREACH (w, &all->all, link) {
+		if (w->dev == st.st_dev)
+			break;
+	}
+	if (!w) {
+		w = dir_watch_new(all, st.st_dev);
+		if (w)
+			LIST_INSERT_HEAD(&all->all, w, link);
+	}
+	if (w)
+		atomic_fetch_add(&w->refs, 1);
+	pthread_mutex_unlock(&all->lock);
+	return w;
+}
+
+void vfs_dir_watch_put(struct vfs_dir_watch *w)
+{
+	bool last;
+
 	if (!w)
 		return;
+	pthread_mutex_lock(&w->all->lock);
+	last = atomic_fetch_sub(&w->refs, 1) == 1;
+	if (last)
+		LIST_REMOVE(w, link);
+	pthread_mutex_unlock(&w->all->lock);
+	if (!last)
+		return;
 	close(w->fd);
+	pthread_mutex_destroy(&w->marking);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
 
 void vfs_dir_watch_unmark(struct vfs_dir_watch *w, int dir_fd)
 {
-	fanotify_mark(w->fd, FAN_MARK_REMOVE | FAN_MARK_ONLYDIR, EVENTS, AT_FDCWD,
-		      vfs_proc_path(dir_fd).s);
+	pthread_mutex_lock(&w->marking);
+	if (atomic_load(&w->refs) == 1)
+		fanotify_mark(w->fd, FAN_MARK_REMOVE | FAN_MARK_ONLYDIR, EVENTS, AT_FDCWD,
+			      vfs_proc_path(dir_fd).s);
+	pthread_mutex_unlock(&w->marking);
 }
 
 /* By the kernel's handle, as vfs_handle_file_part has it. */
@@ -130,11 +185,15 @@ static unsigned slot_of_dir(const struct vfs_fh *dir)
 
 bool vfs_dir_watch_mark(struct vfs_dir_watch *w, int dir_fd, const struct vfs_fh *dir)
 {
-	if (fanotify_mark(w->fd, FAN_MARK_ADD | FAN_MARK_ONLYDIR | FAN_MARK_EVICTABLE, EVENTS,
-			  AT_FDCWD, vfs_proc_path(dir_fd).s) != 0)
-		return false;
-	atomic_fetch_add(&w->others[slot_of_dir(dir)], 1);
-	return true;
+	bool marked;
+
+	pthread_mutex_lock(&w->marking);
+	marked = fanotify_mark(w->fd, FAN_MARK_ADD | FAN_MARK_ONLYDIR | FAN_MARK_EVICTABLE, EVENTS,
+			       AT_FDCWD, vfs_proc_path(dir_fd).s) == 0;
+	pthread_mutex_unlock(&w->marking);
+	if (marked)
+		atomic_fetch_add(&w->others[slot_of_dir(dir)], 1);
+	return marked;
 }
 
 struct vfs_dir_events vfs_dir_events(struct vfs_dir_watch *w, const struct vfs_fh *dir)

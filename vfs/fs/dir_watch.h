@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who changes directories: the kernel's own events (fanotify(7)) of one mount's file system. A
+ * Who changes directories: the kernel's own events (fanotify(7)) of one file system. A
  * change and its event are made under the directory's lock (i_rwsem), so whoever gets that lock
  * after a change finds the event in the queue. vfs/meta/dir_change.h draws the conclusions.
  *
@@ -13,9 +13,11 @@
 #ifndef RN_VFS_DIR_WATCH_H
 #define RN_VFS_DIR_WATCH_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #include "vfs/fs/handle.h"
@@ -41,14 +43,27 @@ size_t vfs_watch_event_parse(const char *at, size_t len, uint8_t info_type,
 
 struct vfs_dir_watch;
 
-/* The watch of a mount's file system. NULL: not possible here, or the file system is one that other
- * machines change, or of a kind that is not known. */
-struct vfs_dir_watch *vfs_dir_watch_new(int mount_fd);
-void vfs_dir_watch_free(struct vfs_dir_watch *w); /* NULL is allowed */
+/*
+ * The watches of a server, one for each file system: a user has few groups of fanotify(7), 128 by default, for all that his
+ * processes watch, and each export and each mount below it has a struct vfs_mount.
+ */
+struct vfs_dir_watches {
+	pthread_mutex_t lock;
+	LIST_HEAD(, vfs_dir_watch) all;
+};
+
+void vfs_dir_watches_init(struct vfs_dir_watches *all);
+void vfs_dir_watches_fini(struct vfs_dir_watches *all); /* all have been put */
+
+/* A reference of the watch of a mount's file system, to be put. NULL: not possible here (errno EMFILE: the user has no further
+ * group), or the file system is one that other machines change, or of a kind that is not known (errno 0). */
+struct vfs_dir_watch *vfs_dir_watch_get(struct vfs_dir_watches *all, int mount_fd);
+void vfs_dir_watch_put(struct vfs_dir_watch *w); /* NULL is allowed */
 
 /* Marks a directory, for as long as its inode is in memory. Changes by others before that are taken
  * for one. False: it cannot be marked. */
 bool vfs_dir_watch_mark(struct vfs_dir_watch *w, int dir_fd, const struct vfs_fh *dir);
+/* Removes the mark, unless a node of another mount may have made the same. It then stays until the inode leaves memory. */
 void vfs_dir_watch_unmark(struct vfs_dir_watch *w, int dir_fd);
 
 /* Events of a directory so far, as far as they have been read; never less than before. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/error.h"
+#include "lib/log.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/file_system.h"
@@ -351,8 +352,13 @@ int vfs_leases_start(struct vfs *vfs)
 		return 0; /* without leases */
 	ls->changes = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_FID,
 				    O_RDONLY);
-	if (ls->changes < 0)
+	if (ls->changes < 0) {
+		if (errno == EMFILE && vfs->cfg.log)
+			rn_warn(vfs->cfg.log, "this user's processes watch as much as they may: "
+					      "nothing is delegated but under nfs_only; "
+					      "raise fs.fanotify.max_user_groups (sysctl)");
 		return 0; /* likewise */
+	}
 	ls->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = ls->stop < 0 ? -errno : lease_start_thread(ls);
 	if (rc != 0)
