@@ -337,7 +337,7 @@ void exp_matcher_free(struct exp_matcher *matcher);
  */
 int exp_match(struct exp_matcher *matcher, const struct exp_export *export,
 	      const struct sockaddr *peer, const struct exp_opts **opts);
-/* As exp_match, for a thread that may wait some seconds. */
+/* Answers as exp_match, but waits some seconds for the name service itself: for threads that serve no calls. */
 int exp_match_wait(struct exp_matcher *matcher, const struct exp_export *export,
 		   const struct sockaddr *peer, const struct exp_opts **opts);
 

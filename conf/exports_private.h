@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files that read exports(5) share: words of a text, options of a client, clients, exports while they are read, files and
- * folders, names of hosts. */
+/* Functions that the files which read exports(5) call in each other, in the order of reading: words of a text, options, clients,
+ * exports that are not complete yet, files and folders, names of hosts. */
 #ifndef RN_CONF_EXPORTS_PRIVATE_H
 #define RN_CONF_EXPORTS_PRIVATE_H
 

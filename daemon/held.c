@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the process holds at this moment, and what clients hold below an export. */
+/* Counts the resources that the process has taken, so that a leak shows, and the state that clients have below an export. */
 #include "daemon/held.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the daemon does as a process: its end within a time, the system calls it is left with. */
+/* Counts descriptors and threads of the process, ends it within a time, and checks at its start that the kernel has the system calls it needs. */
 #include "daemon/process.h"
 
 #include <dirent.h>

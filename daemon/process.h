@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors and threads of the process, by /proc. 0: /proc does not tell. */
+/* The process: its descriptors and threads, its end within a time, the system calls that it needs. */
 #ifndef RN_DAEMON_PROCESS_H
 #define RN_DAEMON_PROCESS_H
 
@@ -7,6 +7,7 @@
 
 #include "lib/log.h"
 
+/* Descriptors and threads, by /proc. 0: /proc does not tell. */
 uint64_t process_fds(void);
 uint64_t process_threads(void);
 

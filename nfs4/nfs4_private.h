@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of nfs4/ share. */
+/* The server of NFSv4 as its parts see it, and two helpers for them: a hash, and the counters of the caller. */
 #ifndef RN_NFS4_NFS4_PRIVATE_H
 #define RN_NFS4_NFS4_PRIVATE_H
 
@@ -14,7 +14,6 @@
 #include "rpc/sum.h"
 
 /* A hash for values that clients cannot choose; for those that they can, see nfs4_client_hash. */
-
 static inline uint64_t nfs4_mix(uint64_t h)
 {
 	h ^= h >> 32;
@@ -27,7 +26,6 @@ static inline uint64_t nfs4_mix(uint64_t h)
  * Counts of one client's operations. Any thread adds to them. In minor version 0 a COMPOUND's client is
  * known from the first operation on that names it, by its id or by a stateid; those before are not counted.
  */
-
 struct nfs4_counts {
 	_Atomic uint64_t calls;	 /* COMPOUNDs of minor version 0; others begin with a SEQUENCE */
 	_Atomic uint64_t errors; /* operations that failed */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a COMPOUND acts on, and for whom. */
+/* Resolves filehandles of a COMPOUND to objects, and squashes its caller for their export. */
 #include "nfs4/place.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a COMPOUND acts on, and for whom. */
+/* Filehandles of a COMPOUND, the identity that its operations act under there, and whose answer it may be. */
 #ifndef RN_NFS4_PLACE_H
 #define RN_NFS4_PLACE_H
 

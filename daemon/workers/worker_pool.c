@@ -98,12 +98,12 @@ int worker_enters(struct lanes *lanes, uint32_t export_id)
 		return -ETIMEDOUT;
 	if (!req)
 		return 0;
-	/* It began for another file system, or for none. */
+	/* The call began for another file system, or for none: this worker must not count for that one when it gets stuck here. */
 	if (lane != req->lane || (lane == 0 && rpc_is_prompt(req))) {
 		req->entered = 0;
 		req->lane = lane;
 		rpc_hand_over(req);
-		/* The watch may have given it to lane 0 meanwhile. */
+		/* The watch gives calls of a lane that is blocked to lane 0, to be refused. */
 		if (lanes_blocked(lanes, lane))
 			return -ETIMEDOUT;
 	}

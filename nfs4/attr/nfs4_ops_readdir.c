@@ -208,7 +208,8 @@ static bool nfs4_listing_put_file(struct nfs4_listing *l, const struct entry *e)
 			return put_failed(l, e, status);
 		ok = put_place(l, e, &other);
 		nfs4_place_clear(&other);
-		/* It comes back, or gets stuck on its own account. */
+		/* The listing goes on in the file system of its directory, even if that one does not answer: then it gets stuck
+		 * at one of its workers. */
 		nfs4_place_enter(c, &c->current);
 		return ok;
 	}

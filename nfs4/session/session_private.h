@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the operations on clients and sessions share: channels, registration, room, SEQUENCE. */
+/* Functions that the operations on clients and sessions call in each other: limits of channels, registration of owner strings, making
+ * room, cached replies. */
 #ifndef RN_NFS4_SESSION_SESSION_PRIVATE_H
 #define RN_NFS4_SESSION_SESSION_PRIVATE_H
 

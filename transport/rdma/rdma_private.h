@@ -18,7 +18,7 @@ void rr_device_put(struct rr_device *dev);
  */
 void rr_devices_check(struct rr_server *srv);
 
-/* What keys let a peer reach: see rdma_device.c. */
+/* Protection domains and local keys; rdma_device.c says which memory a key lets the peer reach. */
 
 /* Sets c->pd. On loops[0]. 0 or -ENOMEM. */
 int rr_domain_make(struct rr_conn *c);

@@ -21,7 +21,7 @@
 #include "rpc/conns.h"
 #include "transport/event_loop.h"
 
-/* What all files use: room for calls, the task, turns, the standing. */
+/* Connections as the other files use them: room for further calls, the task that reads and sends, turns, the standing of the client. */
 
 bool tcp_conn_has_room(const struct tcp_conn *c)
 {
