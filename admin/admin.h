@@ -71,7 +71,7 @@ void admin_reply_text(struct admin_reply *r, const char *type, struct admin_text
 
 /* Answers 200 with the object, whose reference it takes. NULL: there was no memory for it. */
 void admin_reply_json(struct admin_reply *r, json_t *object);
-/* The same with another status. */
+/* Like admin_reply_json(), with another status. */
 void admin_reply_json_status(struct admin_reply *r, int status, json_t *object);
 /* Answers {"error": text, "code": code}. code is a word for programs, which never changes. */
 void admin_reply_error(struct admin_reply *r, int status, const char *code, const char *fmt, ...)

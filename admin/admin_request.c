@@ -46,8 +46,9 @@ static void admin_send_reply(struct admin_server *s, struct evhttp_request *req,
 		evhttp_add_header(headers, "Referrer-Policy", "no-referrer");
 	}
 	if (conn) /* else the peer has gone */
-		admin_room_use(&s->room, bufferevent_getfd(evhttp_connection_get_bufferevent(conn)),
-			       false, rn_now_ns());
+		admin_seats_use(&s->seats,
+				bufferevent_getfd(evhttp_connection_get_bufferevent(conn)), false,
+				rn_now_ns());
 	admin_reply_put(r, evhttp_request_get_output_buffer(req));
 	s->replying = true;
 	evhttp_send_reply(req, r->status, NULL, NULL);
@@ -151,7 +152,7 @@ void admin_on_request(struct evhttp_request *req, void *arg)
 	char allow[ADMIN_ALLOW_MAX];
 	struct admin_peer peer;
 
-	admin_room_use(&s->room, fd, true, rn_now_ns());
+	admin_seats_use(&s->seats, fd, true, rn_now_ns());
 	const struct admin_handler *h =
 		admin_route(s->handlers, s->nhandlers, method, path ? path : "", allow);
 

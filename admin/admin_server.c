@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread of the control socket, or of metrics over TCP. Handlers for readers of the socket run on another (turns.h).
- * It alone touches the event base, evhttp and the table of
+ * The thread of the control socket, or of metrics over TCP. Handlers for readers of the socket run on another (admin_turns.h).
+ * The server's thread alone touches the event base, evhttp and the table of
  * connections once it runs, so libevent needs no locks. An eventfd tells it to end.
  */
 #include "admin/admin_server.h"
@@ -70,10 +70,10 @@ static void take_fresh(struct admin_server *s, bool enter)
 
 		SLIST_REMOVE_HEAD(&s->fresh, link);
 		if (enter && is_connection(s, fd))
-			admin_room_enter(&s->room, fd,
-					 admin_server_right(s, fd, &peer) < ADMIN_CHANGE ? &peer
-											 : NULL,
-					 rn_now_ns());
+			admin_seats_enter(&s->seats, fd,
+					  admin_server_right(s, fd, &peer) < ADMIN_CHANGE ? &peer
+											  : NULL,
+					  rn_now_ns());
 		bufferevent_decref(f->bev);
 		free(f);
 	}
@@ -112,7 +112,7 @@ static void admin_server_on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (now > most)
-		admin_room_expire(&s->room, now - most);
+		admin_seats_expire(&s->seats, now - most);
 }
 
 static void admin_server_on_stop(evutil_socket_t fd, short what, void *arg)
@@ -164,7 +164,7 @@ static int admin_server_make_base(struct admin_server *s)
 	if (!cfg)
 		return -ENOMEM;
 	event_config_set_flag(cfg, EVENT_BASE_FLAG_NOLOCK);
-	/* Not select(), whatever the environment says: it ends the process at descriptor 1024. */
+	/* Rules out select(), which the environment may ask for: it ends the process at descriptor 1024. */
 	event_config_require_features(cfg, EV_FEATURE_O1);
 	s->base = event_base_new_with_config(cfg);
 	event_config_free(cfg);
@@ -263,7 +263,7 @@ int admin_new(const struct admin_config *cfg, struct admin_server **out)
 	s->stop_fd = -1;
 	s->tcp = !cfg->path;
 	SLIST_INIT(&s->fresh);
-	admin_room_init(&s->room, s->tcp);
+	admin_seats_init(&s->seats, s->tcp);
 	atomic_init(&s->group, ADMIN_NO_GROUP);
 	int rc = open_sockets(s, cfg);
 
@@ -307,7 +307,7 @@ void admin_free(struct admin_server *s)
 		return;
 	stop_thread(s);
 	take_fresh(s, false);
-	admin_turns_free(s->turns);
+	rn_jobs_free(s->turns, RN_JOBS_FOREVER);
 	admin_laters_free(s->laters);
 	if (s->http)
 		evhttp_free(s->http);
@@ -321,6 +321,7 @@ void admin_free(struct admin_server *s)
 		event_base_free(s->base);
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);
+	admin_seats_fini(&s->seats);
 	close_sockets(s);
 	free(s);
 }

@@ -13,7 +13,7 @@
 #include "admin/admin.h"
 #include "admin/later.h"
 #include "admin/peer.h"
-#include "admin/admin_room.h"
+#include "admin/admin_seats.h"
 #include "admin/socket.h"
 #include "admin/admin_turns.h"
 #include "lib/log.h"
@@ -36,10 +36,10 @@ struct admin_server {
 	int stop_fd;
 	struct event *stop, *accepted, *tick;
 	SLIST_HEAD(, fresh) fresh;
-	struct admin_room room;
+	struct admin_seats seats;
 	struct admin_laters *laters;
-	struct admin_turns *turns; /* of readers; NULL over TCP, where all are */
-	bool replying;		   /* what is put into an output buffer is no page of evhttp's */
+	struct rn_jobs *turns; /* of readers; NULL over TCP, where all are */
+	bool replying;	       /* what is put into an output buffer is no page of evhttp's */
 	struct rn_log_limit refusals;
 	pthread_t thread;
 	bool runs;

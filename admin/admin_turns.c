@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "admin/admin_turns.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
+
+#include "lib/util.h"
 
 struct turn {
-	TAILQ_ENTRY(turn) link;
-	uint64_t round; /* the lower is served first */
+	struct rn_job job; /* of the user, in place of a host */
 	struct admin_call call;
 	struct admin_request req; /* with copies of the texts */
 	char *query, *accept, *body;
-};
-
-struct admin_turns {
-	pthread_mutex_t lock; /* a leaf; guards the members down to stop */
-	pthread_cond_t changed;
-	TAILQ_HEAD(, turn) waiting; /* ordered by round, then by arrival */
-	unsigned n;
-	uint64_t round; /* that of the last one served */
-	bool stop;
-	pthread_t thread;
 };
 
 static void turn_free(struct turn *turn)
@@ -57,27 +45,10 @@ static struct turn *turn_new(const struct admin_request *req)
 	return turn;
 }
 
-/* The next turn, or NULL: the thread is to end. */
-static struct turn *admin_turns_take(struct admin_turns *t)
-{
-	struct turn *turn = NULL;
-
-	pthread_mutex_lock(&t->lock);
-	while (!t->stop && TAILQ_EMPTY(&t->waiting))
-		pthread_cond_wait(&t->changed, &t->lock);
-	if (!t->stop) {
-		turn = TAILQ_FIRST(&t->waiting);
-		TAILQ_REMOVE(&t->waiting, turn, link);
-		t->n--;
-		t->round = turn->round;
-	}
-	pthread_mutex_unlock(&t->lock);
-	return turn;
-}
-
 /* A handler that has asked for the later answer gives it by itself. */
-static void admin_turn_run(struct turn *turn)
+static void admin_turn_run(struct rn_job *job)
 {
+	struct turn *turn = rn_container_of(job, struct turn, job);
 	const struct admin_handler *h = turn->call.handler;
 	struct admin_reply r = { .status = 500 };
 
@@ -88,109 +59,48 @@ static void admin_turn_run(struct turn *turn)
 	admin_later_send(turn->call.later);
 }
 
-static void *admin_turns_main(void *arg)
+static void admin_turn_done(struct rn_job *job)
 {
-	struct turn *turn;
+	struct turn *turn = rn_container_of(job, struct turn, job);
 
-	pthread_setname_np(pthread_self(), "readers");
-	while ((turn = admin_turns_take(arg))) {
-		admin_turn_run(turn);
-		turn_free(turn);
-	}
-	return NULL;
-}
-
-struct admin_turns *admin_turns_new(void)
-{
-	struct admin_turns *t = calloc(1, sizeof(*t));
-	sigset_t all, old;
-
-	if (!t)
-		return NULL;
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->changed, NULL);
-	TAILQ_INIT(&t->waiting);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	const int rc = pthread_create(&t->thread, NULL, admin_turns_main, t);
-
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!rc)
-		return t;
-	pthread_cond_destroy(&t->changed);
-	pthread_mutex_destroy(&t->lock);
-	free(t);
-	return NULL;
-}
-
-void admin_turns_free(struct admin_turns *t)
-{
-	struct turn *turn;
-
-	if (!t)
-		return;
-	pthread_mutex_lock(&t->lock);
-	t->stop = true;
-	pthread_cond_signal(&t->changed);
-	pthread_mutex_unlock(&t->lock);
-	pthread_join(t->thread, NULL);
-	while ((turn = TAILQ_FIRST(&t->waiting))) {
-		TAILQ_REMOVE(&t->waiting, turn, link);
+	if (job->made_room)
+		admin_reply_error(admin_later_reply(turn->call.later), 503, "busy",
+				  "too many requests wait; ask again");
+	if (!job->ran)
 		admin_later_send(turn->call.later);
-		turn_free(turn);
-	}
-	pthread_cond_destroy(&t->changed);
-	pthread_mutex_destroy(&t->lock);
-	free(t);
+	turn_free(turn);
 }
 
-/* True if one more of that user may wait. */
-static bool admin_turns_have_room(struct admin_turns *t, uid_t uid)
+struct rn_jobs *admin_turns_new(void)
 {
-	const struct turn *turn;
-	unsigned own = 0;
+	const struct rn_jobs_config cfg = {
+		.name = "readers",
+		.threads = 1,
+		.max = ADMIN_TURNS_MAX,
+		.host_max = ADMIN_TURNS_USER,
+		.keep_oldest = true,
+	};
 
-	pthread_mutex_lock(&t->lock);
-	TAILQ_FOREACH (turn, &t->waiting, link)
-		own += turn->call.peer.uid == uid;
-	const bool room = own < ADMIN_TURNS_USER && t->n < ADMIN_TURNS_MAX;
-
-	pthread_mutex_unlock(&t->lock);
-	return room;
+	return rn_jobs_new(&cfg);
 }
 
-/* The user's first request that waits is served in the next round, his second one in that after it. */
-static void queue(struct admin_turns *t, struct turn *turn)
+bool admin_turns_add(struct rn_jobs *t, const struct admin_request *req)
 {
-	struct turn *other, *before = NULL;
-
-	pthread_mutex_lock(&t->lock);
-	turn->round = t->round + 1;
-	TAILQ_FOREACH (other, &t->waiting, link)
-		turn->round += other->call.peer.uid == turn->call.peer.uid;
-	TAILQ_FOREACH (other, &t->waiting, link)
-		if (other->round <= turn->round)
-			before = other;
-	if (before)
-		TAILQ_INSERT_AFTER(&t->waiting, before, turn, link);
-	else
-		TAILQ_INSERT_HEAD(&t->waiting, turn, link);
-	t->n++;
-	pthread_cond_signal(&t->changed);
-	pthread_mutex_unlock(&t->lock);
-}
-
-/* One thread alone adds, so room that is found stays. */
-bool admin_turns_add(struct admin_turns *t, const struct admin_request *req)
-{
-	struct turn *turn = admin_turns_have_room(t, req->peer.uid) ? turn_new(req) : NULL;
+	struct turn *turn = turn_new(req);
 
 	if (!turn)
 		return false;
+	turn->job.run = admin_turn_run;
+	turn->job.done = admin_turn_done;
+	memcpy(turn->job.host.bytes, &req->peer.uid, sizeof(req->peer.uid));
 	turn->call.later = admin_later(req);
-	if (turn->call.later)
-		queue(t, turn);
-	else
+	if (!turn->call.later) {
 		turn_free(turn);
-	return req->call->later != NULL;
+		return false;
+	}
+	if (!rn_jobs_submit(t, &turn->job)) {
+		turn->job.made_room = true;
+		admin_turn_done(&turn->job);
+	}
+	return true;
 }

@@ -21,7 +21,7 @@ struct admin_call {
 	const struct admin_handler *handler;
 	struct admin_peer peer;
 	struct admin_later *later; /* set by admin_later() */
-	bool taken; /* the handler, which has a turn of turns.h, has called admin_later(), too */
+	bool taken; /* the handler, which has a turn of admin_turns.h, has called admin_later(), too */
 };
 
 /* Takes over the reply. */

@@ -44,7 +44,7 @@ void metrics_family(struct metrics *m, const struct metrics_family *f);
 /* A value, with labels: pairs of name and value, and a NULL. Names are constants; values may be any bytes: those that
  * are no UTF-8 become \xNN. */
 void metrics_value(struct metrics *m, uint64_t value, ...) __attribute__((sentinel));
-/* The same in billionths: nanoseconds for a family in seconds. */
+/* Like metrics_value(), in billionths: nanoseconds for a family in seconds. */
 void metrics_nano(struct metrics *m, uint64_t value, ...) __attribute__((sentinel));
 void metrics_durations(struct metrics *m, const struct rn_durations *d, ...)
 	__attribute__((sentinel));

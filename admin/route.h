@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which handler answers a request. */
+/* Chooses the handler that answers a request. */
 #ifndef RN_ADMIN_ROUTE_H
 #define RN_ADMIN_ROUTE_H
 

@@ -49,7 +49,7 @@ static struct cfg_diag *said_before(struct cfg_diags *diags, const struct cfg_di
 	return NULL;
 }
 
-void cfg_diag_add(struct cfg_diags *diags, struct cfg_place at, enum cfg_severity severity,
+void cfg_diag_add(struct cfg_diags *diags, struct cfg_position at, enum cfg_severity severity,
 		  const char *fmt, ...)
 {
 	struct cfg_diag *diag = diags_slot(diags);

@@ -2,7 +2,7 @@
 /*
  * Diagnostics of the configuration parsers: what is wrong, where, and what would be right.
  *
- * A list owns its texts. line and col are 1-based; 0 means "no place in the file". The list is
+ * A list owns its texts. line and col are 1-based; 0 means "no position in the file". The list is
  * bounded: past CFG_DIAG_MAX messages only the counts go on, so that a hostile or broken file
  * cannot fill the memory.
  */
@@ -38,7 +38,7 @@ struct cfg_diags {
 	unsigned dropped; /* messages that were counted but not kept */
 };
 
-struct cfg_place {
+struct cfg_position {
 	const char *file;
 	unsigned line;
 	unsigned col;
@@ -48,13 +48,13 @@ void cfg_diags_init(struct cfg_diags *diags);
 void cfg_diags_free(struct cfg_diags *diags);
 
 /* Add a message; a list without memory for it still counts it. */
-void cfg_diag_add(struct cfg_diags *diags, struct cfg_place at, enum cfg_severity severity,
+void cfg_diag_add(struct cfg_diags *diags, struct cfg_position at, enum cfg_severity severity,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* Write "FILE:LINE:COL: severity: text" lines. */
 void cfg_diags_print(const struct cfg_diags *diags, FILE *out);
 
-/* The same for one message, into a buffer of any size; always terminated. */
+/* Like cfg_diags_print(), for one message, into a buffer of any size; always terminated. */
 void cfg_diag_format(const struct cfg_diag *diag, char *buf, size_t size);
 
 /* The nearest known word to an unknown one, for messages. */

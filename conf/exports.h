@@ -188,10 +188,10 @@ struct exp_load_opts {
 	const char *dir; /* NULL: none; its *.exports are read in version order */
 	bool strict;	 /* any error fails the load */
 	bool check_paths; /* a path that does not exist, or is neither a directory nor a regular file, is an error */
-	/* False if the file system of that path does not answer; the path is then not looked at.
-	 * NULL: all answer. */
-	bool (*answers)(void *ctx, const char *path);
-	void *answers_ctx;
+	/* Sets answers[i] to false if the file system of path[i] does not answer; the path is then not looked at. A path
+	 * may be NULL, which answers. NULL: all answer. */
+	void (*ask)(void *ctx, const char *const *path, size_t n, bool *answers);
+	void *ask_ctx;
 };
 
 /*
@@ -201,7 +201,7 @@ struct exp_load_opts {
 int exp_table_load(const struct exp_load_opts *opts, struct cfg_diags *diags,
 		   struct exp_table **table);
 
-/* The same for one text in memory, named `name` in diagnostics; opts->file and opts->dir are not
+/* Like exp_table_load(), for one text in memory, named `name` in diagnostics; opts->file and opts->dir are not
  * used. */
 int exp_table_parse(const char *name, const char *text, size_t len,
 		    const struct exp_load_opts *opts, struct cfg_diags *diags,
@@ -260,7 +260,7 @@ struct exp_location {
 /* The next location of a list without errors, from *list on, which moves behind it; false at the end. */
 bool exp_location_next(const char **list, struct exp_location *out);
 
-/* NULL, or what is wrong with the list and what would be right; *at is then the place of the error in it. */
+/* NULL, or what is wrong with the list and what would be right; *at is then the position of the error in it. */
 const char *exp_locations_error(const char *list, size_t *at);
 
 /*
@@ -341,7 +341,7 @@ int exp_match(struct exp_matcher *matcher, const struct exp_export *export,
 int exp_match_wait(struct exp_matcher *matcher, const struct exp_export *export,
 		   const struct sockaddr *peer, const struct exp_opts **opts);
 
-/* How a line compares with a peer. */
+/* Result of comparing a line with a peer. */
 enum exp_verdict {
 	EXP_NO_MATCH,
 	EXP_MATCH,

@@ -320,6 +320,28 @@ struct group {
 	bool bad;
 };
 
+/* Asks whether the file systems of all paths answer. Drafts with the same path follow one another. 0 or -ENOMEM. */
+static int exp_builder_ask(struct exp_builder *b, const struct exp_load_opts *opts)
+{
+	const char **path = calloc(2 * b->n + 1, sizeof(*path));
+	bool *answers = calloc(2 * b->n + 1, sizeof(*answers));
+	const int rc = path && answers ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !rc && i < b->n; i++) {
+		const struct exp_draft *d = &b->drafts[i];
+
+		path[2 * i] = i > 0 && strcmp(d[-1].path, d->path) == 0 ? NULL : d->path;
+		path[2 * i + 1] = d->options.mp == EXP_MP_PATH ? d->options.mp_path : NULL;
+	}
+	if (!rc)
+		opts->ask(opts->ask_ctx, path, 2 * b->n, answers);
+	for (size_t i = 0; !rc && i < b->n; i++)
+		b->drafts[i].silent = !answers[2 * i] || !answers[2 * i + 1];
+	free(path);
+	free(answers);
+	return rc;
+}
+
 /* The first of two lines for the same machine holds, as exportfs(8) has it. */
 static void drop_duplicates(struct group *group, struct cfg_diags *diags)
 {
@@ -359,18 +381,6 @@ static bool waits_for_mount(const struct group *group)
 			return false;
 	}
 	return true;
-}
-
-static bool exp_group_all_answer(const struct group *group, const struct exp_load_opts *opts)
-{
-	for (size_t i = 0; opts->answers && i < group->n; i++) {
-		const struct exp_draft *draft = &group->drafts[i];
-
-		if (draft->options.mp == EXP_MP_PATH &&
-		    !opts->answers(opts->answers_ctx, draft->options.mp_path))
-			return false;
-	}
-	return !opts->answers || opts->answers(opts->answers_ctx, group->drafts[0].path);
 }
 
 static void exp_group_check_path(struct group *group, struct cfg_diags *diags)
@@ -433,9 +443,13 @@ static void join_identity(struct group *group, struct exp_id_request *request,
 static void examine_group(struct group *group, const struct exp_load_opts *opts,
 			  struct exp_id_request *request, struct cfg_diags *diags)
 {
-	for (size_t i = 0; i < group->n; i++)
+	bool silent = false;
+
+	for (size_t i = 0; i < group->n; i++) {
 		group->bad |= group->drafts[i].bad;
-	if (opts->check_paths && exp_group_all_answer(group, opts))
+		silent |= group->drafts[i].silent;
+	}
+	if (opts->check_paths && !silent)
 		exp_group_check_path(group, diags);
 	if (!group->bad)
 		drop_duplicates(group, diags);
@@ -552,10 +566,11 @@ int exp_builder_finish(struct exp_builder *builder, const struct exp_load_opts *
 	int rc = -ENOMEM;
 	size_t n;
 
-	if (made && groups && requests) {
-		if (builder->n)
-			qsort(builder->drafts, builder->n, sizeof(*builder->drafts),
-			      by_path_and_seq);
+	if (builder->n)
+		qsort(builder->drafts, builder->n, sizeof(*builder->drafts), by_path_and_seq);
+	if (made && groups && requests)
+		rc = opts->check_paths && opts->ask ? exp_builder_ask(builder, opts) : 0;
+	if (!rc) {
 		n = make_groups(builder, opts, made, groups, requests, diags);
 		exp_assign_ids(requests, n, diags);
 		rc = fill_table(made, groups, requests, n);

@@ -61,7 +61,7 @@ static char *exp_change_line(const struct exp_change *change, size_t *len)
 
 static int exp_change_refuse(struct cfg_diags *diags, const char *title, const char *why)
 {
-	cfg_diag_add(diags, (struct cfg_place){ .file = title }, CFG_ERROR, "%s", why);
+	cfg_diag_add(diags, (struct cfg_position){ .file = title }, CFG_ERROR, "%s", why);
 	return -EINVAL;
 }
 
@@ -127,7 +127,7 @@ static int copy_client(struct changing *c, const struct exp_export *e,
 	struct exp_draft d = { .client = *client, .options.opts = client->opts };
 
 	d.client.file = file;
-	d.at = (struct cfg_place){ .file = file ? file : c->title, .line = client->line };
+	d.at = (struct cfg_position){ .file = file ? file : c->title, .line = client->line };
 	d.options.opts.mountpoint = d.options.opts.locations = NULL;
 	d.options.mp = !mp ? EXP_MP_NONE : strcmp(mp, e->path) == 0 ? EXP_MP_SELF : EXP_MP_PATH;
 	const bool spec = copy_text(client->spec, &d.client.spec);
@@ -185,21 +185,23 @@ static int copy_table(struct changing *c, const struct exp_client *meant, bool a
 }
 
 /* The path of the change alone is looked at. */
-static bool answers(void *ctx, const char *path)
+static void exp_change_ask(void *ctx, const char *const *path, size_t n, bool *answers)
 {
 	const struct changing *c = ctx;
 
-	if (strcmp(path, c->path) != 0)
-		return false;
-	return !c->opts->answers || c->opts->answers(c->opts->answers_ctx, path);
+	for (size_t i = 0; i < n; i++) {
+		answers[i] = !path[i] || strcmp(path[i], c->path) == 0;
+		if (path[i] && answers[i] && c->opts->ask)
+			c->opts->ask(c->opts->ask_ctx, &path[i], 1, &answers[i]);
+	}
 }
 
 static int exp_change_finish(struct changing *c, struct exp_table **out)
 {
 	const struct exp_load_opts opts = {
 		.check_paths = c->opts && c->opts->check_paths,
-		.answers = answers,
-		.answers_ctx = c,
+		.ask = exp_change_ask,
+		.ask_ctx = c,
 	};
 	const unsigned errors = c->diags->errors;
 	int rc = exp_builder_finish(&c->builder, &opts, c->diags, out);
@@ -231,7 +233,7 @@ static int check_identity(struct changing *c, struct exp_table **table)
 
 static void note_meant(struct changing *c, const struct exp_client *meant, bool add)
 {
-	const struct cfg_place at = { .file = c->title };
+	const struct cfg_position at = { .file = c->title };
 
 	if (meant && meant->file)
 		cfg_diag_add(c->diags, at, CFG_NOTE, "%s line %u %s", meant->file, meant->line,
@@ -257,7 +259,7 @@ static int check_refused(const struct changing *c)
 
 		if (strcmp(r->path, c->path) != 0)
 			continue;
-		cfg_diag_add(c->diags, (struct cfg_place){ .file = c->title }, CFG_ERROR,
+		cfg_diag_add(c->diags, (struct cfg_position){ .file = c->title }, CFG_ERROR,
 			     "%s is in error in %s line %u: correct it there and reload", r->path,
 			     r->file, r->line);
 		return -EINVAL;
@@ -299,14 +301,14 @@ static int explain_missing(struct changing *c)
 	size_t n = 0;
 
 	if (!e && check_refused(c) == 0)
-		cfg_diag_add(c->diags, (struct cfg_place){ .file = c->title }, CFG_ERROR,
+		cfg_diag_add(c->diags, (struct cfg_position){ .file = c->title }, CFG_ERROR,
 			     "%s is not exported", c->path);
 	if (!e)
 		return -EINVAL;
 	for (unsigned i = 0; i < e->n_clients && n < sizeof(names); i++)
 		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
 				      e->clients[i].spec);
-	cfg_diag_add(c->diags, (struct cfg_place){ .file = c->title }, CFG_ERROR,
+	cfg_diag_add(c->diags, (struct cfg_position){ .file = c->title }, CFG_ERROR,
 		     "%s is exported to %s, and not to %s: write the client as it stands there",
 		     c->path, names, c->draft.client.spec);
 	return -EINVAL;

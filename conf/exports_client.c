@@ -120,7 +120,7 @@ struct client_ctx {
 
 static int fail_at(struct client_ctx *ctx, size_t i, const char *fmt, const char *arg)
 {
-	cfg_diag_add(ctx->diags, exp_word_place(ctx->src, ctx->word, i), CFG_ERROR, fmt, arg);
+	cfg_diag_add(ctx->diags, exp_word_position(ctx->src, ctx->word, i), CFG_ERROR, fmt, arg);
 	return -EINVAL;
 }
 
@@ -207,7 +207,7 @@ static int parse_network(struct client_ctx *ctx, char *text, char *slash)
 		char net[EXP_ADDR_STRLEN];
 
 		exp_addr_to_text(&client->addr, net);
-		cfg_diag_add(ctx->diags, exp_word_place(ctx->src, ctx->word, 0), CFG_WARNING,
+		cfg_diag_add(ctx->diags, exp_word_position(ctx->src, ctx->word, 0), CFG_WARNING,
 			     "the address has bits past the netmask; the network is %s/%u", net,
 			     client->prefix);
 	}
@@ -231,7 +231,7 @@ static int parse_wildcard(struct client_ctx *ctx, char *text)
 		open = shut;
 	}
 	if (!text[strspn(text, "0123456789.*?[]-")] && strchr(text, '.'))
-		cfg_diag_add(ctx->diags, exp_word_place(ctx->src, ctx->word, 0), CFG_WARNING,
+		cfg_diag_add(ctx->diags, exp_word_position(ctx->src, ctx->word, 0), CFG_WARNING,
 			     "a wildcard matches host names, not addresses: write a network as "
 			     "192.0.2.0/24");
 	lower(text);

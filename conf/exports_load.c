@@ -234,16 +234,16 @@ int exp_files_read(const char *file, const char *dir, const struct exp_file_sink
 	return rc || !dir ? rc : pass_dir(dir, sink);
 }
 
-static struct cfg_place exp_client_place(const struct exp_client *c)
+static struct cfg_position exp_client_position(const struct exp_client *c)
 {
-	return (struct cfg_place){ .file = c->file ? c->file : "temporary", .line = c->line };
+	return (struct cfg_position){ .file = c->file ? c->file : "temporary", .line = c->line };
 }
 
 /* False if the name service does not answer. */
 static bool check_host(const struct exp_export *e, const struct exp_client *c,
 		       const struct exp_resolver *resolver, struct cfg_diags *diags)
 {
-	const struct cfg_place at = exp_client_place(c);
+	const struct cfg_position at = exp_client_position(c);
 	struct exp_addr addrs[EXP_MAX_ADDRS];
 	int n = resolver->forward(resolver->arg, c->name, addrs, EXP_MAX_ADDRS);
 
@@ -266,7 +266,7 @@ static bool check_host(const struct exp_export *e, const struct exp_client *c,
 static void check_netgroup(const struct exp_export *e, const struct exp_client *c,
 			   const struct exp_resolver *resolver, struct cfg_diags *diags)
 {
-	const struct cfg_place at = exp_client_place(c);
+	const struct cfg_position at = exp_client_position(c);
 
 	if (resolver->has_netgroup && !resolver->has_netgroup(resolver->arg, c->name))
 		cfg_diag_add(diags, at, CFG_WARNING,
@@ -310,7 +310,7 @@ static void load_failed(void *arg, const char *path, int error)
 {
 	struct loader *loader = arg;
 
-	cfg_diag_add(loader->diags, (struct cfg_place){ .file = path }, CFG_ERROR,
+	cfg_diag_add(loader->diags, (struct cfg_position){ .file = path }, CFG_ERROR,
 		     "cannot be read: %s", strerror(error));
 }
 

@@ -56,7 +56,7 @@ static bool exp_location_is_host(const char *text, size_t len)
 	return inet_pton(AF_INET6, copy, &addr) == 1;
 }
 
-/* True if a host is none; *at moves to it. */
+/* True if one of the hosts is not a valid host; *at moves to its position. */
 static bool has_bad_host(const char *hosts, size_t len, size_t *at)
 {
 	for (size_t from = 0, n; from <= len; from += n + 1) {

@@ -276,7 +276,7 @@ static struct exp_round new_round(const struct exp_matcher *matcher, bool alone)
 }
 
 /* Answers the ticket and keeps the answer in ticket->client, EXP_CLIENT_UNKNOWN included. alone:
- * wait for nothing but the name service. */
+ * may wait for the name service, but for no other thread. */
 static void find_out(struct exp_matcher *matcher, const struct exp_export *export,
 		     const struct exp_addr *addr, bool alone, struct exp_peers_ticket *ticket)
 {

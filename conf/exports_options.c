@@ -13,8 +13,8 @@ enum option_value { VALUE_NONE, VALUE_NEEDED, VALUE_MAY };
 struct option_ctx {
 	struct exp_options *options;
 	struct cfg_diags *diags;
-	struct cfg_place at;	   /* place of the option */
-	struct cfg_place value_at; /* place of its value */
+	struct cfg_position at;	      /* position of the option */
+	struct cfg_position value_at; /* position of its value */
 	/* Places of the octets of the value, for lists within it. */
 	const struct exp_source *src;
 	const struct exp_word *word;
@@ -189,8 +189,8 @@ static int apply_sec(struct option_ctx *ctx, char *value)
 		char *name = strsep(&next, ":");
 		int flavor;
 
-		ctx->value_at = exp_word_place(ctx->src, ctx->word,
-					       ctx->value_from + (size_t)(name - value));
+		ctx->value_at = exp_word_position(ctx->src, ctx->word,
+						  ctx->value_from + (size_t)(name - value));
 		flavor = flavor_by_name(ctx, name);
 		if (flavor < 0)
 			rc = flavor;
@@ -253,7 +253,8 @@ static int set_locations(struct option_ctx *ctx, const char *value, uint32_t fla
 	const char *error = exp_locations_error(value, &at);
 
 	if (error) {
-		cfg_diag_add(ctx->diags, exp_word_place(ctx->src, ctx->word, ctx->value_from + at),
+		cfg_diag_add(ctx->diags,
+			     exp_word_position(ctx->src, ctx->word, ctx->value_from + at),
 			     CFG_ERROR, "%s", error);
 		return -EINVAL;
 	}
@@ -415,7 +416,7 @@ static int apply_option(struct option_ctx *ctx, char *text)
 	ctx->options->given |= row->set | row->clear | row->given;
 	if (row->apply) {
 		ctx->value_from += value ? (size_t)(value - text) : 0;
-		ctx->value_at = exp_word_place(ctx->src, ctx->word, ctx->value_from);
+		ctx->value_at = exp_word_position(ctx->src, ctx->word, ctx->value_from);
 		return row->apply(ctx, value);
 	}
 	if (row->hint)
@@ -431,7 +432,7 @@ static int parse_option(struct option_ctx *ctx, size_t from, size_t to)
 
 	if (from == to)
 		return 0;
-	ctx->at = exp_word_place(ctx->src, ctx->word, from);
+	ctx->at = exp_word_position(ctx->src, ctx->word, from);
 	ctx->value_from = from;
 	memcpy(text, ctx->word->text + from, to - from);
 	text[to - from] = '\0';

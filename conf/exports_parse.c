@@ -120,7 +120,7 @@ struct word_reader {
 
 static void word_error(struct word_reader *r, struct exp_char ch, const char *text)
 {
-	struct cfg_place at = { r->src->file, ch.line, ch.col };
+	struct cfg_position at = { r->src->file, ch.line, ch.col };
 
 	r->word->errors++;
 	cfg_diag_add(r->diags, at, CFG_ERROR, "%s", text);
@@ -156,7 +156,7 @@ static void word_escape(struct word_reader *r, struct exp_char backslash)
 
 	for (size_t i = 0; i < 3; i++) {
 		if (!is_octal(octet_at(src, src->off + i))) {
-			struct cfg_place at = { src->file, backslash.line, backslash.col };
+			struct cfg_position at = { src->file, backslash.line, backslash.col };
 
 			cfg_diag_add(
 				r->diags, at, CFG_WARNING,
@@ -241,7 +241,7 @@ void exp_source_word(struct exp_source *src, bool options, struct exp_word *word
 
 	word->len = 0;
 	word->errors = 0;
-	word->start = (struct cfg_place){ src->file, src->line, src->col };
+	word->start = (struct cfg_position){ src->file, src->line, src->col };
 	while (!r.done)
 		word_step(&r);
 	word->text[word->len] = '\0';
@@ -269,14 +269,14 @@ struct line_parser {
 	struct exp_word *word;
 	/* The line being parsed. */
 	char *path;
-	struct cfg_place at;
+	struct cfg_position at;
 	bool bad;	  /* an error that concerns all clients of the line */
 	bool bare_client; /* the last client came without options */
 	unsigned clients;
 	struct exp_options defaults;
 };
 
-static int line_error(struct line_parser *p, struct cfg_place at, const char *text)
+static int line_error(struct line_parser *p, struct cfg_position at, const char *text)
 {
 	cfg_diag_add(p->diags, at, CFG_ERROR, "%s", text);
 	p->bad = true;

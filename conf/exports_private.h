@@ -11,7 +11,7 @@
 #include "conf/exports.h"
 
 /*
- * Characters and words of an exports(5) text, each with its place.
+ * Characters and words of an exports(5) text, each with its position.
  *
  * A backslash before the end of a line joins the next line, without
  * its leading blanks, as one space. A word may be quoted in part or in whole; \ooo stands for one
@@ -37,7 +37,7 @@ struct exp_char {
 struct exp_word {
 	size_t len;
 	unsigned errors;
-	struct cfg_place start;
+	struct cfg_position start;
 	char text[EXP_WORD_MAX + 1]; /* terminated */
 	/* Place of each octet; literal: it was quoted or escaped and has no special meaning. */
 	struct {
@@ -64,10 +64,10 @@ bool exp_source_next_line(struct exp_source *src);
 void exp_source_word(struct exp_source *src, bool options, struct exp_word *word,
 		     struct cfg_diags *diags);
 
-static inline struct cfg_place exp_word_place(const struct exp_source *src,
-					      const struct exp_word *word, size_t i)
+static inline struct cfg_position exp_word_position(const struct exp_source *src,
+						    const struct exp_word *word, size_t i)
 {
-	return (struct cfg_place){ src->file, word->at[i].line, word->at[i].col };
+	return (struct cfg_position){ src->file, word->at[i].line, word->at[i].col };
 }
 
 /*
@@ -125,9 +125,10 @@ bool exp_client_same(const struct exp_client *a, const struct exp_client *b);
 
 struct exp_draft {
 	char *path;
-	struct cfg_place at; /* place of the path; the file's name belongs to the builder */
-	size_t seq;	     /* order of appearance */
+	struct cfg_position at; /* position of the path; the file's name belongs to the builder */
+	size_t seq;		/* order of appearance */
 	bool bad;
+	bool silent; /* the file system of its path or of its mp does not answer */
 	struct exp_client client;
 	struct exp_options options;
 };
@@ -159,9 +160,9 @@ int exp_builder_parse(struct exp_builder *builder, const char *name, const char 
 int exp_builder_finish(struct exp_builder *builder, const struct exp_load_opts *opts,
 		       struct cfg_diags *diags, struct exp_table **table);
 
-/* Give each export its id; `drafts[i]` is the first draft of exports[i]. Marks bad[i]. */
+/* An export that is given its id. */
 struct exp_id_request {
-	const struct exp_draft *first;
+	const struct exp_draft *first; /* of its drafts */
 	const char *path;
 	bool has_fsid;
 	bool has_uuid;

@@ -95,7 +95,7 @@ static char *trim(char *text)
 }
 
 static void nfs_conf_keep_value(struct comparison *c, const char *section, const char *name,
-				const char *value, struct cfg_place at)
+				const char *value, struct cfg_position at)
 {
 	for (size_t i = 0; i < rn_array_size(counterparts); i++) {
 		struct found *f = &c->found[i];
@@ -130,7 +130,7 @@ static void open_nfs_conf(struct comparison *c, struct readings *all, char *path
 
 	c->no_memory |= !path;
 	if (!in && path && c->files < INCLUDES_MAX && errno != ENOENT)
-		cfg_diag_add(c->diags, (struct cfg_place){ .file = path }, CFG_WARNING,
+		cfg_diag_add(c->diags, (struct cfg_position){ .file = path }, CFG_WARNING,
 			     "cannot be read and compared with ringnfs.conf: %s", strerror(errno));
 	c->files++;
 	if (in)
@@ -173,7 +173,7 @@ static void read_nfs_conf_line(struct comparison *c, struct readings *all, char 
 		open_nfs_conf(c, all, included(trim(equals + 1), r->path));
 	else
 		nfs_conf_keep_value(c, r->section, text, trim(equals + 1),
-				    (struct cfg_place){ r->path, r->line, 0 });
+				    (struct cfg_position){ r->path, r->line, 0 });
 }
 
 /* Reads a file, and where it includes another that one first. */
@@ -277,7 +277,7 @@ static bool nfs_conf_differs(const struct cfg_settings *settings, const char *ke
 static void compare_key(struct comparison *c, const struct cfg_settings *settings,
 			const struct counterpart *row, const struct found *f)
 {
-	const struct cfg_place at = { f->file, f->line, 0 };
+	const struct cfg_position at = { f->file, f->line, 0 };
 	char text[CFG_VALUE_MAX], now[2][CFG_VALUE_MAX];
 	const char *const effect = row->effect ? row->effect : "";
 	const char *const colon = row->effect ? ": " : "";

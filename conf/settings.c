@@ -56,7 +56,7 @@ struct reader {
 /* Adds an error for the current line. fmt has exactly two %s; those not needed get "". */
 static void cfg_report_error(struct reader *r, const char *fmt, const char *what, const char *best)
 {
-	cfg_diag_add(r->diags, (struct cfg_place){ r->name, r->line, 0 }, CFG_ERROR, fmt, what,
+	cfg_diag_add(r->diags, (struct cfg_position){ r->name, r->line, 0 }, CFG_ERROR, fmt, what,
 		     best);
 }
 
@@ -69,7 +69,7 @@ static bool check_line(struct reader *r, const char *line, size_t len, int room)
 	}
 	/* inih needs room for a line end and a terminator. */
 	if (len + 3 > (size_t)room) {
-		cfg_diag_add(r->diags, (struct cfg_place){ r->name, r->line, 0 }, CFG_ERROR,
+		cfg_diag_add(r->diags, (struct cfg_position){ r->name, r->line, 0 }, CFG_ERROR,
 			     "the line is too long: at most %d octets", room - 3);
 		return false;
 	}
@@ -222,13 +222,13 @@ static bool first_or_list(struct reader *r, const struct cfg_row *row)
 	}
 	if (cfg_is_list(row))
 		return true;
-	cfg_diag_add(r->diags, (struct cfg_place){ r->name, r->line, 0 }, CFG_ERROR,
+	cfg_diag_add(r->diags, (struct cfg_position){ r->name, r->line, 0 }, CFG_ERROR,
 		     "%s.%s is given twice, first in line %u: remove one", row->section, row->name,
 		     *seen);
 	return false;
 }
 
-/* Notes the place of the value that was taken last. */
+/* Notes the position of the value that was taken last. */
 static int note_origin(const struct reader *r, const struct cfg_row *row)
 {
 	struct cfg_origin *o = &r->settings->origin[row - cfg_rows];
@@ -286,7 +286,7 @@ int cfg_parse(struct cfg_settings *settings, const char *name, const char *text,
 	if (bad_line < 0)
 		return -ENOMEM;
 	if (bad_line)
-		cfg_diag_add(diags, (struct cfg_place){ name, (unsigned)bad_line, 0 }, CFG_ERROR,
+		cfg_diag_add(diags, (struct cfg_position){ name, (unsigned)bad_line, 0 }, CFG_ERROR,
 			     "neither \"[section]\" nor \"key = value\"");
 	return diags->errors > errors ? -EINVAL : 0;
 }
@@ -318,7 +318,7 @@ int cfg_load(struct cfg_settings *settings, const char *path, struct cfg_diags *
 		return -ENOMEM;
 	rc = cfg_read_text(path, text, FILE_LIMIT, &len);
 	if (rc)
-		cfg_diag_add(diags, (struct cfg_place){ .file = path }, CFG_ERROR,
+		cfg_diag_add(diags, (struct cfg_position){ .file = path }, CFG_ERROR,
 			     "cannot be read: %s", strerror(-rc));
 	else
 		rc = cfg_parse(settings, path, text, len, diags);
@@ -348,7 +348,7 @@ int cfg_set(struct cfg_settings *settings, const char *key, const char *value, c
 }
 
 /* Checks that a record can hold a WRITE and 4096 bytes of headers. */
-static void check_record(const struct cfg_settings *settings, struct cfg_place at,
+static void check_record(const struct cfg_settings *settings, struct cfg_position at,
 			 struct cfg_diags *diags)
 {
 	const struct cfg_nfs3 *v3 = &settings->nfs3;
@@ -363,9 +363,62 @@ static void check_record(const struct cfg_settings *settings, struct cfg_place a
 			     is_v4 ? "nfs4" : "nfs3", (unsigned long long)need / 1024);
 }
 
+/* Place of the first of these keys that was given, or NULL. */
+static const struct cfg_origin *cluster_origin(const struct cfg_settings *settings)
+{
+	static const char *const keys[] = { "cluster.name", "cluster.instance", "cluster.path",
+					    "cluster.dead_time" };
+	const struct cfg_origin *found = NULL;
+
+	for (size_t i = 0; i < rn_array_size(keys) && !found; i++)
+		found = cfg_origin_of(settings, keys[i]);
+	return found;
+}
+
+/* Checks the name of a cluster or of a member, which becomes part of a file's name. */
+static void check_cluster_name(const char *key, const char *name, struct cfg_position at,
+			       struct cfg_diags *diags)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+	if (name[0] == '.' || name[strspn(name, allowed)] != '\0')
+		cfg_diag_add(diags, at, CFG_ERROR,
+			     "%s: \"%s\" is not right: a name has letters, digits, \".\", \"_\" "
+			     "and \"-\", and does not begin with \".\"",
+			     key, name);
+}
+
+static void check_cluster(const struct cfg_settings *settings, struct cfg_diags *diags)
+{
+	const struct cfg_cluster *c = &settings->cluster;
+	const struct cfg_origin *origin = cluster_origin(settings);
+	const char *missing = !*c->name	      ? "name"
+			      : !*c->instance ? "instance"
+			      : !*c->path     ? "path"
+					      : NULL;
+
+	if (!origin || (!*c->name && !*c->instance && !*c->path &&
+			!cfg_origin_of(settings, "cluster.dead_time")))
+		return;
+	const struct cfg_position at = { .file = origin->name, .line = origin->line };
+
+	if (missing)
+		cfg_diag_add(diags, at, CFG_ERROR,
+			     "cluster.%s is missing: a member of a cluster has name, instance and "
+			     "path; give all of them, or leave [cluster] out",
+			     missing);
+	check_cluster_name("cluster.name", c->name, at, diags);
+	check_cluster_name("cluster.instance", c->instance, at, diags);
+	if (!settings->nfs4.enabled)
+		cfg_diag_add(diags, at, CFG_ERROR,
+			     "[cluster] needs nfs4.enabled, whose records and grace period it "
+			     "uses: set it to yes, or leave [cluster] out");
+}
+
 int cfg_check(const struct cfg_settings *settings, const char *origin, struct cfg_diags *diags)
 {
-	const struct cfg_place at = { .file = origin };
+	const struct cfg_position at = { .file = origin };
 	unsigned errors = diags->errors;
 
 	check_record(settings, at, diags);
@@ -383,6 +436,7 @@ int cfg_check(const struct cfg_settings *settings, const char *origin, struct cf
 	if (settings->nfs4.minor_min > settings->nfs4.minor_max)
 		cfg_diag_add(diags, at, CFG_ERROR,
 			     "nfs4.minor_min is above nfs4.minor_max: no minor version is left");
+	check_cluster(settings, diags);
 	return diags->errors > errors ? -EINVAL : 0;
 }
 

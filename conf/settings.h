@@ -139,6 +139,13 @@ struct cfg_metrics {
 	struct cfg_addrs listen; /* with ports; none: not over TCP */
 };
 
+struct cfg_cluster {
+	char *name; /* empty: this server is alone */
+	char *instance;
+	char *path;
+	uint64_t dead_time;
+};
+
 struct cfg_settings {
 	struct cfg_server server;
 	struct cfg_tcp tcp;
@@ -152,6 +159,7 @@ struct cfg_settings {
 	struct cfg_gss gss;
 	struct cfg_tls tls;
 	struct cfg_metrics metrics;
+	struct cfg_cluster cluster;
 	struct cfg_origin origin[CFG_MAX_ROWS]; /* by row of the schema */
 };
 
@@ -207,7 +215,7 @@ const struct cfg_origin *cfg_origin_of(const struct cfg_settings *settings, cons
 
 /* Prints the settings in the syntax of ringnfs.conf; the output reads back to the same settings. */
 void cfg_print(const struct cfg_settings *settings, FILE *out);
-/* The same with a comment above each value that is not a default: the place that it comes from. */
+/* Like cfg_print(), with a comment above each value that is not a default: the position that it comes from. */
 void cfg_print_origins(const struct cfg_settings *settings, FILE *out);
 
 #endif

@@ -33,6 +33,7 @@ const struct cfg_section cfg_sections[] = {
 	{ "gss", "Kerberos: sec=krb5, krb5i and krb5p" },
 	{ "tls", "TLS for NFS over TCP: xprtsec=tls and mtls" },
 	{ "metrics", "Figures for monitoring" },
+	{ "cluster", "Several servers on one file system (experimental)" },
 };
 const unsigned cfg_n_sections = sizeof(cfg_sections) / sizeof(cfg_sections[0]);
 
@@ -85,7 +86,7 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Connections at a time, with those to clients of NFSv4.0 for callbacks, which are a quarter of them "
 		  "at most. Above that, connections are closed to make room: first those of hosts that no "
 		  "export admits, then idle ones of the clients with most connections, then any of a client with more "
-		  "than its share." },
+		  "than its quota." },
 	{ ROW(tcp, max_requests, CFG_UINT), RANGE(1, 4096), .def = "128",
 	  .text = "Requests of one connection worked on at a time. Further ones stay in the socket." },
 	{ ROW(tcp, idle_timeout, CFG_SECONDS), RANGE(0, 7 * 86400), .def = "6m",
@@ -227,7 +228,7 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(gss, max_contexts, CFG_UINT), RANGE(64, 1000000), .def = "16384",
 	  .text = "Established contexts that are kept, at most: one for each user of each client, and two or three more for a "
 		  "client. When there are more, the client with most loses those that it has not used for longest, and makes "
-		  "new ones when it needs them. Each is counted with 10 KiB, of which an eighth of server.memory_max is set aside "
+		  "new ones when it needs them. Each is counted with 13 KiB, of which an eighth of server.memory_max is set aside "
 		  "at most: with less memory there are fewer." },
 
 	{ ROW(tls, certificate, CFG_PATH), .zero = true, .def = "",
@@ -254,6 +255,20 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(metrics, listen, CFG_PORTS), .def = "",
 	  .text = "Addresses and ports where anybody may read metrics over HTTP, at /metrics: for Prometheus and the like. There "
 		  "are no names of files and clients in them. None means that they are on the control socket alone." },
+
+	{ ROW(cluster, name, CFG_NAME), RANGE(1, 30), .zero = true, .def = "",
+	  .text = "Name of the cluster, which clients are told as the scope of all of its servers. It must differ from those of other clusters that "
+		  "the clients use. Empty means that this server is alone, and that the other keys of the section are empty, too. Experimental: ringnfsd(8) "
+		  "says what is missing. No delegations are given, and the export option nfs_only has no effect." },
+	{ ROW(cluster, instance, CFG_NAME), RANGE(1, 30), .zero = true, .def = "",
+	  .text = "Name of this member of the cluster: letters, digits, \".\", \"_\" and \"-\". A member is an address, this name and a state_dir on the cluster "
+		  "file system; any machine may run it, and one at a time." },
+	{ ROW(cluster, path, CFG_PATH), .zero = true, .def = "",
+	  .text = "Directory on the cluster file system, the same for all members, where they keep what they have in common, with the key that file handles "
+		  "are signed with. It must be there, and writable to root alone. It must not be exported." },
+	{ ROW(cluster, dead_time, CFG_SECONDS), RANGE(2, 600), .def = "10s",
+	  .text = "A member that was not heard of for so long is dead to the others, and ends by itself before. It must be longer than the cluster "
+		  "file system pauses when one of its own servers fails. The value of the member that starts first counts." },
 };
 /* clang-format on */
 const unsigned cfg_n_rows = sizeof(cfg_rows) / sizeof(cfg_rows[0]);

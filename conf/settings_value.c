@@ -121,8 +121,8 @@ void cfg_value_range(const struct cfg_row *row, char text[CFG_TEXT_MAX])
 		range_of_path(row, text);
 		break;
 	case CFG_NAME:
-		snprintf(text, CFG_TEXT_MAX, "a name without blanks of at most %llu octets",
-			 (unsigned long long)row->max);
+		snprintf(text, CFG_TEXT_MAX, "a name without blanks of at most %llu octets%s",
+			 (unsigned long long)row->max, row->zero ? ", or nothing" : "");
 		break;
 	case CFG_ENUM:
 		range_of_words(row, text);
@@ -331,7 +331,7 @@ static int cfg_value_parse_name(const struct cfg_row *row, char **field, const c
 {
 	char *copy;
 
-	if (!*text || strlen(text) > row->max || strpbrk(text, " \t"))
+	if ((!*text && !row->zero) || strlen(text) > row->max || strpbrk(text, " \t"))
 		return cfg_value_refuse(row, text, wrong);
 	copy = strdup(text);
 	if (!copy)

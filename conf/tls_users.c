@@ -39,8 +39,8 @@ static const struct {
 };
 
 #define wrong(p, w, ...)                                                                           \
-	cfg_diag_add((p)->diags, (struct cfg_place){ (p)->file, (p)->line, (w)->col }, CFG_ERROR,  \
-		     __VA_ARGS__)
+	cfg_diag_add((p)->diags, (struct cfg_position){ (p)->file, (p)->line, (w)->col },          \
+		     CFG_ERROR, __VA_ARGS__)
 /* For "%.*s". */
 #define shown(w) (int)((w)->len < SHOWN ? (w)->len : SHOWN), (w)->text
 
@@ -436,7 +436,7 @@ static void on_unread(void *arg, const char *path, int error)
 	struct loading *l = arg;
 
 	l->rc = -EINVAL;
-	cfg_diag_add(l->diags, (struct cfg_place){ .file = path }, CFG_ERROR,
+	cfg_diag_add(l->diags, (struct cfg_position){ .file = path }, CFG_ERROR,
 		     "cannot be read: %s: correct the path, or take out tls.user_map",
 		     strerror(error));
 }

@@ -45,7 +45,7 @@ struct cfg_tls_users {
 /* 0 and the map; -EINVAL: messages in diags say why not; -ENOMEM. */
 int cfg_tls_users_parse(const char *file, const char *text, size_t len, struct cfg_diags *diags,
 			struct cfg_tls_users **out);
-/* The same of a file. */
+/* Like cfg_tls_users_parse(), for a file. */
 int cfg_tls_users_load(const char *file, struct cfg_diags *diags, struct cfg_tls_users **out);
 void cfg_tls_users_free(struct cfg_tls_users *users); /* NULL is allowed */
 

@@ -23,9 +23,9 @@ struct ctl_command {
 /* Sends a request, and parses the answer. path may have a query (ctl/uri.h). An exit status: CTL_DONE, or another
  * with a message on standard error; the answer may say more then. With ctl->json it is printed, and *out is NULL. */
 int ctl_get(const struct ctl *ctl, const char *path, json_t **out);
-/* The same by POST, which may take minutes. body may be NULL. */
+/* Like ctl_get(), but by POST, which may take minutes. body may be NULL. */
 int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t **out);
-/* The same with a body of any kind. */
+/* Like ctl_post(), with a body of any kind. */
 int ctl_post_text(const struct ctl *ctl, const char *path, const char *text, size_t len,
 		  json_t **out);
 
@@ -42,6 +42,7 @@ int ctl_config(const struct ctl *ctl, int argc, char **argv);
 int ctl_delegation(const struct ctl *ctl, int argc, char **argv);
 int ctl_delegations(const struct ctl *ctl, int argc, char **argv);
 int ctl_drain(const struct ctl *ctl, int argc, char **argv);
+int ctl_cluster(const struct ctl *ctl, int argc, char **argv);
 int ctl_grace(const struct ctl *ctl, int argc, char **argv);
 int ctl_lock(const struct ctl *ctl, int argc, char **argv);
 int ctl_locks(const struct ctl *ctl, int argc, char **argv);

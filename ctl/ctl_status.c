@@ -69,6 +69,51 @@ static void ctl_status_print_grace(const json_t *st)
 	       ctl_status_number(st, "grace", "expected"));
 }
 
+/* The names of members in that state, or that may reclaim (state NULL); nothing if there are none. */
+static void print_members(const json_t *cluster, const char *state, const char *title)
+{
+	const json_t *m;
+	bool any = false;
+	size_t i;
+
+	json_array_foreach(json_object_get(cluster, "members"), i, m)
+	{
+		char *safe;
+
+		if (state ? strcmp(ctl_status_text(m, "state"), state) != 0
+			  : !json_is_true(json_object_get(m, "reclaims")))
+			continue;
+		safe = table_safe_text(ctl_status_text(m, "name"));
+		printf("%s%s", any ? ", " : title, safe ? safe : "?");
+		free(safe);
+		any = true;
+	}
+}
+
+/* Nothing if the server is alone. */
+static void print_cluster(const json_t *st)
+{
+	const json_t *cluster = json_object_get(st, "cluster");
+
+	if (!cluster)
+		return;
+	printf("cluster      %s, member %s", ctl_status_text(cluster, "name"),
+	       ctl_status_text(cluster, "instance"));
+	print_members(cluster, "running", "; running: ");
+	print_members(cluster, "stopped", "; stopped: ");
+	print_members(cluster, "dead", "; DEAD: ");
+	printf("; epoch %" PRIu64 "\n", ctl_status_number(st, "cluster", "epoch"));
+	if (json_is_true(json_object_get(cluster, "grace")))
+		print_members(
+			cluster, NULL,
+			"             new locks wait for clients that may reclaim at member ");
+	else if (!json_is_true(json_object_get(cluster, "grants")))
+		printf("             new locks wait");
+	else
+		return;
+	putchar('\n');
+}
+
 static void print_records(const json_t *st)
 {
 	if (json_is_true(json_object_get(json_object_get(st, "records"), "failing")))
@@ -209,6 +254,7 @@ static void print_status(const json_t *st)
 	       ctl_status_number(st, "held", "nfs4_locks"),
 	       ctl_status_number(st, "held", "nfs4_delegations"));
 	ctl_status_print_grace(st);
+	print_cluster(st);
 	print_exports(st);
 	print_records(st);
 	print_drain(st);

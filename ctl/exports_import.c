@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "ctl/ctl_exports.h"
-#include "ctl/ganesha_exports.h"
 #include "ctl/ctl_options.h"
+#include "tools/ganesha/ganesha_exports.h"
 
 #define FILE_MOST (4u << 20)
 

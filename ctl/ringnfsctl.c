@@ -23,6 +23,7 @@ static const struct ctl_command commands[] = {
 	{ "calls", "calls under way, and what they wait for", ctl_calls },
 	{ "client evict", "end all that a client holds, and its sessions", ctl_client },
 	{ "clients", "clients, how much they hold and what they did", ctl_clients },
+	{ "cluster", "members of the cluster, and to give one up", ctl_cluster },
 	{ "config show", "settings, and where each comes from", ctl_config },
 	{ "connections", "connections, what goes over them and their limits", ctl_connections },
 	{ "delegation recall", "have clients return delegations", ctl_delegation },

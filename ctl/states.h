@@ -31,7 +31,7 @@ char *states_uri(const char *path, const struct states_choice *choice);
 /* Asks for all pages. *rows is an array, to be freed with json_decref(); NULL on errors. An exit status. */
 int states_get(const struct ctl *ctl, enum states_kind kind, const struct states_choice *choice,
 	       json_t **rows);
-/* The same by POST to that path, which ends what is chosen; each row has its result. *rows has those of the pages that
+/* Like states_get(), by POST to that path, which ends what is chosen; each row has its result. *rows has those of the pages that
  * were answered, on errors too. */
 int states_end(const struct ctl *ctl, enum states_kind kind, const char *path,
 	       const struct states_choice *choice, json_t **rows);

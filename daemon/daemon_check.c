@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conf/exports.h"
+#include "daemon/cluster_part.h"
 #include "daemon/exports/export_set.h"
 #include "daemon/logs.h"
 #include "daemon/process.h"
@@ -111,6 +112,8 @@ int check_config(const struct cfg_settings *settings, const struct rn_logger *lo
 
 	if (!rc)
 		rc = state_dir_check(settings->server.state_dir, log);
+	if (!rc)
+		rc = cluster_part_check(settings, log);
 	if (rc)
 		printf("a start would fail\n");
 	rn_budget_init(&budget, CHECK_MEMORY);

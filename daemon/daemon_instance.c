@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
+
 #define NAME "instance"
 #define STATUS_SIZE 64 /* room for "PID BEGUN ENDED VERDICT\n" */
 
@@ -63,14 +65,28 @@ static int instance_open_file(const char *state_dir, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-static int instance_lock_file(int fd, const char *state_dir, const struct rn_logger *log)
+/* -EWOULDBLOCK: another has it, and so much later still. */
+static int instance_await_lock(int fd, unsigned wait_ms)
+{
+	const struct timespec pause = { .tv_nsec = 10 * (long)RN_NS_PER_MS };
+	const uint64_t until = rn_now_ms() + wait_ms;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK || rn_now_ms() >= until)
+			return -errno;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+static int instance_lock_file(int fd, const char *state_dir, unsigned wait_ms,
+			      const struct rn_logger *log)
 {
 	struct status other;
+	const int rc = instance_await_lock(fd, wait_ms);
 
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	if (errno != EWOULDBLOCK)
-		return -errno;
+	if (rc != -EWOULDBLOCK)
+		return rc;
 	if (instance_get_status(fd, &other) < 0)
 		other.pid = 0;
 	rn_err(log,
@@ -80,7 +96,8 @@ static int instance_lock_file(int fd, const char *state_dir, const struct rn_log
 	return -EBUSY;
 }
 
-int instance_take(const char *state_dir, const struct rn_logger *log, struct instance **out)
+int instance_take(const char *state_dir, unsigned wait_ms, const struct rn_logger *log,
+		  struct instance **out)
 {
 	struct instance *inst = calloc(1, sizeof(*inst));
 	int rc = 0;
@@ -93,7 +110,7 @@ int instance_take(const char *state_dir, const struct rn_logger *log, struct ins
 	if (inst->fd < 0)
 		rc = inst->fd;
 	else
-		rc = instance_lock_file(inst->fd, state_dir, log);
+		rc = instance_lock_file(inst->fd, state_dir, wait_ms, log);
 	if (!rc)
 		rc = instance_put_status(inst->fd, &inst->status);
 	if (rc && rc != -EBUSY)

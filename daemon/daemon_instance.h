@@ -15,9 +15,10 @@
 
 struct instance;
 
-/* Takes the state directory, which exists, for this process. 0, -EBUSY (logged with the other's
+/* Takes the state directory, which exists, for this process; waits so long for another one to give it back. 0, -EBUSY (logged with the other's
  * process id) or -errno, logged. */
-int instance_take(const char *state_dir, const struct rn_logger *log, struct instance **out);
+int instance_take(const char *state_dir, unsigned wait_ms, const struct rn_logger *log,
+		  struct instance **out);
 void instance_release(struct instance *inst); /* NULL is allowed */
 
 /* Records that a reload begins, and its verdict: 0 or the -errno for which it was refused. */

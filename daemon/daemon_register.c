@@ -19,7 +19,7 @@
 
 #define LOOK_SECONDS 30
 
-/* Its owner is the user that rpc.statd runs as, and registers as. */
+/* Directory of rpc.statd; its owner is the user that rpc.statd runs and registers as. */
 #define STATD_DIR "/var/lib/nfs"
 
 struct mapping {

@@ -8,28 +8,31 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sysexits.h>
 #include <systemd/sd-daemon.h>
 
 #include "daemon/admin/control.h"
+#include "daemon/cluster_part.h"
 #include "daemon/counters/counters.h"
 #include "daemon/counters/daemon_trace.h"
+#include "daemon/counters/numbers.h"
 #include "daemon/daemon_drain.h"
 #include "daemon/daemon_instance.h"
 #include "daemon/daemon_register.h"
 #include "daemon/exports/export_set.h"
-#include "daemon/held.h"
 #include "daemon/limits.h"
 #include "daemon/listeners.h"
 #include "daemon/names/names.h"
 #include "daemon/process.h"
 #include "daemon/programs.h"
+#include "daemon/server_parts.h"
 #include "daemon/service_manager.h"
 #include "daemon/state_dir.h"
 #include "daemon/tasks.h"
 #include "daemon/ticker.h"
 #include "daemon/tls_setup.h"
-#include "daemon/workers/lanes.h"
-#include "daemon/workers/standing.h"
+#include "daemon/workers/admission.h"
+#include "daemon/workers/fs_queues.h"
 #include "daemon/workers/workers.h"
 #include "gss/gss.h"
 #include "lib/clock.h"
@@ -46,6 +49,7 @@
 #include "vfs/vfs_worker.h"
 
 #define LOOPS_MAX 8
+#define KEEPER_CLOSES_MS 3000u
 #define RECORD_SLACK (64u << 10) /* bytes of RPC header, credential and arguments beside the data */
 
 /* In the order of their start. */
@@ -54,20 +58,21 @@ struct server {
 	struct logs *logs;
 	const struct rn_logger *log; /* of the daemon itself */
 	struct instance *instance;
-	struct tasks *tasks;	 /* work that the control socket leaves to the main thread */
-	struct control *control; /* NULL: the settings want none */
+	struct cluster_part *cluster; /* NULL: the server is alone */
+	struct tasks *tasks;	      /* work that the control socket leaves to the main thread */
+	struct control *control;      /* NULL: the settings want none */
 	struct limits limits;
 	struct rn_budget budget;
 	struct rn_payload_pool *pool;
 	struct rn_pipe_pool *pipes; /* of NFS over TCP; or NULL */
 	struct rpc_waits *waits;
 	struct askers *askers;
-	struct lanes *lanes;
+	struct fs_queues *fs_queues;
 	struct ticker *files_ticker, *clients_ticker;
 	struct vfs *vfs;
 	struct exports *exports;
 	struct drain *drain;
-	struct standing *standing;
+	struct admission *admission;
 	struct dialer dialer;
 	struct programs programs;
 	pthread_mutex_t clients_lock; /* outermost lock: one thread at a time ends clients' state */
@@ -84,6 +89,7 @@ struct server {
 	struct rr_server *rdma;
 	struct registration_ports ports;
 	struct registration *registration;
+	_Atomic bool registered; /* with rpcbind, or not to be */
 	struct service_manager *manager;
 };
 
@@ -93,7 +99,22 @@ static int start_state(struct server *s)
 	const char *dir = s->settings->server.state_dir;
 	int rc = state_dir_make(dir, s->log);
 
-	return rc ? rc : instance_take(dir, s->log, &s->instance);
+	/* The keeper of a member that was killed gives the directory back in a moment. */
+	return rc ? rc
+		  : instance_take(dir, *s->settings->cluster.name ? KEEPER_CLOSES_MS : 0, s->log,
+				  &s->instance);
+}
+
+/* Before other threads start and the key of handles is read, as the keeper has a copy of all that is there. */
+static int start_cluster(struct server *s)
+{
+	return cluster_part_new(s->settings, s->log, &s->cluster);
+}
+
+static int start_secret(struct server *s, uint8_t secret[STATE_SECRET_SIZE])
+{
+	return s->cluster ? cluster_part_secret(s->cluster, secret)
+			  : state_dir_secret(s->settings->server.state_dir, "new", secret, s->log);
 }
 
 static int start_control(struct server *s)
@@ -120,9 +141,11 @@ static int start_vfs(struct server *s)
 		.deleg_ended_ctx = s->waits,
 		.moved = counters_moved,
 		.moved_ctx = &s->counters,
+		.may_lock = s->cluster ? cluster_part_may_lock : NULL,
+		.may_lock_ctx = s->cluster,
 		.handle_mac = s->settings->vfs.handle_mac,
 	};
-	int rc = state_dir_secret(s->settings->server.state_dir, cfg.secret, s->log);
+	int rc = start_secret(s, cfg.secret);
 
 	if (!rc)
 		rc = counters_init(&s->counters, &s->rpc);
@@ -147,7 +170,8 @@ static int start_exports(struct server *s)
 			  .check_paths = true },
 		.askers = s->askers,
 		.drain = s->drain = drain_new(),
-		.lanes = s->lanes,
+		.fs_queues = s->fs_queues,
+		.shared = s->cluster != NULL,
 		.log = s->log,
 	};
 
@@ -155,17 +179,17 @@ static int start_exports(struct server *s)
 
 	if (rc)
 		return rc;
-	const struct standing_config standing = {
+	const struct admission_config admission = {
 		.exports = s->exports,
 		.log = s->log,
 		.lease_seconds = (unsigned)s->settings->nfs4.lease_time,
 	};
 
-	s->standing = standing_new(&standing);
-	if (!s->standing)
+	s->admission = admission_new(&admission);
+	if (!s->admission)
 		return -ENOMEM;
-	s->rpc.standing = standing_of;
-	s->rpc.standing_ctx = s->standing;
+	s->rpc.admission = admission_of;
+	s->rpc.admission_ctx = s->admission;
 	return 0;
 }
 
@@ -201,8 +225,13 @@ static int start_programs(struct server *s)
 		.askers = s->askers,
 		.dialer = &s->dialer,
 		.waits = s->waits,
+		.cluster = cluster_part_of_nfs4(s->cluster),
 	};
 
+	if (s->cluster) {
+		s->rpc.may_answer = cluster_part_may_answer;
+		s->rpc.may_answer_ctx = s->cluster;
+	}
 	s->rpc.observe = server_observe_call;
 	s->rpc.observe_ctx = s;
 	s->rpc.ended = workers_ended;
@@ -223,7 +252,7 @@ static int start_workers(struct server *s)
 {
 	struct workers_config cfg = {
 		.count = s->limits.threads,
-		.lanes = s->lanes,
+		.fs_queues = s->fs_queues,
 		.ring_entries = (unsigned)s->settings->vfs.ring_entries,
 		.vfs = s->vfs,
 		.server = &s->rpc,
@@ -266,7 +295,7 @@ static int server_start_tcp(struct server *s)
 	struct tcp_config cfg = {
 		.loops = s->loops,
 		.nloops = s->nloops,
-		.sink = workers_sink(s->workers),
+		.executor = workers_executor(s->workers),
 		.clients = s->clients,
 		.pool = s->pool,
 		.budget = &s->budget,
@@ -277,8 +306,8 @@ static int server_start_tcp(struct server *s)
 		.idle_seconds = (unsigned)t->idle_timeout,
 		.stall_seconds = (unsigned)t->stall_timeout,
 		.bulk_offset = bulk_offset,
-		.standing = standing_of,
-		.standing_ctx = s->standing,
+		.admission = admission_of,
+		.admission_ctx = s->admission,
 	};
 
 	if (!t->enabled)
@@ -306,14 +335,14 @@ static int start_udp(struct server *s)
 	struct udp_config cfg = {
 		.loops = s->loops,
 		.nloops = s->nloops,
-		.sink = workers_sink(s->workers),
+		.executor = workers_executor(s->workers),
 		.clients = s->clients,
 		.pool = s->pool,
 		.budget = &s->budget,
 		.log = &s->logs->of[LOG_TCP],
 		.bulk_offset = bulk_offset,
-		.standing = standing_of,
-		.standing_ctx = s->standing,
+		.admission = admission_of,
+		.admission_ctx = s->admission,
 	};
 
 	if (!s->settings->udp.enabled || !s->programs.nfs3)
@@ -336,7 +365,7 @@ static int start_rdma(struct server *s)
 	struct rr_config cfg = {
 		.loops = s->loops,
 		.nloops = s->nloops,
-		.sink = workers_sink(s->workers),
+		.executor = workers_executor(s->workers),
 		.clients = s->clients,
 		.pool = s->pool,
 		.budget = &s->budget,
@@ -348,8 +377,8 @@ static int start_rdma(struct server *s)
 		.stall_seconds = (unsigned)r->stall_timeout,
 		.poll_usec = (unsigned)r->poll_usec,
 		.max_message = longest_io(s->settings) + RECORD_SLACK,
-		.standing = standing_of,
-		.standing_ctx = s->standing,
+		.admission = admission_of,
+		.admission_ctx = s->admission,
 	};
 
 	if (r->enabled == CFG_NO)
@@ -392,23 +421,46 @@ static int server_start_listening(struct server *s)
 	return rc;
 }
 
-/* NFSv3 clients that had locks before the start look the programs up when they are told of it. */
+/* NFSv3 clients that had locks before the start look the programs up when they are told of it. In a cluster they then find that they may
+ * reclaim. */
 static void tell_hosts(void *ctx)
 {
 	const struct server *s = ctx;
 
-	if (s->programs.nsm)
+	if (s->programs.nsm && s->registered && (!s->cluster || cluster_part_tells(s->cluster)))
 		nsm_tell_hosts(s->programs.nsm);
+}
+
+static void server_is_registered(void *ctx)
+{
+	struct server *s = ctx;
+
+	s->registered = true;
+	tell_hosts(s);
+}
+
+static int server_join_cluster(struct server *s)
+{
+	const struct cluster_part_server server = {
+		.vfs = s->vfs,
+		.exports = s->exports,
+		.nfs4 = s->programs.nfs4,
+		.nsm = s->programs.nsm,
+		.tell = tell_hosts,
+		.ctx = s,
+	};
+
+	return s->cluster ? cluster_part_join(s->cluster, &server) : 0;
 }
 
 static int start_registration(struct server *s)
 {
-	const struct registration_hook hook = { .registered = tell_hosts, .ctx = s };
+	const struct registration_hook hook = { .registered = server_is_registered, .ctx = s };
 
 	if (s->settings->server.rpcbind)
 		s->registration = registration_start(&s->ports, &hook, s->log);
 	if (!s->registration)
-		tell_hosts(s);
+		server_is_registered(s);
 	return 0;
 }
 
@@ -435,8 +487,8 @@ static int start_memory(struct server *s)
 		s->pipes = rn_pipe_pool_new(&s->budget, limits_pipes(&s->limits));
 	s->rpc.pipes = s->pipes;
 	s->clients = rpc_clients_new();
-	s->lanes = lanes_new();
-	return s->clients && s->lanes ? 0 : -ENOMEM;
+	s->fs_queues = fs_queues_new();
+	return s->clients && s->fs_queues ? 0 : -ENOMEM;
 }
 
 static void count_lost(void *ctx, const struct vfs_exports_lost *lost, struct exports_revoked *out)
@@ -444,13 +496,13 @@ static void count_lost(void *ctx, const struct vfs_exports_lost *lost, struct ex
 	struct server *s = ctx;
 
 	pthread_mutex_lock(&s->clients_lock);
-	held_below(s->programs.nfs4, s->programs.nfs3, lost, out);
+	exports_count_holders(s->programs.nfs4, s->programs.nfs3, lost, out);
 	pthread_mutex_unlock(&s->clients_lock);
 }
 
 /*
  * Ends the state that clients hold below exports that are gone. The new exports are in force.
- * Called by exports_reload, and by the thread that follows mounts, which must not meet the clock of
+ * The hook `revoke` of exports: called in a reload, and by the thread that follows mounts, which must not meet the clock of
  * leases.
  */
 static void revoke_lost(void *ctx, const struct vfs_exports_lost *lost)
@@ -511,9 +563,9 @@ static int start_descriptors(struct server *s)
 	return 0;
 }
 
-static struct held_sources held_sources(struct server *s)
+static struct server_parts server_parts(struct server *s)
 {
-	return (struct held_sources){
+	return (struct server_parts){
 		.budget = &s->budget,
 		.pool = s->pool,
 		.pipes = s->pipes,
@@ -539,7 +591,7 @@ static int start_answers(struct server *s)
 		.settings = s->settings,
 		.logs = s->logs,
 		.limits = &s->limits,
-		.held = held_sources(s),
+		.parts = server_parts(s),
 		.counters = &s->counters,
 		.clients = s->clients,
 		.rpc = &s->rpc,
@@ -549,6 +601,7 @@ static int start_answers(struct server *s)
 		.clients_lock = &s->clients_lock,
 		.askers = s->askers,
 		.exports = s->exports,
+		.cluster = s->cluster,
 		.drain = s->drain,
 		.tls_users = s->programs.tls_users,
 		.tasks = s->tasks,
@@ -569,6 +622,7 @@ static const struct {
 	{ "system calls", start_calls },
 	{ "limits", start_limits },
 	{ "state directory", start_state },
+	{ "cluster", start_cluster },
 	{ "control socket", start_control },
 	{ "memory", start_memory },
 	{ "threads for name services", start_askers },
@@ -578,6 +632,7 @@ static const struct {
 	{ "workers", start_workers },
 	{ "event threads", start_loops },
 	{ "descriptors", start_descriptors },
+	{ "joining the cluster", server_join_cluster },
 	{ "TCP", server_start_tcp },
 	{ "UDP", start_udp },
 	{ "RDMA", start_rdma },
@@ -604,7 +659,8 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
 
 		if (rc) {
 			rn_err(s->log, "cannot start: %s: %s", steps[i].name, strerror(-rc));
-			server_stop(s);
+			if (!server_stop(s))
+				process_leave(EX_UNAVAILABLE);
 			return rc;
 		}
 	}
@@ -614,28 +670,55 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
 	return 0;
 }
 
-/* From here no call waits for a name service: the answers would come too late. */
-static void stop_asking(struct server *s)
+/* From here no call waits for a name service: the answers would come too late. True: calls waited for something else, too, and go on to
+ * be answered. */
+static bool stop_asking(struct server *s)
 {
+	const bool waited = s->waits && rpc_waits_count(s->waits) > 0;
+
 	if (s->askers)
 		askers_close(s->askers);
 	gss_close(s->programs.gss);
 	if (s->waits)
 		rpc_waits_close(s->waits);
+	return waited;
 }
 
-/* No request is left. Memory that threads of a silent name service use is freed by the end of the
- * process. */
-static void free_askers(struct server *s)
+#define ANSWERS_MS 1000u
+
+/* Nothing is read any more: waits until all calls are answered, but not for those that take long. */
+static void await_answers(struct server *s)
 {
-	if (s->askers && !askers_free(s->askers)) {
-		s->programs.groups = NULL;
-		s->programs.idmap = NULL;
+	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
+	struct tcp_stats tcp = { .requests_busy = 0 };
+	struct rr_stats rdma = { .requests_busy = 0 };
+
+	for (unsigned ms = 0; ms < ANSWERS_MS; ms++) {
+		if (s->tcp)
+			tcp_server_stats(s->tcp, &tcp);
+		if (s->rdma)
+			rr_server_stats(s->rdma, &rdma);
+		if (tcp.requests_busy + rdma.requests_busy == 0)
+			return;
+		nanosleep(&pause, NULL);
 	}
 }
 
-void server_stop(struct server *s)
+/* No request is left. False: a thread is still in a name service, which keeps the tables that it uses. */
+static bool free_askers(struct server *s)
 {
+	if (!s->askers || askers_free(s->askers))
+		return true;
+	s->programs.groups = NULL;
+	s->programs.idmap = NULL;
+	return false;
+}
+
+bool server_stop(struct server *s)
+{
+	bool all;
+
+	cluster_part_leave(s->cluster); /* as long as calls are answered */
 	service_manager_stop(s->manager);
 	control_stop(s->control);
 	tasks_free(s->tasks);
@@ -645,7 +728,8 @@ void server_stop(struct server *s)
 	ticker_stop(s->files_ticker);
 	registration_stop(s->registration);
 	nsm_stop(s->programs.nsm);
-	stop_asking(s);
+	const bool waited = stop_asking(s);
+
 	if (s->programs.nfs3)
 		nlm_stop_grants(s->programs.nfs3);
 	if (s->programs.nfs4)
@@ -657,6 +741,8 @@ void server_stop(struct server *s)
 		udp_server_quiesce(s->udp);
 	if (s->rdma)
 		rr_server_quiesce(s->rdma);
+	if (waited)
+		await_answers(s);
 	if (s->tcp)
 		tcp_server_free(s->tcp);
 	udp_server_free(s->udp);
@@ -673,17 +759,18 @@ void server_stop(struct server *s)
 		vfs_leases_stop(s->vfs);
 		vfs_flusher_stop(s->vfs);
 	}
-	free_askers(s);
-	programs_stop(&s->programs);
-	standing_free(s->standing);
+	all = free_askers(s);
+	all &= programs_stop(&s->programs);
+	admission_free(s->admission);
 	if (s->exports)
 		exports_free(s->exports);
 	drain_free(s->drain);
 	if (s->vfs)
 		vfs_free(s->vfs);
 	rpc_waits_free(s->waits); /* the end of a delegation wakes calls */
+	workers_free(s->workers);
 	rpc_clients_free(s->clients);
-	lanes_free(s->lanes);
+	fs_queues_free(s->fs_queues);
 	pthread_mutex_destroy(&s->clients_lock);
 	trace_fini(&s->trace);
 	dialer_fini(&s->dialer);
@@ -691,8 +778,10 @@ void server_stop(struct server *s)
 	if (s->pool)
 		rn_payload_pool_free(s->pool);
 	counters_fini(&s->counters);
+	cluster_part_free(s->cluster);
 	instance_release(s->instance);
 	free(s);
+	return all;
 }
 
 static int reload(void *ctx, struct exports_outcome *out)
@@ -703,6 +792,8 @@ static int reload(void *ctx, struct exports_outcome *out)
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(rn_now_ns() / 1000));
 	instance_reload_begins(s->instance);
 	int rc = exports_reload(s->exports, out);
+	if (s->cluster)
+		cluster_part_reloaded(s->cluster);
 	programs_reload(&s->programs);
 	tls_setup_reload(s->tls, s->log);
 	registration_look(s->registration);
@@ -784,7 +875,7 @@ static int start_manager(struct server *s)
 	const struct service_manager_config cfg = {
 		.loops = s->loops,
 		.nloops = s->nloops,
-		.held = held_sources(s),
+		.parts = server_parts(s),
 		.clients = s->clients,
 		.log = s->log,
 	};
@@ -801,62 +892,6 @@ int server_tick_by_itself(struct server *s)
 	return rc ? rc : start_manager(s);
 }
 
-static void log_memory(struct server *s, enum rn_level level)
-{
-	struct rn_payload_stats p;
-	struct vfs_stats v;
-	struct drc_stats d;
-
-	rn_payload_stats(s->pool, &p);
-	vfs_stats(s->vfs, &v);
-	drc_stats(s->programs.drc, &d);
-	rn_log(s->log, level,
-	       "memory: %zu of %zu bytes; payload: %" PRIu64 " slabs, %" PRIu64
-	       " buffers in use, %" PRIu64 " waits",
-	       (size_t)s->budget.used, s->budget.max, p.slabs, p.buffers_in_use, p.waits);
-	rn_log(s->log, level,
-	       "node cache: %" PRIu64 " nodes, %" PRIu64 " descriptors, %" PRIu64 " hits, %" PRIu64
-	       " misses, %" PRIu64 " evictions, %" PRIu64 " stale, %" PRIu64 " bad handles",
-	       v.nodes, v.fds, v.hits, v.misses, v.evictions, v.stale, v.bad_handles);
-	rn_log(s->log, level, "listings: %" PRIu64 " handles known, %" PRIu64 " read",
-	       v.handles_known, v.handles_read);
-	rn_log(s->log, level,
-	       "reply cache: %" PRIu64 " entries, %" PRIu64 " bytes, %" PRIu64 " hits, %" PRIu64
-	       " in progress, %" PRIu64 " evicted, %" PRIu64 " expired",
-	       d.entries, d.bytes, d.hits, d.in_progress, d.evicted, d.expired);
-}
-
-static void log_tcp(struct server *s, enum rn_level level)
-{
-	struct tcp_stats t;
-
-	tcp_server_stats(s->tcp, &t);
-	rn_log(s->log, level,
-	       "tcp: %" PRIu64 " connections, %" PRIu64 " accepted, %" PRIu64 " refused, %" PRIu64
-	       " closed for errors, %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64
-	       " sends, %" PRIu64 " bytes in, %" PRIu64 " bytes out, %" PRIu64
-	       " without a copy, %" PRIu64 " callbacks, %" PRIu64 " replies to none, %" PRIu64
-	       " moved to another event thread, %" PRIu64 " made to clients",
-	       t.connections, t.accepted, t.refused, t.closed_error, t.calls, t.replies, t.sends,
-	       t.bytes_in, t.bytes_out, t.bytes_spliced, t.callbacks, t.stray_replies, t.moved,
-	       t.dialed);
-}
-
-static void log_udp(struct server *s, enum rn_level level)
-{
-	struct udp_stats u;
-
-	udp_server_stats(s->udp, &u);
-	rn_log(s->log, level,
-	       "udp: %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64 " bytes in, %" PRIu64
-	       " bytes out, dropped: %" PRIu64 " no calls, %" PRIu64 " too long, %" PRIu64
-	       " for too many under way, %" PRIu64 " for memory, %" PRIu64
-	       " replies rationed, %" PRIu64 " not sent, %" PRIu64 " duplicates",
-	       u.calls, u.replies, u.bytes_in, u.bytes_out, u.dropped[UDP_NO_CALL],
-	       u.dropped[UDP_TOO_LONG], u.dropped[UDP_BUSY], u.dropped[UDP_NO_MEMORY],
-	       u.dropped[UDP_RATIONED], u.dropped[UDP_NOT_SENT], u.dropped[UDP_DUPLICATE]);
-}
-
 static void log_loops(struct server *s, enum rn_level level)
 {
 	for (unsigned i = 0; i < s->nloops; i++) {
@@ -869,52 +904,11 @@ static void log_loops(struct server *s, enum rn_level level)
 	}
 }
 
-static void log_rdma(struct server *s, enum rn_level level)
-{
-	struct rr_stats r;
-
-	rr_server_stats(s->rdma, &r);
-	rn_log(s->log, level,
-	       "rdma: %" PRIu64 " devices, %" PRIu64 " connections, %" PRIu64 " accepted, %" PRIu64
-	       " refused, %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64 " sq waits, %" PRIu64
-	       " invalidations, %" PRIu64 " ERR_VERS, %" PRIu64 " ERR_CHUNK, %" PRIu64
-	       " dropped, %" PRIu64 " posts, %" PRIu64 " completions, %" PRIu64 " callbacks",
-	       r.devices, r.connections, r.accepted, r.refused, r.calls, r.replies, r.sq_waits,
-	       r.invalidations, r.err_vers, r.err_chunk, r.dropped, r.posts, r.completions,
-	       r.callbacks);
-	rn_log(s->log, level,
-	       "rdma chunks: read %" PRIu64 " (%" PRIu64 " segments, %" PRIu64 " bytes, %" PRIu64
-	       " at position zero), write %" PRIu64 " (%" PRIu64 " segments, %" PRIu64
-	       " bytes), reply %" PRIu64,
-	       r.read_chunks, r.read_segments, r.read_bytes, r.position_zero, r.write_chunks,
-	       r.write_segments, r.write_bytes, r.reply_chunks);
-}
-
-static void log_copies(struct server *s, enum rn_level level)
-{
-	struct nfs4_held h = { 0 };
-
-	if (!s->programs.nfs4)
-		return;
-	nfs4_held(s->programs.nfs4, &h);
-	rn_log(s->log, level,
-	       "asynchronous copies: %" PRIu64 " begun, %" PRIu64 " cancelled, %" PRIu64 " bytes",
-	       h.copies_begun, h.copies_cancelled, h.copied_bytes);
-}
-
 void server_log_counters(struct server *s, enum rn_level level)
 {
 	counters_log(&s->counters, s->log, level);
-	log_memory(s, level);
-	if (s->tcp)
-		log_tcp(s, level);
-	if (s->udp)
-		log_udp(s, level);
-	if (s->rdma)
-		log_rdma(s, level);
 	log_loops(s, level);
-	log_copies(s, level);
-	const struct held_sources held = held_sources(s);
+	const struct server_parts parts = server_parts(s);
 
-	held_log(&held, s->log, level);
+	numbers_log(&parts, s->log, level);
 }

@@ -4,6 +4,8 @@
 #ifndef RN_DAEMON_DAEMON_SERVER_H
 #define RN_DAEMON_DAEMON_SERVER_H
 
+#include <stdbool.h>
+
 #include "conf/settings.h"
 #include "daemon/logs.h"
 
@@ -11,8 +13,9 @@ struct server;
 
 /* 0 or -errno; the reason is in the log. settings and logs must outlive the server. */
 int server_start(const struct cfg_settings *settings, struct logs *logs, struct server **out);
-/* Takes no new calls, answers those in flight, and frees everything. */
-void server_stop(struct server *s);
+/* Takes no new calls, answers those in flight, and frees everything. False: a thread is still in a library, for a service that does not
+ * answer. The process must end by process_leave(). */
+bool server_stop(struct server *s);
 
 /* Reads exports again; 0 or -errno (the old ones stay in force). */
 int server_reload(struct server *s);

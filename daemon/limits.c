@@ -27,7 +27,7 @@
 
 #define MIB ((size_t)1 << 20)
 #define LEAST_NEED (64 * MIB) /* of server.memory_max, in conf/settings_schema.c */
-#define DATA_SHARE 16u /* fraction that must be left to data, beside the slabs that are set aside */
+#define DATA_PART 16u /* fraction that must be left to data, beside the slabs that are set aside */
 #define SYSTEM_KEYTAB "/etc/krb5.keytab"
 #define TEXT_MAX 512
 
@@ -66,7 +66,7 @@ static unsigned memory_need_divide(const struct cfg_settings *s, size_t whole,
 
 	/* A slab more, as heads of replies do not fill the last one of theirs. */
 	part[n++] =
-		(struct part){ "data", NULL, RN_PAYLOAD_ASIDE + RN_SLAB_SIZE + whole / DATA_SHARE };
+		(struct part){ "data", NULL, RN_PAYLOAD_ASIDE + RN_SLAB_SIZE + whole / DATA_PART };
 	part[n++] = (struct part){ "caches", NULL, vfs_memory(whole) + pipes(s, whole) };
 	if (s->tcp.enabled)
 		part[n++] = (struct part){ "TCP", "tcp.max_connections",
@@ -83,7 +83,7 @@ static unsigned memory_need_divide(const struct cfg_settings *s, size_t whole,
 		part[n++] = (struct part){ "Kerberos", "gss.enabled",
 					   gss_memory(whole, (unsigned)s->gss.max_contexts) };
 	if (tls)
-		part[n++] = (struct part){ "TLS", "tls.certificate", whole / TLS_SHARE };
+		part[n++] = (struct part){ "TLS", "tls.certificate", whole / TLS_PART };
 	return n;
 }
 
@@ -134,7 +134,7 @@ static void list_parts(const struct cfg_settings *s, char text[TEXT_MAX])
 }
 
 /* The place of server.memory_max; or, if it is not set, of the setting that needs most. */
-static struct cfg_place memory_need_place_of(const struct cfg_settings *s)
+static struct cfg_position memory_need_place_of(const struct cfg_settings *s)
 {
 	const struct cfg_origin *o = cfg_origin_of(s, "server.memory_max");
 	struct part part[PARTS_MAX];
@@ -149,8 +149,8 @@ static struct cfg_place memory_need_place_of(const struct cfg_settings *s)
 			o = of;
 		}
 	}
-	return o ? (struct cfg_place){ o->name, o->line, 0 }
-		 : (struct cfg_place){ .file = "settings" };
+	return o ? (struct cfg_position){ o->name, o->line, 0 }
+		 : (struct cfg_position){ .file = "settings" };
 }
 
 int memory_need_check(const struct cfg_settings *s, size_t ram, struct cfg_diags *diags)
@@ -207,7 +207,7 @@ int memory_need_check(const struct cfg_settings *s, size_t ram, struct cfg_diags
 #define LEASES_OF_MIB 4u
 #define LEASES_PART 4u
 
-/* Pipes, of 1 MiB and two descriptors each: at most, and one for so many bytes and descriptors. */
+/* Most pipes, of 1 MiB and two descriptors each; and the bytes and descriptors of the limits that allow one pipe. */
 #define PIPES_MOST 64u
 #define PIPE_MEMORY (16u << 20)
 #define PIPE_FILES 64u

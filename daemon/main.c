@@ -128,7 +128,8 @@ static int main_run(const struct cfg_settings *settings)
 	int rc = server_tick_by_itself(server);
 	if (rc) {
 		rn_err(log, "cannot start: %s", strerror(-rc));
-		server_stop(server);
+		if (!server_stop(server))
+			process_leave(EX_UNAVAILABLE);
 		return EX_UNAVAILABLE;
 	}
 	sd_notify(0, "READY=1");
@@ -138,8 +139,11 @@ static int main_run(const struct cfg_settings *settings)
 	deadline_start(log, END_SECONDS);
 	sd_notify(0, "STOPPING=1");
 	server_log_counters(server, RN_DEBUG);
-	server_stop(server);
+	const bool all = server_stop(server);
+
 	rn_notice(log, "stopped");
+	if (!all)
+		process_leave(EX_OK);
 	return EX_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "daemon/tls_setup.h"
 #include "gss/gss.h"
 #include "lib/clock.h"
+#include "lib/host.h"
 #include "nfs2/nfs2_server.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_proto.h"
@@ -267,24 +268,6 @@ static int start_idmap(const struct programs_config *cfg, struct programs *p,
 	return 0;
 }
 
-/* Maps IPv4 addresses into IPv6. */
-static void map_servers(const struct cfg_addrs *from, struct sockaddr_in6 *to)
-{
-	for (unsigned i = 0; i < from->n; i++) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)&from->addrs[i];
-
-		memset(&to[i], 0, sizeof(to[i]));
-		to[i].sin6_family = AF_INET6;
-		if (in->sin_family != AF_INET) {
-			memcpy(&to[i], &from->addrs[i], sizeof(to[i]));
-			continue;
-		}
-		to[i].sin6_port = in->sin_port;
-		memset(to[i].sin6_addr.s6_addr + 10, 0xff, 2);
-		memcpy(to[i].sin6_addr.s6_addr + 12, &in->sin_addr, sizeof(in->sin_addr));
-	}
-}
-
 static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 {
 	const struct cfg_nfs4 *set = &cfg->settings->nfs4;
@@ -302,7 +285,9 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.grace_seconds = (unsigned)set->grace_time,
 		.other_clients = p->nsm ? nsm_former_hosts(p->nsm) : 0,
 		.max_sessions = (unsigned)set->max_sessions,
-		.delegations = set->delegations,
+		/* Other members cannot recall them. */
+		.delegations = set->delegations && !cfg->cluster,
+		.cluster = cfg->cluster,
 		.posix_acls = set->posix_acls,
 		.state_dir = cfg->settings->server.state_dir,
 		.observe_op = counters_observe_op,
@@ -317,7 +302,8 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 
 	if (!set->enabled)
 		return 0;
-	map_servers(&set->copy_servers, p->copy_servers);
+	for (unsigned i = 0; i < set->copy_servers.n; i++)
+		rn_address_as_ipv6(&set->copy_servers.addrs[i], &p->copy_servers[i]);
 	if (!rn_budget_take(cfg->budget, cfg->budget->max / PROGRAMS_NFS4_SHARE))
 		return -ENOMEM;
 	rn_budget_init(&p->nfs4_memory, cfg->budget->max / PROGRAMS_NFS4_SHARE);
@@ -417,8 +403,10 @@ void programs_log_exports(const struct programs *p)
 		nfs2_log_unserved(p->nfs3, &p->logs->of[LOG_NFS2]);
 }
 
-void programs_stop(struct programs *p)
+bool programs_stop(struct programs *p)
 {
+	bool all;
+
 	nsm_stop(p->nsm);
 	if (p->drc)
 		drc_free(p->drc);
@@ -429,8 +417,9 @@ void programs_stop(struct programs *p)
 	nsm_free(p->nsm);
 	if (p->budget)
 		rn_budget_give(p->budget, p->nfs4_memory.max);
-	gss_free(p->gss);
+	all = gss_free(p->gss);
 	groups_free(p->groups);
 	tls_users_free(p->tls_users);
 	idmap_free(p->idmap);
+	return all;
 }

@@ -41,6 +41,7 @@ struct groups;
 struct idmap;
 struct gss;
 struct nfs3_server;
+struct nfs4_cluster;
 struct nfs4_server;
 struct nsm;
 struct tls_users;
@@ -59,6 +60,7 @@ struct programs_config {
 	struct askers *askers;
 	struct dialer *dialer;
 	struct rpc_waits *waits;
+	const struct nfs4_cluster *cluster; /* NULL: the server is alone */
 };
 
 struct programs {
@@ -89,9 +91,9 @@ struct programs {
 };
 
 /* Fills p, which is zeroed, and rpc's programs and reply cache. 0 or -errno. In both cases
- * programs_stop() releases everything, when no request is under way any more. */
+ * programs_stop() releases everything, when no request is under way any more. False: a thread of Kerberos is still in its library. */
 int programs_start(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc);
-void programs_stop(struct programs *p);
+bool programs_stop(struct programs *p);
 /* Logs which of the exports in force a protocol cannot serve. */
 void programs_log_exports(const struct programs *p);
 /* Reads again what a reload of the exports does not: the keytab, and the map of certificates. 0 or -errno; the old ones then

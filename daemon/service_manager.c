@@ -104,13 +104,13 @@ static void service_manager_read_now(struct service_manager *m, struct service_n
 	struct rr_stats r = { 0 };
 	struct workers_stats w;
 
-	if (m->cfg.held.tcp)
-		tcp_server_stats(m->cfg.held.tcp, &t);
-	if (m->cfg.held.udp)
-		udp_server_stats(m->cfg.held.udp, &u);
-	if (m->cfg.held.rdma)
-		rr_server_stats(m->cfg.held.rdma, &r);
-	workers_stats(m->cfg.held.workers, &w);
+	if (m->cfg.parts.tcp)
+		tcp_server_stats(m->cfg.parts.tcp, &t);
+	if (m->cfg.parts.udp)
+		udp_server_stats(m->cfg.parts.udp, &u);
+	if (m->cfg.parts.rdma)
+		rr_server_stats(m->cfg.parts.rdma, &r);
+	workers_stats(m->cfg.parts.workers, &w);
 	*now = (struct service_now){
 		.clients = rpc_clients_count(m->cfg.clients),
 		.connections = t.connections + r.connections,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the service manager is told while the server runs, by sd_notify(3): a line of status, and signs
+* Tells the service manager of the running server, by sd_notify(3): a line of status, and signs
  * of life if it wants them (WatchdogSec= in systemd.service(5)).
  *
  * A sign of life means that all event threads turn. One that is stuck in a file system loses its loop to
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/held.h"
+#include "daemon/server_parts.h"
 #include "lib/log.h"
 #include "rpc/client.h"
 #include "transport/event_loop.h"
@@ -24,7 +24,7 @@ struct service_manager;
 struct service_manager_config {
 	struct ev_loop *const *loops;
 	unsigned nloops;
-	struct held_sources held;
+	struct server_parts parts;
 	struct rpc_clients *clients;
 	const struct rn_logger *log;
 };

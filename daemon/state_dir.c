@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,12 +93,15 @@ static int read_secret(int dirfd, uint8_t *secret)
 }
 
 /*
- * Writes a temporary file, syncs it and links it into place: a crash leaves the whole key or none.
+ * Writes a temporary file, syncs it and links it into place: a crash leaves the whole key or none, and of several that are made at
+ * once one is kept. -EEXIST: there is one.
  */
-static int write_secret(int dirfd, uint8_t *secret)
+static int write_secret(int dirfd, const char *maker, uint8_t *secret)
 {
-	const char *tmp = SECRET_NAME ".new";
+	char tmp[NAME_MAX];
 	int fd, rc = 0;
+
+	snprintf(tmp, sizeof(tmp), SECRET_NAME ".%s", maker);
 
 	if (getrandom(secret, STATE_SECRET_SIZE, 0) != STATE_SECRET_SIZE)
 		return -EIO;
@@ -107,13 +111,14 @@ static int write_secret(int dirfd, uint8_t *secret)
 	ssize_t n = write(fd, secret, STATE_SECRET_SIZE);
 	if (n != STATE_SECRET_SIZE)
 		rc = n < 0 ? -errno : -EIO;
-	else if (fsync(fd) < 0 || renameat(dirfd, tmp, dirfd, SECRET_NAME) < 0 || fsync(dirfd) < 0)
+	else if (fsync(fd) < 0 || linkat(dirfd, tmp, dirfd, SECRET_NAME, 0) < 0)
 		rc = -errno;
 	close(fd);
-	return rc;
+	unlinkat(dirfd, tmp, 0);
+	return !rc && fsync(dirfd) < 0 ? -errno : rc;
 }
 
-int state_dir_secret(const char *dir, uint8_t secret[STATE_SECRET_SIZE],
+int state_dir_secret(const char *dir, const char *maker, uint8_t secret[STATE_SECRET_SIZE],
 		     const struct rn_logger *log)
 {
 	int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -121,8 +126,11 @@ int state_dir_secret(const char *dir, uint8_t secret[STATE_SECRET_SIZE],
 
 	if (!rc)
 		rc = read_secret(dirfd, secret);
-	if (rc == -ENOENT && dirfd >= 0)
-		rc = write_secret(dirfd, secret);
+	if (rc == -ENOENT && dirfd >= 0) {
+		rc = write_secret(dirfd, maker, secret);
+		if (rc == -EEXIST)
+			rc = read_secret(dirfd, secret);
+	}
 	if (dirfd >= 0)
 		close(dirfd);
 	if (rc)

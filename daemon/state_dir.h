@@ -22,8 +22,9 @@ int state_dir_make(const char *dir, const struct rn_logger *log);
 /* Checks whether state_dir_make() would accept the directory; makes nothing. */
 int state_dir_check(const char *dir, const struct rn_logger *log);
 
-/* Reads the key of file handles, or makes it if there is none. 0 or -errno, logged. */
-int state_dir_secret(const char *dir, uint8_t secret[STATE_SECRET_SIZE],
+/* Reads the key of file handles, or makes it if there is none. 0 or -errno, logged. maker: a word in the names of files, which another
+ * process that makes a key in that directory at the same time does not have; all then get the same key. */
+int state_dir_secret(const char *dir, const char *maker, uint8_t secret[STATE_SECRET_SIZE],
 		     const struct rn_logger *log);
 
 #endif

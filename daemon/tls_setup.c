@@ -124,7 +124,7 @@ static const struct cfg_tls_user *tls_users_find(const struct tls_users *u,
 	return (uint32_t)found ? &u->map->lines[(uint32_t)found - 1] : NULL;
 }
 
-/* The same as idmap_user, under the lock. */
+/* Like idmap_user(), under the lock. */
 static int tls_users_ask(struct tls_users *u, const struct cfg_tls_user *line,
 			 const struct sockaddr *peer, struct rpc_cred *to)
 {

@@ -5,62 +5,86 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gss/hosts.h"
 #include "gss/mech.h"
 #include "lib/clock.h"
+#include "lib/util.h"
 #include "rpc/principal.h"
+#include "rpc/request.h"
 
-/* The bit of a number is its remainder by the window's size. Numbers are above 0 from the first call that raises
- * `highest`; 0 itself has a bit like any other. */
+/* The bit of a number is its remainder by the window's size. Clients begin with 1, as a rule; 0 has a bit like any other, and is never late. */
 
-static void gss_window_clear(struct gss_window *w, uint32_t seq)
+static uint64_t *gss_window_word(struct gss_window *w, uint32_t seq)
 {
-	w->used[seq % GSS_WINDOW / 64] &= ~(UINT64_C(1) << seq % 64);
+	return &w->used[seq % GSS_WINDOW / 64];
 }
 
-static bool gss_window_set(struct gss_window *w, uint32_t seq)
+static bool gss_window_has(struct gss_window *w, uint32_t seq)
 {
-	uint64_t *word = &w->used[seq % GSS_WINDOW / 64];
-	const uint64_t bit = UINT64_C(1) << seq % 64;
-	const bool was = *word & bit;
+	return *gss_window_word(w, seq) >> seq % 64 & 1;
+}
 
-	*word |= bit;
-	return !was;
+static bool gss_window_take_late(struct gss_window *w, uint32_t seq)
+{
+	for (unsigned i = 0; seq != 0 && i < GSS_LATE; i++)
+		if (w->late[i] == seq) {
+			w->late[i] = 0;
+			return true;
+		}
+	return false;
+}
+
+/* Makes room from the lowest number. */
+static void gss_window_put_late(struct gss_window *w, uint32_t seq)
+{
+	uint32_t *to = w->late;
+
+	for (unsigned i = 1; *to != 0 && i < GSS_LATE; i++)
+		if (w->late[i] < *to)
+			to = &w->late[i];
+	*to = seq;
+}
+
+/* Moves the window up to seq. Numbers that leave it without having come are kept as late. */
+static void gss_window_move(struct gss_window *w, uint32_t seq)
+{
+	const uint32_t was = w->highest;
+	const uint32_t last = seq > GSS_WINDOW ? rn_min(seq - GSS_WINDOW, was) : 0;
+
+	for (uint32_t s = was >= GSS_WINDOW ? was - GSS_WINDOW + 1 : 1; s <= last; s++)
+		if (!gss_window_has(w, s))
+			gss_window_put_late(w, s);
+	for (uint32_t i = 0; i < GSS_WINDOW && i < seq - was; i++)
+		*gss_window_word(w, seq - i) &= ~(UINT64_C(1) << (seq - i) % 64);
+	w->highest = seq;
 }
 
 bool gss_window_take(struct gss_window *w, uint32_t seq)
 {
-	if (seq > w->highest) {
-		if (seq - w->highest >= GSS_WINDOW)
-			memset(w->used, 0, sizeof(w->used));
-		else
-			for (uint32_t s = w->highest + 1; s <= seq; s++)
-				gss_window_clear(w, s);
-		w->highest = seq;
-	} else if (w->highest - seq >= GSS_WINDOW) {
+	if (seq > w->highest)
+		gss_window_move(w, seq);
+	else if (w->highest - seq >= GSS_WINDOW)
+		return gss_window_take_late(w, seq);
+	if (gss_window_has(w, seq))
 		return false;
-	}
-	return gss_window_set(w, seq);
+	*gss_window_word(w, seq) |= UINT64_C(1) << seq % 64;
+	return true;
 }
 
 #define BUCKETS 4096u
-#define EVICT_LOOK 64u /* least used contexts that eviction looks at */
-#define SWEEP 4u       /* old contexts that each new one clears away, at most */
+#define SWEEP 4u /* old contexts that each new one clears away, at most */
 
 LIST_HEAD(bucket, gss_context);
 
 struct gss_contexts {
 	pthread_mutex_t lock; /* guards everything here, and the contexts' own links */
-	unsigned max, established, half;
 	unsigned grown_max, grown;
-	uint64_t evicted;
 	uint64_t (*now)(void);
 	_Atomic uint64_t skipped;
 	uint8_t key[crypto_shorthash_KEYBYTES];
 	struct gss_use_list used, half_made; /* least used, and oldest, first */
 	struct gss_use_list by_growth;
 	struct bucket buckets[BUCKETS];
-	struct gss_hosts hosts;
+	struct rn_quota established, half; /* contexts of the two lists */
 };
 
 struct gss_contexts *gss_contexts_new(unsigned max, unsigned grown)
@@ -69,11 +93,8 @@ struct gss_contexts *gss_contexts_new(unsigned max, unsigned grown)
 
 	if (!t)
 		return NULL;
-	if (!gss_hosts_init(&t->hosts, max)) {
-		free(t);
-		return NULL;
-	}
-	t->max = max;
+	rn_quota_init(&t->established, max, 0);
+	rn_quota_init(&t->half, GSS_HALF_MAX, GSS_HALF_HOST);
 	t->grown_max = grown;
 	t->now = rn_now_ns;
 	TAILQ_INIT(&t->used);
@@ -129,6 +150,14 @@ void gss_context_put(struct gss_context *c)
 	free(c);
 }
 
+void gss_host_of(const struct rpc_conn *conn, struct rn_host *host)
+{
+	if (conn->ops->datagrams)
+		memset(host, 0xff, sizeof(*host));
+	else
+		rn_host_of((const struct sockaddr *)&conn->peer, host);
+}
+
 static uint64_t gss_contexts_hash(const struct gss_contexts *t, const uint8_t bytes[16])
 {
 	uint64_t h;
@@ -143,10 +172,9 @@ static struct bucket *gss_contexts_bucket_of(struct gss_contexts *t,
 	return &t->buckets[gss_contexts_hash(t, handle) % BUCKETS];
 }
 
-static void gss_contexts_count(struct gss_contexts *t, struct gss_context *c)
+static struct rn_quota *gss_contexts_quota(struct gss_contexts *t, const struct gss_context *c)
 {
-	*(c->established ? &t->established : &t->half) += 1;
-	gss_hosts_add(&t->hosts, c->host, c->established);
+	return c->established ? &t->established : &t->half;
 }
 
 static void not_grown(struct gss_contexts *t, struct gss_context *c)
@@ -163,13 +191,9 @@ static void gss_contexts_unlist(struct gss_contexts *t, struct gss_context *c)
 {
 	LIST_REMOVE(c, of_bucket);
 	TAILQ_REMOVE(c->established ? &t->used : &t->half_made, c, by_use);
-	if (c->established)
-		TAILQ_REMOVE(&c->host->used, c, of_host);
-	*(c->established ? &t->established : &t->half) -= 1;
-	gss_hosts_drop(&t->hosts, c->host, c->established);
+	rn_quota_remove(gss_contexts_quota(t, c), &c->place);
 	not_grown(t, c);
 	c->listed = false;
-	c->host = NULL;
 }
 
 static void gss_contexts_drop(struct gss_contexts *t, struct gss_context *c)
@@ -198,95 +222,37 @@ static void gss_contexts_sweep(struct gss_contexts *t, struct gss_use_list *list
 	}
 }
 
-/* The oldest half-made context of a host that has at least that many. Of none if no host has. */
-static struct gss_context *oldest_half(const struct gss_contexts *t, unsigned least)
+/* Under the lock. Takes c into its quota; others make room. */
+static bool gss_contexts_take_in(struct gss_contexts *t, struct gss_context *c,
+				 const struct rn_host *from)
 {
-	struct gss_context *c;
+	struct rn_quota *q = gss_contexts_quota(t, c);
+	struct rn_quota_item *old;
 
-	TAILQ_FOREACH (c, &t->half_made, by_use)
-		if (c->host->half >= least)
-			return c;
-	return NULL;
-}
-
-/* Evicts the oldest half-made context of that host, or if host is NULL of one with most. The new context is counted already, and not in
- * the list yet, so it is not the one that goes. */
-static void evict_half(struct gss_contexts *t, const struct gss_host *host)
-{
-	struct gss_context *c = NULL;
-
-	for (unsigned least = GSS_HALF_HOST; !host && !c && least > 0; least--)
-		c = oldest_half(t, least);
-	if (host)
-		TAILQ_FOREACH (c, &t->half_made, by_use)
-			if (c->host == host)
-				break;
-	if (!c)
-		return;
-	gss_contexts_drop(t, c);
-	t->evicted++;
-}
-
-/* A context of the host with most: if several hosts have as many, the least used one among those that come first. */
-static void evict_established(struct gss_contexts *t)
-{
-	const struct gss_host *largest = gss_hosts_largest(&t->hosts);
-	struct gss_context *c;
-	unsigned n = 0;
-
-	TAILQ_FOREACH (c, &t->used, by_use) {
-		if (c->host->established == largest->established)
-			break;
-		if (++n == EVICT_LOOK) {
-			c = TAILQ_FIRST(&largest->used);
-			break;
-		}
-	}
-	if (!c)
-		c = TAILQ_FIRST(&largest->used);
-	if (!c)
-		return;
-	gss_contexts_drop(t, c);
-	t->evicted++;
-}
-
-/* Under the lock. c is counted already. */
-static void gss_contexts_make_room(struct gss_contexts *t, const struct gss_context *c,
-				   const struct gss_host *host, uint64_t now)
-{
-	gss_contexts_sweep(t, &t->used, now);
-	gss_contexts_sweep(t, &t->half_made, now);
-	if (c->established && t->established > t->max)
-		evict_established(t);
-	else if (!c->established && host->half > GSS_HALF_HOST)
-		evict_half(t, host);
-	else if (!c->established && t->half > GSS_HALF_MAX)
-		evict_half(t, NULL);
+	while ((old = rn_quota_in_the_way(q, from, true, 1)) != NULL)
+		gss_contexts_drop(t, rn_container_of(old, struct gss_context, place));
+	return rn_quota_add(q, from, true, &c->place, 1);
 }
 
 bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c, const struct rn_host *from)
 {
 	const uint64_t now = gss_contexts_now(t);
-	struct gss_host *host;
 
 	randombytes_buf(c->handle, sizeof(c->handle));
 	pthread_mutex_lock(&t->lock);
-	host = gss_hosts_get(&t->hosts, from);
-	if (host) {
-		/* Counted first, so that its last context's eviction does not free the host. */
-		c->host = host;
-		gss_contexts_count(t, c);
-		gss_contexts_make_room(t, c, host, now);
+	gss_contexts_sweep(t, &t->used, now);
+	gss_contexts_sweep(t, &t->half_made, now);
+	const bool taken = gss_contexts_take_in(t, c, from);
+
+	if (taken) {
 		c->used_ns = now;
 		c->listed = true;
 		atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
 		LIST_INSERT_HEAD(gss_contexts_bucket_of(t, c->handle), c, of_bucket);
 		TAILQ_INSERT_TAIL(c->established ? &t->used : &t->half_made, c, by_use);
-		if (c->established)
-			TAILQ_INSERT_TAIL(&host->used, c, of_host);
 	}
 	pthread_mutex_unlock(&t->lock);
-	return host;
+	return taken;
 }
 
 struct gss_context *gss_contexts_find(struct gss_contexts *t, const uint8_t *handle, uint32_t len)
@@ -306,8 +272,7 @@ struct gss_context *gss_contexts_find(struct gss_contexts *t, const uint8_t *han
 			c->used_ns = gss_contexts_now(t);
 			TAILQ_REMOVE(&t->used, c, by_use);
 			TAILQ_INSERT_TAIL(&t->used, c, by_use);
-			TAILQ_REMOVE(&c->host->used, c, of_host);
-			TAILQ_INSERT_TAIL(&c->host->used, c, of_host);
+			rn_quota_renew(&t->established, &c->place);
 		}
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -365,7 +330,12 @@ bool gss_contexts_is_grown(struct gss_contexts *t, struct gss_context *c)
 void gss_contexts_stats(struct gss_contexts *t, struct gss_contexts_stats *out)
 {
 	pthread_mutex_lock(&t->lock);
-	*out = (struct gss_contexts_stats){ t->established, t->half, t->grown, t->evicted };
+	*out = (struct gss_contexts_stats){
+		.established = (unsigned)t->established.used,
+		.half = (unsigned)t->half.used,
+		.grown = t->grown,
+		.evicted = t->established.pushed_out + t->half.pushed_out,
+	};
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -377,7 +347,8 @@ void gss_contexts_free(struct gss_contexts *t)
 		return;
 	while ((c = TAILQ_FIRST(&t->used)) || (c = TAILQ_FIRST(&t->half_made)))
 		gss_contexts_drop(t, c);
-	gss_hosts_fini(&t->hosts);
+	rn_quota_fini(&t->established);
+	rn_quota_fini(&t->half);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }

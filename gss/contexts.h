@@ -2,10 +2,10 @@
 /*
  * The table of contexts, bounded. Thread-safe.
  *
- * A context that is not established yet cost its client nothing, so few are kept: GSS_HALF_MAX, of which one
- * host has GSS_HALF_HOST at most; the oldest of the host with most go first, and established ones never for them. Of established ones
- * those of the host with most go first, the least used one of them. Senders of datagrams are one host. A context removed from the
- * table lives on with its references.
+ * A context that is not established yet cost its client nothing, so few are kept: GSS_HALF_MAX, of which one host has
+ * GSS_HALF_HOST at most; established ones never go for them. lib/quota.h says which makes room in either kind: the oldest
+ * half-made one of the host with most, and the least used established one. A context removed from the table lives on
+ * with its references.
  *
  * Few contexts have copies (gss/gss_copies.h) beside their first at a time: another that needs them takes those away of the
  * one that has had them longest.
@@ -20,18 +20,24 @@
 #include <sys/queue.h>
 
 #include "gss/gss_copies.h"
-#include "lib/host.h"
+#include "lib/quota.h"
 
-/* The sequence numbers of a context that have been used (RFC 2203 section 5.3.3.1). Not thread-safe. */
-/* Calls of one context that may overtake each other. Clients are told the number, and keep within it. */
-#define GSS_WINDOW 1024u
+/*
+ * The sequence numbers of a context that have been used (RFC 2203 section 5.3.3.1). Not thread-safe.
+ *
+ * Other calls of a context may use up a whole window while one is held up: its thread gets no processor, or its file
+ * system does not answer. So the numbers that have not come when the window leaves them are kept, the highest of them, and may come later.
+ */
+#define GSS_WINDOW 1024u /* calls that may overtake each other; clients are told the number */
+#define GSS_LATE 256u	 /* numbers that may come late */
 
 struct gss_window {
 	uint32_t highest; /* 0: none has been used */
 	uint64_t used[GSS_WINDOW / 64];
+	uint32_t late[GSS_LATE]; /* in no order; 0: none */
 };
 
-/* Uses up a number whose verifier is right. False: it was used before, or is below the window. */
+/* Uses up a number whose verifier is right. False: it was used before, or is below the window and not late. */
 bool gss_window_take(struct gss_window *w, uint32_t seq);
 
 /* The credential of RPCSEC_GSS version 1 (RFC 2203 section 5). */
@@ -60,7 +66,7 @@ bool gss_get_cred(const uint8_t *body, uint32_t len, struct gss_cred *out);
 #define GSS_IDLE_SECONDS 86400u
 #define GSS_GROW_SECONDS 10u
 
-struct gss_host;
+struct rpc_conn;
 struct rpc_principal;
 
 struct gss_context {
@@ -82,8 +88,8 @@ struct gss_context {
 
 	/* For the table. */
 	LIST_ENTRY(gss_context) of_bucket;
-	TAILQ_ENTRY(gss_context) by_use, of_host;
-	struct gss_host *host;
+	TAILQ_ENTRY(gss_context) by_use;
+	struct rn_quota_item place;
 	uint64_t used_ns;
 	bool listed;
 	/* Established contexts with more than one copy, the one first that got them first. */
@@ -91,6 +97,8 @@ struct gss_context {
 	bool grown;
 	uint64_t grown_ns; /* the last time that copies were made; 0: never */
 };
+
+TAILQ_HEAD(gss_use_list, gss_context);
 
 struct gss_contexts;
 
@@ -102,6 +110,10 @@ void gss_contexts_free(struct gss_contexts *t);
 /* Takes over the library's context, also on failure (NULL: no memory). One reference, not in the table yet. */
 struct gss_context *gss_context_new(struct gss_mech_ctx *mech);
 void gss_context_put(struct gss_context *c); /* NULL is allowed */
+
+/* The host that a connection counts for. Anybody can write another's address on a datagram, so all senders of those count
+ * as one host, which no peer has the address of. */
+void gss_host_of(const struct rpc_conn *conn, struct rn_host *host);
 
 /* Adds c under a new handle, for the host it is from; takes no reference of the caller's. False: no memory. */
 bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c, const struct rn_host *from);

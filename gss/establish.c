@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Context creation (RFC 2203 section 5.2), on the acceptor's threads. The call waits for it meanwhile. */
 #include "gss/gss_private.h"
-#include "gss/hosts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,7 @@ struct ending {
 };
 
 struct establishing {
-	struct gss_job job;
+	struct rn_job job;
 	struct gss *g;
 	struct rpc_waits *waits;
 	struct ending *
@@ -95,7 +94,7 @@ bool gss_measure(struct gss_context *x, struct gss_mech_ctx *mech)
 }
 
 /* On one of the acceptor's threads. */
-static void gss_establish_run(struct gss_job *job)
+static void gss_establish_run(struct rn_job *job)
 {
 	struct establishing *e = rn_container_of(job, struct establishing, job);
 	struct gss_mech_ctx *mech = NULL;
@@ -139,7 +138,7 @@ static bool end_wait(struct establishing *e, bool abandoned, bool made_room)
 }
 
 /* On the thread of gss_establish_run(), or on that which stops the server. */
-static void gss_establish_done(struct gss_job *job)
+static void gss_establish_done(struct rn_job *job)
 {
 	struct establishing *e = rn_container_of(job, struct establishing, job);
 
@@ -147,7 +146,7 @@ static void gss_establish_done(struct gss_job *job)
 		establishing_free(e);
 }
 
-static void gss_establish_abandon(struct gss_job *job)
+static void gss_establish_abandon(struct rn_job *job)
 {
 	end_wait(rn_container_of(job, struct establishing, job), true, job->made_room);
 }
@@ -243,7 +242,7 @@ static enum rpc_secure_verdict gss_establish_await(struct rpc_request *req, stru
 	struct gss *g = e->g;
 
 	e->ending = &ending;
-	if (!gss_acceptor_submit(g->acceptor, &e->job))
+	if (!rn_jobs_submit(g->acceptor, &e->job))
 		return RPC_SECURE_NO_ROOM;
 	pthread_mutex_lock(&g->lock);
 	if (ending.ended)
@@ -274,7 +273,7 @@ enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 	e->job.abandon = gss_establish_abandon;
 	e->cred = keys_of(g);
 	gss_host_of(req->conn, &e->job.host);
-	e->job.admitted = rpc_conn_standing(req->conn) == RPC_ADMITTED;
+	e->job.admitted = rpc_conn_admission(req->conn) == RPC_ADMITTED;
 	v = take_token(req, e);
 	if (v == RPC_SECURE_CALL && cred->proc == GSS_CONTINUE_INIT) {
 		e->half = gss_contexts_find(g->contexts, cred->handle, cred->handle_len);

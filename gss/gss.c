@@ -14,7 +14,7 @@
 
 void gss_memory_divide(size_t whole, unsigned max_contexts, unsigned cpus, struct gss_memory *out)
 {
-	const size_t share = whole / GSS_SHARE, quarter = share / 4;
+	const size_t part = whole / GSS_PART, quarter = part / 4;
 	const size_t half_made = (size_t)GSS_HALF_MAX * GSS_CONTEXT_BYTES;
 	size_t left, one;
 
@@ -23,7 +23,7 @@ void gss_memory_divide(size_t whole, unsigned max_contexts, unsigned cpus, struc
 	out->grown = one ? (unsigned)rn_min(quarter / one, (size_t)GROWN_MOST) : 0;
 	out->tokens = rn_min(quarter, TOKENS_MOST);
 	out->bytes = one * out->grown + out->tokens + half_made;
-	left = share > out->bytes ? (share - out->bytes) / GSS_CONTEXT_BYTES : 0;
+	left = part > out->bytes ? (part - out->bytes) / GSS_CONTEXT_BYTES : 0;
 	out->contexts = (unsigned)rn_min((size_t)max_contexts, rn_max(left, (size_t)1));
 	out->bytes += (size_t)out->contexts * GSS_CONTEXT_BYTES;
 }
@@ -91,6 +91,19 @@ static int read_keys(const struct gss_config *cfg, struct gss_mech_cred **out, c
 	return gss_mech_cred_new(&files, cfg->principal, out, why);
 }
 
+static struct rn_jobs *gss_jobs_new(void)
+{
+	const struct rn_jobs_config cfg = {
+		.name = "gss",
+		.threads = 4,
+		.host_threads = 2,
+		.max = 256,
+		.host_max = 16,
+	};
+
+	return rn_jobs_new(&cfg);
+}
+
 int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY])
 {
 	struct gss *g = calloc(1, sizeof(*g));
@@ -108,8 +121,8 @@ int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY])
 	rn_log_hosts_init(&g->said);
 	if (gss_set_aside_memory(g))
 		g->contexts = gss_contexts_new(g->memory.contexts, g->memory.grown);
-	g->acceptor = g->contexts ? gss_acceptor_new() : NULL;
-	g->initiator = g->acceptor ? gss_acceptor_new() : NULL;
+	g->acceptor = g->contexts ? gss_jobs_new() : NULL;
+	g->initiator = g->acceptor ? gss_jobs_new() : NULL;
 	if (!g->initiator) {
 		gss_free(g);
 		return -ENOMEM;
@@ -122,23 +135,24 @@ void gss_close(struct gss *g)
 {
 	if (!g)
 		return;
-	gss_acceptor_close(g->acceptor);
-	gss_acceptor_close(g->initiator);
+	rn_jobs_close(g->acceptor);
+	rn_jobs_close(g->initiator);
 }
 
-void gss_free(struct gss *g)
+bool gss_free(struct gss *g)
 {
 	if (!g)
-		return;
+		return true;
 	rn_budget_give(g->cfg.budget, g->memory.bytes);
-	if (!gss_acceptor_free(g->acceptor, LEAVING_SECONDS) ||
-	    !gss_acceptor_free(g->initiator, LEAVING_SECONDS))
-		return;
+	if (!rn_jobs_free(g->acceptor, LEAVING_SECONDS) ||
+	    !rn_jobs_free(g->initiator, LEAVING_SECONDS))
+		return false;
 	gss_contexts_free(g->contexts);
 	gss_mech_cred_put(g->cred);
 	rn_log_hosts_fini(&g->said);
 	pthread_mutex_destroy(&g->lock);
 	free(g);
+	return true;
 }
 
 int gss_reload(struct gss *g, char why[GSS_WHY])

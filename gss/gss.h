@@ -34,9 +34,9 @@ size_t gss_memory(size_t whole, unsigned max_contexts);
 int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY]);
 /* Answers calls that wait for its threads, and takes no more new contexts: the server stops. NULL is allowed. */
 void gss_close(struct gss *g);
-/* Waits a few seconds for its threads. Memory that one uses which hangs in the library is freed by the end of the process.
+/* Waits some seconds at most for its threads. True: all memory is freed. False: a thread hangs in the library, and lives on with its memory.
  * No call may be under way. NULL is allowed. */
-void gss_free(struct gss *g);
+bool gss_free(struct gss *g);
 /* Reads the keytab again, which new contexts are accepted with. 0, or -EACCES: the old keys stay in use. */
 int gss_reload(struct gss *g, char why[GSS_WHY]);
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "gss/contexts.h"
-#include "gss/hosts.h"
 #include "lib/util.h"
 #include "rpc/worker.h"
 #include "rpc/xdr_in.h"
@@ -36,12 +35,12 @@ bool gss_get_cred(const uint8_t *body, uint32_t len, struct gss_cred *out)
 /* Copies for a context that several threads want, made on the acceptor's threads: the library looks at its
  * configuration file for each. */
 struct growing {
-	struct gss_job job;
+	struct rn_job job;
 	struct gss *g;
 	struct gss_context *context; /* a reference */
 };
 
-static void gss_grow_run(struct gss_job *job)
+static void gss_grow_run(struct rn_job *job)
 {
 	struct growing *w = rn_container_of(job, struct growing, job);
 	struct gss_context *x = w->context;
@@ -53,7 +52,7 @@ static void gss_grow_run(struct gss_job *job)
 		gss_copies_shrink(&x->copies);
 }
 
-static void gss_grow_done(struct gss_job *job)
+static void gss_grow_done(struct rn_job *job)
 {
 	struct growing *w = rn_container_of(job, struct growing, job);
 
@@ -78,7 +77,7 @@ static void gss_grow(struct gss *g, struct gss_context *x, const struct rn_host 
 	w->g = g;
 	w->context = x;
 	atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
-	if (!gss_acceptor_submit(g->acceptor, &w->job))
+	if (!rn_jobs_submit(g->acceptor, &w->job))
 		gss_grow_done(&w->job);
 }
 
@@ -108,7 +107,7 @@ static enum rpc_secure_verdict gss_call_check_verifier(struct gss_context *x,
 		return RPC_SECURE_REFUSE;
 	xdr_in_init(&in, req->seg, req->nseg, NULL);
 	xdr_get_fixed(&in, header, (uint32_t)call->signed_len);
-	mech = rpc_is_prompt(req) ? gss_copies_try(&x->copies) : NULL;
+	mech = rpc_on_event_thread(req) ? gss_copies_try(&x->copies) : NULL;
 	if (!mech) {
 		rpc_move(req);
 		mech = gss_copies_take(&x->copies);
@@ -466,7 +465,7 @@ enum rpc_secure_verdict gss_accept_call(void *ctx, struct rpc_request *req,
 							      : RPC_SECURE_REFUSE;
 	if (req->call.verf_flavor != RPC_RPCSEC_GSS)
 		return RPC_SECURE_REFUSE;
-	if (cred.service != GSS_NONE && req->in.left > RPC_SECURE_PROMPT_MOST)
+	if (cred.service != GSS_NONE && req->in.left > RPC_SECURE_EVENT_MOST)
 		rpc_move(req);
 	x = gss_contexts_find(g->contexts, cred.handle, cred.handle_len);
 	if (!x || !x->established) {

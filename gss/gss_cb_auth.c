@@ -464,7 +464,7 @@ static struct rpc_cb_auth *gss_cb_init_new(struct gss_mech_ctx *mech, struct gss
  */
 
 struct starting {
-	struct gss_job job;
+	struct rn_job job;
 	struct gss *g;
 	struct rpc_cb_initiation *init;
 	_Atomic bool answered;		       /* the initiation is its owner's again */
@@ -475,7 +475,7 @@ struct starting {
 };
 
 /* On a thread of its own. */
-static void gss_initiate_run(struct gss_job *job)
+static void gss_initiate_run(struct rn_job *job)
 {
 	struct starting *w = rn_container_of(job, struct starting, job);
 	struct gss_mech_step step = { 0 };
@@ -506,12 +506,12 @@ static void gss_initiate_answer(struct starting *w, struct rpc_cb_auth *made)
 		w->init->made(w->init, made);
 }
 
-static void gss_initiate_abandon(struct gss_job *job)
+static void gss_initiate_abandon(struct rn_job *job)
 {
 	gss_initiate_answer(rn_container_of(job, struct starting, job), NULL);
 }
 
-static void gss_initiate_done(struct gss_job *job)
+static void gss_initiate_done(struct rn_job *job)
 {
 	struct starting *w = rn_container_of(job, struct starting, job);
 
@@ -539,7 +539,7 @@ bool gss_initiate(void *ctx, struct rpc_cb_initiation *init)
 	w->to = rpc_principal_ref(init->to);
 	w->service = init->service;
 	w->due_ns = init->due_ns;
-	if (gss_acceptor_submit(g->initiator, &w->job))
+	if (rn_jobs_submit(g->initiator, &w->job))
 		return true;
 	rpc_principal_put(w->from);
 	rpc_principal_put(w->to);

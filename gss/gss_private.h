@@ -6,11 +6,11 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "gss/acceptor.h"
 #include "gss/contexts.h"
 #include "gss/gss.h"
 #include "gss/mech.h"
 #include "lib/budget.h"
+#include "lib/jobs.h"
 #include "lib/log.h"
 #include "rpc/backchannel.h"
 #include "rpc/security.h"
@@ -22,9 +22,9 @@
 
 /* More than a context takes whose keys for all flavours are in use, with ours and its places in the tables. A copy has no
  * name and no ticket. */
-#define GSS_CONTEXT_BYTES 10240u
-#define GSS_COPY_BYTES 10240u
-#define GSS_SHARE 8u /* the part of the whole budget that is set aside, at most: one eighth */
+#define GSS_CONTEXT_BYTES 13312u
+#define GSS_COPY_BYTES 13312u
+#define GSS_PART 8u /* the part of the whole budget that is set aside, at most: one eighth */
 
 struct gss_memory {
 	size_t bytes;	   /* of the whole budget */
@@ -42,9 +42,9 @@ struct gss {
 	struct gss_memory memory;
 	struct rn_budget tokens; /* of memory.tokens bytes */
 	struct gss_contexts *contexts;
-	struct gss_acceptor *acceptor;
-	struct gss_acceptor
-		*initiator; /* threads of the same kind, for contexts to clients: gss_initiate() */
+	/* Threads for calls of the library, whose replay cache, keytab and look-ups may wait for a disk or a name service: of
+	 * contexts with clients that call, and of those that are called (gss_initiate()). */
+	struct rn_jobs *acceptor, *initiator;
 	pthread_mutex_t lock; /* guards cred */
 	struct gss_mech_cred *cred;
 	struct rn_log_hosts said; /* hosts whose failures were logged lately */

@@ -15,21 +15,6 @@
 /* Offsets in an accepted reply with an empty verifier. */
 enum { STAT_AT = 8, FLAVOR_AT = 12, ACCEPT_AT = 20, RESULTS_AT = 24 };
 
-static uint32_t word_at(const uint8_t *p, size_t at)
-{
-	uint32_t be;
-
-	memcpy(&be, p + at, sizeof(be));
-	return ntohl(be);
-}
-
-static void gss_reply_put_word(uint8_t *p, uint32_t v)
-{
-	const uint32_t be = htonl(v);
-
-	memcpy(p, &be, sizeof(be));
-}
-
 struct mic {
 	uint8_t bytes[GSS_MECH_MIC_MAX + 3];
 	uint32_t len; /* 0: the library failed */
@@ -61,10 +46,10 @@ static void put_head(uint8_t *reply, const struct mic *m, uint32_t accept_stat)
 {
 	uint8_t *p = reply + FLAVOR_AT;
 
-	gss_reply_put_word(p, RPC_RPCSEC_GSS);
-	gss_reply_put_word(p + 4, m->len);
+	rn_put32(p, RPC_RPCSEC_GSS);
+	rn_put32(p + 4, m->len);
 	memcpy(p + 8, m->bytes, padded(m->len));
-	gss_reply_put_word(p + 8 + padded(m->len), accept_stat);
+	rn_put32(p + 8 + padded(m->len), accept_stat);
 }
 
 /* Moves what is behind the verifier, bulk items' places too. The buffer has room: rpc_reply_head_size(). */
@@ -72,7 +57,7 @@ static void gss_reply_put_verifier(struct rpc_request *req, const struct mic *m)
 {
 	struct xdr_out *out = &req->out;
 	const size_t by = padded(m->len);
-	const uint32_t stat = word_at(out->base, ACCEPT_AT);
+	const uint32_t stat = rn_get32(out->base + ACCEPT_AT);
 
 	memmove(out->base + RESULTS_AT + by, out->base + RESULTS_AT, out->used - RESULTS_AT);
 	put_head(out->base, m, stat);
@@ -154,7 +139,7 @@ static size_t begin_wrapped(struct rpc_request *req, const struct gss_call *c, c
 
 	move_results(out, body_at + 4 - RESULTS_AT);
 	put_head(out->base, m, RPC_SUCCESS);
-	gss_reply_put_word(out->base + body_at, c->seq);
+	rn_put32(out->base + body_at, c->seq);
 	return body_at;
 }
 
@@ -201,7 +186,7 @@ static bool wrap_integrity(struct rpc_request *req, const struct gss_call *c, co
 		return false;
 	len = 4 + xdr_out_total(out) - RESULTS_AT;
 	body_at = begin_wrapped(req, c, m, 0);
-	gss_reply_put_word(out->base + body_at - 4, (uint32_t)len);
+	rn_put32(out->base + body_at - 4, (uint32_t)len);
 	mech = gss_copies_take(&c->context->copies);
 	mine.len = gss_mech_sign_pieces(mech, piece, gss_reply_pieces_of(out, body_at, piece),
 					mine.bytes);
@@ -209,7 +194,7 @@ static bool wrap_integrity(struct rpc_request *req, const struct gss_call *c, co
 	if (mine.len == 0 || mine.len > c->context->mic_len)
 		return false;
 	p = out->base + out->used;
-	gss_reply_put_word(p, mine.len);
+	rn_put32(p, mine.len);
 	memset(p + 4, 0, padded(mine.len));
 	memcpy(p + 4, mine.bytes, mine.len);
 	lengthen(out, 4 + padded(mine.len));
@@ -233,8 +218,7 @@ static bool wrap_privacy(struct rpc_request *req, const struct gss_call *c, cons
 	ok = gss_mech_wrap_sizes(mech, len, &before, &behind) && before + behind <= x->wrap_len;
 	if (ok) {
 		body_at = begin_wrapped(req, c, m, before);
-		gss_reply_put_word(out->base + body_at - before - 4,
-				   (uint32_t)(before + len + behind));
+		rn_put32(out->base + body_at - before - 4, (uint32_t)(before + len + behind));
 		piece[0] = (struct gss_mech_piece){ out->base + body_at - before, before };
 		n = 1 + gss_reply_pieces_of(out, body_at, piece + 1);
 		piece[n++] = (struct gss_mech_piece){ out->base + out->used, behind };
@@ -258,14 +242,14 @@ bool gss_protect_reply(struct rpc_request *req)
 	struct mic m;
 
 	/* A denial has no verifier. */
-	if (out->used < RESULTS_AT || word_at(out->base, STAT_AT) != RPC_MSG_ACCEPTED)
+	if (out->used < RESULTS_AT || rn_get32(out->base + STAT_AT) != RPC_MSG_ACCEPTED)
 		return true;
-	gss_reply_put_word(seq, c->seq);
+	rn_put32(seq, c->seq);
 	gss_reply_sign(c->context, seq, sizeof(seq), &m);
 	if (m.len == 0 || m.len > c->context->mic_len)
 		return false;
 	/* Results of a call that failed are not wrapped, as there are none (section 5.3.3.4). */
-	if (c->service == GSS_NONE || word_at(out->base, ACCEPT_AT) != RPC_SUCCESS) {
+	if (c->service == GSS_NONE || rn_get32(out->base + ACCEPT_AT) != RPC_SUCCESS) {
 		gss_reply_put_verifier(req, &m);
 		return true;
 	}

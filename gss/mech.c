@@ -11,10 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gss/token.h"
+
 struct gss_mech_ctx {
 	gss_ctx_id_t id;
-	size_t mic_len; /* of the last MIC that was made; 0: none was */
-	bool numbered;	/* the client looks at its tokens' numbers */
+	struct gss_tokens *tokens; /* of the established context; NULL: the library makes them */
+	size_t mic_len;		   /* of the last MIC that was made; 0: none was */
+	bool numbered;		   /* the client looks at its tokens' numbers */
 };
 
 struct gss_mech_cred {
@@ -124,6 +127,42 @@ static struct rpc_principal *principal_of(gss_name_t name)
 	return p;
 }
 
+/* The enctype's number is the last arc of what the library names it by. False: it has several bytes, as no AES enctype's has. */
+static bool enctype_of(const gss_buffer_desc *oid, uint32_t *enctype)
+{
+	const uint8_t *bytes = oid->value;
+
+	if (oid->length < 2 || ((bytes[oid->length - 1] | bytes[oid->length - 2]) & 0x80))
+		return false;
+	*enctype = bytes[oid->length - 1];
+	return true;
+}
+
+/* Has messages of an established context pass by the library, if that can be. A MIC of the library's own tells who has begun the
+ * context, whose key it is and which number comes next. A client that has asked for numbers has the library look at them. */
+static void gss_mech_established(struct gss_mech_ctx *ctx)
+{
+	gss_buffer_desc none = GSS_C_EMPTY_BUFFER, mic = GSS_C_EMPTY_BUFFER;
+	gss_buffer_set_t set = GSS_C_NO_BUFFER_SET;
+	struct gss_token_key k;
+	OM_uint32 minor;
+
+	if (!ctx->numbered &&
+	    !GSS_ERROR(gss_inquire_sec_context_by_oid(&minor, ctx->id, GSS_C_INQ_SSPI_SESSION_KEY,
+						      &set)) &&
+	    !GSS_ERROR(gss_get_mic(&minor, ctx->id, GSS_C_QOP_DEFAULT, &none, &mic)) &&
+	    set->count == 2 && enctype_of(&set->elements[1], &k.enctype)) {
+		k.key = set->elements[0].value;
+		k.len = set->elements[0].length;
+		if (gss_token_key_from_mic(&k, mic.value, mic.length))
+			ctx->tokens = gss_tokens_new(&k);
+	}
+	if (set && set->count > 0)
+		explicit_bzero(set->elements[0].value, set->elements[0].length);
+	gss_release_buffer_set(&minor, &set);
+	gss_release_buffer(&minor, &mic);
+}
+
 bool gss_mech_accept(struct gss_mech_cred *c, struct gss_mech_ctx **ctx, const uint8_t *token,
 		     size_t len, struct gss_mech_step *out)
 {
@@ -161,6 +200,8 @@ bool gss_mech_accept(struct gss_mech_cred *c, struct gss_mech_ctx **ctx, const u
 		gss_mech_ctx_free(x);
 		return false;
 	}
+	if (out->complete)
+		gss_mech_established(x);
 	*ctx = x;
 	return true;
 }
@@ -245,7 +286,10 @@ bool gss_mech_go_on(struct gss_mech_ctx *ctx, const char *to, const uint8_t *tok
 					     lifetime);
 	gss_release_name(&ignored, &name);
 	gss_release_buffer(&ignored, &more);
-	return major == GSS_S_COMPLETE;
+	if (major != GSS_S_COMPLETE)
+		return false;
+	gss_mech_established(ctx);
+	return true;
 }
 
 struct rpc_principal *gss_mech_own_name(struct gss_mech_ctx *ctx)
@@ -267,6 +311,7 @@ void gss_mech_ctx_free(struct gss_mech_ctx *ctx)
 
 	if (!ctx)
 		return;
+	gss_tokens_free(ctx->tokens);
 	gss_delete_sec_context(&minor, &ctx->id, GSS_C_NO_BUFFER);
 	free(ctx);
 }
@@ -290,6 +335,8 @@ static struct gss_mech_ctx *gss_mech_ctx_import(gss_buffer_desc *from,
 		free(x);
 		return NULL;
 	}
+	if (like->tokens)
+		gss_mech_established(x);
 	return x;
 }
 
@@ -332,6 +379,8 @@ bool gss_mech_verify(struct gss_mech_ctx *ctx, const struct gss_mech_piece *piec
 	gss_iov_buffer_desc iov[GSS_MECH_PIECES + 1];
 	OM_uint32 minor;
 
+	if (ctx->tokens && gss_tokens_know_mic(ctx->tokens, mic, mic_len))
+		return gss_tokens_verify(ctx->tokens, piece, n, mic, mic_len);
 	if (n == 1)
 		return verify_whole(ctx, piece, mic, mic_len);
 	/* The library reads behind a MIC that is shorter than its own. */
@@ -355,6 +404,11 @@ uint32_t gss_mech_sign(struct gss_mech_ctx *ctx, const uint8_t *msg, size_t len,
 	gss_buffer_desc in = { len, (void *)(uintptr_t)msg }, out = GSS_C_EMPTY_BUFFER;
 	OM_uint32 minor, n = 0;
 
+	if (ctx->tokens) {
+		const struct gss_mech_piece whole = { (uint8_t *)(uintptr_t)msg, len };
+
+		return ctx->mic_len = gss_tokens_sign(ctx->tokens, &whole, 1, mic);
+	}
 	if (GSS_ERROR(gss_get_mic(&minor, ctx->id, GSS_C_QOP_DEFAULT, &in, &out)))
 		return 0;
 	if (out.length <= GSS_MECH_MIC_MAX) {
@@ -378,6 +432,8 @@ uint32_t gss_mech_sign_pieces(struct gss_mech_ctx *ctx, const struct gss_mech_pi
 	gss_iov_buffer_desc iov[GSS_MECH_PIECES + 1];
 	OM_uint32 minor;
 
+	if (ctx->tokens)
+		return gss_tokens_sign(ctx->tokens, piece, n, mic);
 	if (n > GSS_MECH_PIECES)
 		return 0;
 	for (unsigned i = 0; i < n; i++)
@@ -412,6 +468,11 @@ bool gss_mech_wrap_sizes(struct gss_mech_ctx *ctx, size_t len, size_t *before, s
 	gss_iov_buffer_desc iov[PARTS];
 	OM_uint32 minor;
 
+	if (ctx->tokens) {
+		*before = GSS_TOKEN_BEFORE;
+		*behind = gss_tokens_behind(ctx->tokens);
+		return true;
+	}
 	gss_mech_make_parts(iov, len);
 	if (GSS_ERROR(gss_wrap_iov_length(&minor, ctx->id, 1, GSS_C_QOP_DEFAULT, NULL, iov, PARTS)))
 		return false;
@@ -445,6 +506,15 @@ bool gss_mech_unwrap(struct gss_mech_ctx *ctx, uint8_t *token, size_t len,
 	OM_uint32 major, minor;
 	int encrypted = 0;
 
+	if (ctx->tokens && len >= GSS_TOKEN_HEAD && gss_tokens_know_wrap(ctx->tokens, token)) {
+		const struct gss_mech_piece whole = { token, len };
+
+		if (!gss_tokens_unwrap(ctx->tokens, &whole, 1, len))
+			return false;
+		out->base = token + GSS_TOKEN_BEFORE;
+		out->len = len - GSS_TOKEN_BEFORE - gss_tokens_behind(ctx->tokens);
+		return true;
+	}
 	major = gss_unwrap_iov(&minor, ctx->id, &encrypted, NULL, iov, 2);
 	if (GSS_ERROR(major) || !encrypted)
 		return false;
@@ -500,6 +570,8 @@ bool gss_mech_unwrap_pieces(struct gss_mech_ctx *ctx, const struct gss_mech_piec
 	    *before > sizeof(head) || *behind > sizeof(tail) || *before + *behind > len)
 		return false;
 	copy_out(piece, n, 0, head, *before);
+	if (ctx->tokens && gss_tokens_know_wrap(ctx->tokens, head))
+		return gss_tokens_unwrap(ctx->tokens, piece, n, len);
 	copy_out(piece, n, len - *behind, tail, *behind);
 	set_part(&iov[0], GSS_IOV_BUFFER_TYPE_HEADER, &(struct gss_mech_piece){ head, *before });
 	skip = *before;
@@ -530,6 +602,8 @@ bool gss_mech_wrap(struct gss_mech_ctx *ctx, const struct gss_mech_piece *piece,
 
 	if (n < 2 || n > GSS_MECH_PIECES)
 		return false;
+	if (ctx->tokens)
+		return gss_tokens_wrap(ctx->tokens, piece, n);
 	set_part(&iov[0], GSS_IOV_BUFFER_TYPE_HEADER, &none);
 	for (unsigned i = 1; i < n - 1; i++)
 		set_part(&iov[i], GSS_IOV_BUFFER_TYPE_DATA, &piece[i]);

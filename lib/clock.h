@@ -58,6 +58,17 @@ static inline struct timespec rn_after_seconds(unsigned seconds)
 	return ts;
 }
 
+/* The same in milliseconds, fewer than a second. */
+static inline struct timespec rn_after_ms(unsigned ms)
+{
+	struct timespec ts = rn_clock_read(CLOCK_MONOTONIC);
+
+	ts.tv_nsec += (long)(ms * RN_NS_PER_MS);
+	ts.tv_sec += ts.tv_nsec / (long)RN_NS_PER_SECOND;
+	ts.tv_nsec %= (long)RN_NS_PER_SECOND;
+	return ts;
+}
+
 static inline uint64_t rn_wall_ns(void)
 {
 	return rn_clock_ns(CLOCK_REALTIME);

@@ -12,8 +12,12 @@ const char *rn_error_text(int rc)
 		return "a client has a delegation";
 	case RN_EYIELDS:
 		return "a client is about to lose what is in the way";
+	case RN_EYIELDED:
+		return "what was in the way is gone";
 	case RN_ESOON:
 		return "something is under way";
+	case RN_ESILENT:
+		return "its file system does not answer, or is not mounted yet";
 	case RN_ELEASE:
 		return "a local process has a lease";
 	case RN_EGRACE:

@@ -16,16 +16,19 @@ enum rn_error {
 	RN_EUNNAMED = 20001,
 	/* vfs/: other clients have delegations of the file (vfs/deleg.h), and were asked to return them; RN_WAIT_STATE */
 	RN_EDELEG,
-	/* nfs/attempt.h: others' shares or locks are in the way, and all of their holders will have given way in a moment; RN_WAIT_STATE */
+	/* nfs/conflict.h: others' shares or locks are in the way, and all of their holders will have given way in a moment; RN_WAIT_STATE */
 	RN_EYIELDS,
+	/* nfs/conflict.h: a holder has given way, or begun to, and others may be in the way; the caller asks again at once */
+	RN_EYIELDED,
 	/* nsm/, nfs4/, vfs/hold/: a record is being written, or another change of the file is under way; RN_WAIT_RECORD, or the
 	 * caller asks again in some milliseconds, or the client later */
 	RN_ESOON,
 
 	/* Nothing was done, and nobody tells when it can be: the client is told to come again. */
-	RN_ELEASE, /* vfs/: a local process has a lease of the file, and was asked to give it up */
-	RN_EGRACE, /* nfs3/: clients may be reclaiming what is in the way */
-	RN_EFULL,  /* a table, a queue or a share of them is full, or there are no descriptors */
+	RN_ESILENT, /* daemon/: an export's file system does not answer, or is not mounted yet */
+	RN_ELEASE,  /* vfs/: a local process has a lease of the file, and was asked to give it up */
+	RN_EGRACE,  /* clients may be reclaiming what is in the way, or wanted */
+	RN_EFULL,   /* a table, a queue or a quota of them is full, or there are no descriptors */
 	RN_ELATER, /* nfs4/, daemon/: a client, a server or a name service was asked, and says "later" */
 	RN_ENOTNOW, /* vfs/deleg.h: the client may have a delegation another time; it does without */
 	RN_EGONE, /* rpc/wait.h: the client has closed the call's connection; what the call has begun goes on */

@@ -41,7 +41,7 @@
 #else
 #define STACK_SIZE (256u << 10) /* address space: memory is what a call touches */
 #endif
-/* Bytes of a stack that are touched, as a rule: what it counts in the budget. */
+/* Bytes of a stack that calls usually touch, which the budget is charged for. */
 #define STACK_CHARGE (16u << 10)
 #define STACKS_KEPT 64u /* free ones; further ones are unmapped */
 

@@ -63,7 +63,7 @@ struct rn_fiber {
 		[RN_FIBER_ABOUT]; /* likewise. The first is written last; 0: nothing to show, as at the end */
 	/* The running thread's own state, such as a struct vfs_worker; set by whoever runs the fiber. */
 	void *worker;
-	/* Not NULL while that thread must not block: hands the fiber, which is at rest, to one that may. */
+	/* Hands the fiber, which is at rest, to a thread that may block. NULL: this thread may. */
 	void (*move)(struct rn_fiber *f);
 	/* Any thread: has the fiber, which is at rest, go on. */
 	void (*wake)(struct rn_fiber *f);
@@ -95,7 +95,7 @@ void rn_fiber_put(struct rn_fiber *f);
 /* Calls main(f, arg) in the fiber. True: it has ended, and can begin again. False: it waits, and whoever wakes it
  * calls rn_fiber_resume. It must not be touched: it may have ended by now. */
 bool rn_fiber_begin(struct rn_fiber *f, void (*main)(struct rn_fiber *f, void *arg), void *arg);
-/* Goes on with a fiber that waits. It puts itself at its end. */
+/* Resumes a fiber that waits. The fiber frees itself at its end. */
 void rn_fiber_resume(struct rn_fiber *f);
 
 /* The fiber that runs on this thread, or NULL. */

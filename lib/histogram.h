@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long things took: a histogram of durations in nanoseconds. Each power of two is four buckets, so a quantile is
+* Histogram of durations in nanoseconds. Each power of two is four buckets, so a quantile is
  * at most a quarter too high. Durations from RN_HISTOGRAM_LONGEST_NS on are in the last bucket.
  *
  * Any number of threads may record and read at the same time. A reader may see a duration in its bucket and
@@ -52,7 +52,7 @@ static inline unsigned rn_histogram_bucket(uint64_t ns)
 
 void rn_histogram_record(struct rn_histogram *h, uint64_t ns);
 
-/* The same, at less cost, for the only thread that records there: plain loads and stores, which no other processor has to
+/* Like rn_histogram_record(), at less cost, for the only thread that records there: plain loads and stores, which no other processor has to
  * be asked for. */
 static inline void rn_histogram_record_alone(struct rn_histogram *h, uint64_t ns)
 {

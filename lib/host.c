@@ -3,7 +3,7 @@
 
 #include <arpa/inet.h>
 #include <inttypes.h>
-#include <netinet/in.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +12,7 @@
 #define IPV4_AT 12u	      /* place of an IPv4 address in the mapped one */
 
 _Static_assert(sizeof(struct rn_host) == 20, "no padding");
+_Static_assert(RN_ADDRESS_TEXT == INET6_ADDRSTRLEN, "text of an address");
 
 uint32_t rn_address_map(const struct sockaddr *addr, uint8_t out[16])
 {
@@ -30,12 +31,51 @@ uint32_t rn_address_map(const struct sockaddr *addr, uint8_t out[16])
 	return 0;
 }
 
-static bool is_mapped_ipv4(const struct rn_host *h)
+void rn_address_as_ipv6(const struct sockaddr_storage *from, struct sockaddr_in6 *out)
 {
-	struct in6_addr in6;
+	memset(out, 0, sizeof(*out));
+	if (from->ss_family == AF_INET6)
+		memcpy(out, from, sizeof(*out));
+	if (from->ss_family != AF_INET)
+		return;
+	out->sin6_family = AF_INET6;
+	out->sin6_port = ((const struct sockaddr_in *)from)->sin_port;
+	rn_address_map((const struct sockaddr *)from, out->sin6_addr.s6_addr);
+}
 
-	memcpy(&in6, h->bytes, sizeof(in6));
-	return IN6_IS_ADDR_V4MAPPED(&in6);
+bool rn_address_is_ipv4(const uint8_t addr[16])
+{
+	static const uint8_t mapped[IPV4_AT] = { [10] = 0xff, [11] = 0xff };
+
+	return memcmp(addr, mapped, sizeof(mapped)) == 0;
+}
+
+socklen_t rn_address_unmap(const uint8_t addr[16], uint32_t scope, uint16_t port,
+			   struct sockaddr_storage *out)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)out;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+
+	memset(out, 0, sizeof(*out));
+	if (rn_address_is_ipv4(addr)) {
+		in->sin_family = AF_INET;
+		in->sin_port = htons(port);
+		memcpy(&in->sin_addr, addr + IPV4_AT, sizeof(in->sin_addr));
+		return sizeof(*in);
+	}
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = htons(port);
+	in6->sin6_scope_id = scope;
+	memcpy(&in6->sin6_addr, addr, sizeof(in6->sin6_addr));
+	return sizeof(*in6);
+}
+
+void rn_address_text(const uint8_t addr[16], char out[RN_ADDRESS_TEXT])
+{
+	if (rn_address_is_ipv4(addr))
+		inet_ntop(AF_INET, addr + IPV4_AT, out, RN_ADDRESS_TEXT);
+	else
+		inet_ntop(AF_INET6, addr, out, RN_ADDRESS_TEXT);
 }
 
 bool rn_host_is_network(const struct rn_host *h)
@@ -43,7 +83,7 @@ bool rn_host_is_network(const struct rn_host *h)
 	struct in6_addr in6;
 
 	memcpy(&in6, h->bytes, sizeof(in6));
-	return !IN6_IS_ADDR_V4MAPPED(&in6) && !IN6_IS_ADDR_LINKLOCAL(&in6);
+	return !rn_address_is_ipv4(h->bytes) && !IN6_IS_ADDR_LINKLOCAL(&in6);
 }
 
 static void host_zero_from(struct rn_host *h, unsigned bytes)
@@ -70,7 +110,8 @@ void rn_host_of(const struct sockaddr *addr, struct rn_host *out)
 void rn_network_of(const struct sockaddr *addr, struct rn_host *out)
 {
 	rn_host_of(addr, out);
-	host_zero_from(out, is_mapped_ipv4(out) ? IPV4_AT + IPV4_NETWORK_BYTES : NETWORK_BYTES);
+	host_zero_from(out, rn_address_is_ipv4(out->bytes) ? IPV4_AT + IPV4_NETWORK_BYTES
+							   : NETWORK_BYTES);
 }
 
 bool rn_host_equal(const struct rn_host *a, const struct rn_host *b)
@@ -80,14 +121,48 @@ bool rn_host_equal(const struct rn_host *a, const struct rn_host *b)
 
 void rn_host_text(const struct rn_host *h, char out[RN_HOST_TEXT])
 {
-	char text[INET6_ADDRSTRLEN] = "?";
+	char text[RN_ADDRESS_TEXT];
 
-	if (is_mapped_ipv4(h))
-		inet_ntop(AF_INET, h->bytes + IPV4_AT, text, sizeof(text));
-	else
-		inet_ntop(AF_INET6, h->bytes, text, sizeof(text));
+	rn_address_text(h->bytes, text);
 	if (h->scope > 0)
 		snprintf(out, RN_HOST_TEXT, "%s%%%" PRIu32, text, h->scope);
 	else
 		snprintf(out, RN_HOST_TEXT, "%s%s", text, rn_host_is_network(h) ? "/64" : "");
+}
+
+uint64_t rn_host_hash(const struct rn_host *host, const uint8_t key[16])
+{
+	uint64_t h;
+
+	_Static_assert(crypto_shorthash_KEYBYTES == 16, "key of the hash");
+	crypto_shorthash((uint8_t *)&h, (const uint8_t *)host, sizeof(*host), key);
+	return h;
+}
+
+void rn_host_table_init(struct rn_host_table *t)
+{
+	memset(t, 0, sizeof(*t));
+	randombytes_buf(t->key, sizeof(t->key));
+}
+
+struct rn_host_entry *rn_host_find(const struct rn_host_table *t, const struct rn_host *host)
+{
+	struct rn_host_entry *e;
+
+	LIST_FOREACH (e, &t->bucket[rn_host_hash(host, t->key) % RN_HOST_BUCKETS], link) {
+		if (rn_host_equal(&e->host, host))
+			break;
+	}
+	return e;
+}
+
+void rn_host_add(struct rn_host_table *t, struct rn_host_entry *entry)
+{
+	LIST_INSERT_HEAD(&t->bucket[rn_host_hash(&entry->host, t->key) % RN_HOST_BUCKETS], entry,
+			 link);
+}
+
+void rn_host_remove(struct rn_host_entry *entry)
+{
+	LIST_REMOVE(entry, link);
 }

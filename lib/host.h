@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The host of an address: the unit that shares, limits and log lines go by, as one machine must not count as
+ * The host of an address: the unit that quotas, limits and log lines go by, as one machine must not count as
  * several by its addresses.
  *
  * - An IPv4 address is a host, also if it is mapped into IPv6 (RFC 4291 section 2.5.5.2).
@@ -8,13 +8,15 @@
  * - A link-local address is a host together with its scope: all machines of a link share the prefix, and two
  *   links may have the same address (RFC 4007).
  *
- * Permissions go by the whole address, and are decided elsewhere.
+ * Permissions go by the whole address, and are decided elsewhere. Functions without a table are thread-safe.
  */
 #ifndef RN_LIB_HOST_H
 #define RN_LIB_HOST_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
 /* Compared and hashed as bytes: no padding. */
@@ -25,6 +27,15 @@ struct rn_host {
 
 /* Writes an address of either family as IPv6, zeros for any other. Returns its scope if it is link-local, or 0. */
 uint32_t rn_address_map(const struct sockaddr *addr, uint8_t out[16]);
+/* The same with its port, as a socket address of IPv6. sin6_family is 0 if it is of another family. */
+void rn_address_as_ipv6(const struct sockaddr_storage *from, struct sockaddr_in6 *out);
+bool rn_address_is_ipv4(const uint8_t addr[16]);
+/* Writes such an address as its own family has it, with a port in host order. Returns the length. */
+socklen_t rn_address_unmap(const uint8_t addr[16], uint32_t scope, uint16_t port,
+			   struct sockaddr_storage *out);
+/* Writes an address as text into INET6_ADDRSTRLEN bytes; an IPv4 address, mapped or not, with dots. */
+#define RN_ADDRESS_TEXT 46u
+void rn_address_text(const uint8_t addr[16], char out[RN_ADDRESS_TEXT]);
 /* The host of a socket address of any port. */
 void rn_host_of(const struct sockaddr *addr, struct rn_host *out);
 /* The host of an address that rn_address_map has written, and its scope. */
@@ -37,5 +48,28 @@ bool rn_host_is_network(const struct rn_host *host);
 /* For logs: "192.0.2.1", "2001:db8::/64", "fe80::1%2". */
 #define RN_HOST_TEXT 64u
 void rn_host_text(const struct rn_host *host, char out[RN_HOST_TEXT]);
+
+/*
+ * A table of objects that are found by their hosts, at most one each. The hash has a random key, so that nobody can aim
+ * at one bucket. The owner of the table has the objects and a lock.
+ */
+#define RN_HOST_BUCKETS 1024u
+struct rn_host_entry {
+	LIST_ENTRY(rn_host_entry) link;
+	struct rn_host host;
+};
+LIST_HEAD(rn_host_bucket, rn_host_entry);
+
+struct rn_host_table {
+	uint8_t key[16];
+	struct rn_host_bucket bucket[RN_HOST_BUCKETS];
+};
+
+uint64_t rn_host_hash(const struct rn_host *host, const uint8_t key[16]);
+void rn_host_table_init(struct rn_host_table *t);
+struct rn_host_entry *rn_host_find(const struct rn_host_table *t, const struct rn_host *host);
+/* The entry has its host set. */
+void rn_host_add(struct rn_host_table *t, struct rn_host_entry *entry);
+void rn_host_remove(struct rn_host_entry *entry);
 
 #endif

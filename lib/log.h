@@ -34,7 +34,7 @@ struct rn_log_event {
 struct rn_logger {
 	_Atomic(enum rn_level) level; /* messages above it are dropped */
 	void (*write)(void *ctx, enum rn_level level, const char *fmt, va_list ap);
-	/* The same with those facts; NULL: write. */
+	/* Like write, with those facts; NULL: write is used. */
 	void (*write_event)(void *ctx, enum rn_level level, const struct rn_log_event *event,
 			    const char *fmt, va_list ap);
 	void *ctx;
@@ -44,11 +44,11 @@ struct rn_logger {
  * costs one load. */
 void rn_log(const struct rn_logger *log, enum rn_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The same with facts for programs. The text says them as well. */
+/* Like rn_log(), with facts for programs. The text says them as well. */
 void rn_log_event(const struct rn_logger *log, enum rn_level level,
 		  const struct rn_log_event *event, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* The same as rn_log, at any level of the logger: for changes that an administrator makes. */
+/* Like rn_log(), whatever the logger's level: for changes that an administrator makes. */
 void rn_log_always(const struct rn_logger *log, enum rn_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

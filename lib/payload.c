@@ -268,7 +268,7 @@ static struct slab_list *payload_find_slabs(struct rn_payload_pool *pool, uint32
 	return c < NCLASSES ? &pool->classes[USE_ANY][c] : NULL;
 }
 
-/* The same in the slabs that are set aside. The account's share was asked for the request's own class:
+/* Like payload_find_slabs(), in the slabs that are set aside. The account's quota was asked for the request's own class:
  * a larger buffer is no reason to wait here, since nobody would be served meanwhile. */
 static struct slab_list *find_aside(struct rn_payload_pool *pool, uint32_t c)
 {
@@ -357,7 +357,7 @@ static struct rn_payload_waiter *payload_waiter_of(const struct rn_fq_item *it)
 	return rn_container_of(it, struct rn_payload_waiter, turn);
 }
 
-/* Under the lock: a buffer if no waiter is passed over by it. *may: true if the account's share
+/* Under the lock: a buffer if no waiter is passed over by it. *may: true if the account's quota
  * allows it. */
 static struct rn_payload *take_for(struct rn_payload_pool *pool, size_t size,
 				   struct rn_payload_account *a, bool keep, bool *may)

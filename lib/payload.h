@@ -77,7 +77,7 @@ void rn_payload_account_init(struct rn_payload_account *a);
 bool rn_payload_may_hold(struct rn_payload_pool *pool, const struct rn_payload_account *a,
 			 size_t size);
 
-/* A buffer of at least size bytes; it may be of a larger class. NULL: size is over RN_PAYLOAD_MAX, the account's share or the
+/* A buffer of at least size bytes; it may be of a larger class. NULL: size is over RN_PAYLOAD_MAX, the account's quota or the
  * budget is used up, or others wait already. account may be NULL. */
 struct rn_payload *rn_payload_get_for(struct rn_payload_pool *pool, size_t size,
 				      struct rn_payload_account *account);
@@ -106,7 +106,7 @@ uint32_t rn_payload_slab_count(struct rn_payload_pool *pool);
 /* Start of slab index (RN_SLAB_SIZE bytes), or NULL if there is none yet. */
 void *rn_payload_slab_base(struct rn_payload_pool *pool, uint32_t index);
 
-/* True if a request waits because there is no memory, not only because of a share. */
+/* True if a request waits because there is no memory, not only because of a quota. */
 bool rn_payload_short(struct rn_payload_pool *pool);
 
 /* Requests for buffers that are queued, of all accounts. */

@@ -87,7 +87,7 @@ bool nfs_still_served(const struct vfs_exports *exports, uint32_t export_id,
 
 	if (rc == 0)
 		vfs_export_put(exp);
-	return rc == 0 || rc == -RN_EUNNAMED || rc == -ETIMEDOUT;
+	return rc == 0 || rc == -RN_EUNNAMED || rc == -RN_ESILENT;
 }
 
 /* A principal or a certificate that is nobody's has no groups. */

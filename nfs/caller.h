@@ -16,7 +16,7 @@ struct nfs_groups {
 	int (*lookup)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *ctx;
 	const struct sockaddr *peer;
-	/* True: calls under AUTH_SYS keep their own groups, and only users of RPCSEC_GSS and of certificates are looked up. */
+	/* True if calls under AUTH_SYS keep their own groups, and only users of RPCSEC_GSS and of certificates are looked up. */
 	bool gss_only;
 };
 

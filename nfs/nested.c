@@ -54,7 +54,7 @@ struct search {
 	int result;
 };
 
-/* Whether the entry lies on the mount that the export's path leads to, or on the one below it: 1, 0, or -errno. Asks no file system, so that a dead one which
+/* Returns 1 if the entry lies on the mount that the export's path leads to, or on the one below it, else 0 or -errno. Asks no file system, so that a dead one which
  * another export lies on holds up nobody here. */
 static int shares_mount(const struct search *s, const struct vfs_nested *n)
 {
@@ -95,7 +95,7 @@ static int nfs_nested_covers(const struct search *s, const struct vfs_nested *n)
 	return rc;
 }
 
-/* Whether an export that is not open keeps the peer from the entry: -ESTALE: it does, as it has, or may have, a line for him, or is in
+/* Tells if an export that is not open keeps the peer from the entry. -ESTALE: it does, as it has, or may have, a line for him, or is in
  * error; 0: it does not. */
 static int keeps_out(const struct vfs_nested *n)
 {
@@ -103,7 +103,7 @@ static int keeps_out(const struct vfs_nested *n)
 	case -EACCES:
 		return 0;
 	case -RN_EUNNAMED:
-	case -ETIMEDOUT:
+	case -RN_ESILENT:
 		return n->rc;
 	default:
 		return -ESTALE;

@@ -2,6 +2,7 @@
 #include "nfs2/nfs2_args.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "lib/error.h"
@@ -12,29 +13,19 @@
 #define MODE_KEEP_SUN 0xffffu /* some Sun clients mean NFS2_KEEP by it */
 #define USEC_PER_SEC 1000000u
 #define NSEC_PER_USEC 1000u
+/* Seconds by which a client's clock may differ from ours when it means "now". */
+#define NOW_WITHIN (30 * 60)
 
-void nfs2_get_fh(struct xdr_in *x, struct vfs_packed_fh *fh)
+void nfs2_get_fh(struct xdr_in *x, struct vfs_fh *fh)
 {
-	xdr_get_fixed(x, fh->data, sizeof(fh->data));
+	fh->len = VFS_PACKED_FH;
+	xdr_get_fixed(x, fh->data, VFS_PACKED_FH);
 }
 
-static void nfs2_get_name(struct xdr_in *x, struct nfs3_name *n)
-{
-	uint32_t len = xdr_get_u32(x);
-
-	if (x->err)
-		return;
-	n->len = len;
-	if (len > NFS3_NAME_MAX)
-		xdr_skip(x, (size_t)len + rn_xdr_pad(len));
-	else
-		xdr_get_fixed(x, n->bytes, len);
-}
-
-void nfs2_get_dirop(struct xdr_in *x, struct nfs2_dirop_args *a)
+void nfs2_get_dirop(struct xdr_in *x, struct nfs3_dirop_args *a)
 {
 	nfs2_get_fh(x, &a->dir);
-	nfs2_get_name(x, &a->name);
+	nfs3_get_name(x, &a->name);
 }
 
 /* False: the time is not to be set. More microseconds than a second has: *usec tells. */
@@ -52,7 +43,7 @@ static bool nfs2_get_time(struct xdr_in *x, struct timespec *t, uint32_t *usec)
 
 /* A million microseconds in mtime stand for the server's time in both, by a convention of Sun's clients:
  * so touch(1) works for those who may write and do not own the file. */
-static void get_times(struct xdr_in *x, struct nfs2_sattr *a)
+static void get_times(struct xdr_in *x, struct nfs3_sattr *a)
 {
 	struct vfs_setattr *s = &a->set;
 	uint32_t atime_usec, mtime_usec;
@@ -69,9 +60,12 @@ static void get_times(struct xdr_in *x, struct nfs2_sattr *a)
 	if ((s->set_atime == VFS_TIME_CLIENT && atime_usec >= USEC_PER_SEC) ||
 	    (s->set_mtime == VFS_TIME_CLIENT && mtime_usec >= USEC_PER_SEC))
 		a->bad = true;
+	a->is_now = s->set_atime == VFS_TIME_CLIENT && s->set_mtime == VFS_TIME_CLIENT &&
+		    s->atime.tv_sec == s->mtime.tv_sec &&
+		    llabs((long long)s->atime.tv_sec - (long long)time(NULL)) < NOW_WITHIN;
 }
 
-void nfs2_get_sattr(struct xdr_in *x, struct nfs2_sattr *a)
+void nfs2_get_sattr(struct xdr_in *x, struct nfs3_sattr *a)
 {
 	struct vfs_setattr *s = &a->set;
 	uint32_t mode = xdr_get_u32(x);
@@ -92,9 +86,18 @@ void nfs2_get_sattr(struct xdr_in *x, struct nfs2_sattr *a)
 
 bool nfs2_decode_fh_args(struct xdr_in *x, void *args)
 {
-	struct nfs2_fh_args *a = args;
+	struct nfs3_fh_args *a = args;
 
 	nfs2_get_fh(x, &a->fh);
+	return !x->err;
+}
+
+bool nfs2_decode_word(struct xdr_in *x, void *args)
+{
+	struct nfs3_word_args *a = args;
+
+	nfs2_get_fh(x, &a->fh);
+	a->word = xdr_get_u32(x);
 	return !x->err;
 }
 
@@ -144,7 +147,7 @@ enum nfsstat2 nfs2_status(int rc)
 	return NFS2ERR_IO;
 }
 
-bool nfs2_put_status(struct nfs3_op *op, int rc)
+static bool nfs2_put_status(struct nfs3_op *op, int rc)
 {
 	const enum nfsstat2 status = nfs2_status(rc);
 
@@ -152,14 +155,14 @@ bool nfs2_put_status(struct nfs3_op *op, int rc)
 	return status == NFS2_OK;
 }
 
-int nfs2_check_shares(struct nfs3_op *op, uint8_t access)
+/* NFSv2 has no words for two failures of ACLs. The kernel's server sends those of NFSv3. */
+static bool nfsacl2_put_status(struct nfs3_op *op, int rc)
 {
-	int rc;
-
-	do
-		rc = nfs3_op_check_shares(op, access);
-	while (nfs3_op_await(op, rc == -RN_EGRACE ? -RN_EYIELDS : rc));
-	return rc;
+	if (rc == -EINVAL || rc == -EOPNOTSUPP) {
+		xdr_put_u32(&op->req->out, rc == -EINVAL ? NFS2ERR_INVAL : NFS2ERR_NOTSUPP);
+		return false;
+	}
+	return nfs2_put_status(op, rc);
 }
 
 uint32_t nfs2_fold(uint64_t number)
@@ -210,7 +213,7 @@ static uint32_t nfs2_size_of(const struct vfs_attr *a)
 	return (uint32_t)rn_min(a->size, NFS2_SIZE_MAX);
 }
 
-void nfs2_put_fattr(struct xdr_out *x, const struct vfs_attr *a)
+static void nfs2_put_fattr(struct xdr_out *x, const struct vfs_attr *a)
 {
 	xdr_put_u32(x, nfs2_type_of(a->mode));
 	xdr_put_u32(x, a->mode);
@@ -228,23 +231,33 @@ void nfs2_put_fattr(struct xdr_out *x, const struct vfs_attr *a)
 	nfs2_put_time(x, &a->ctime);
 }
 
-int nfs2_put_attrstat(struct nfs3_op *op, int rc)
+/* attrstat */
+static int nfs2_put_changed(struct nfs3_op *op, int rc)
 {
 	if (rc == 0)
 		rc = vfs_getattr(&op->ctx, op->node[0], &op->attr);
-	if (nfs2_put_status(op, rc))
+	if (nfs3_put_status(op, rc))
 		nfs2_put_fattr(&op->req->out, &op->attr);
 	return rc;
 }
 
-void nfs2_put_diropres(struct nfs3_op *op, int rc)
+/* diropres; -ESTALE: made, and gone (struct vfs_make), while the result needs a handle. */
+static void nfs2_put_found(struct nfs3_op *op, int rc)
 {
 	struct vfs_packed_fh fh;
 
 	if (rc == 0)
-		rc = vfs_packed_of(op->node[1], &fh);
+		rc = op->node[1] ? vfs_packed_of(op->node[1], &fh) : -ESTALE;
 	if (!nfs2_put_status(op, rc))
 		return;
 	xdr_put_fixed(&op->req->out, fh.data, sizeof(fh.data));
 	nfs2_put_fattr(&op->req->out, &op->attr);
 }
+
+#define NFS2_DIALECT                                                                               \
+	.max_io = NFS2_MAX_IO, .path_max = NFS2_PATH_MAX, .size_max = NFS2_SIZE_MAX,               \
+	.fattr_size = NFS2_FATTR_SIZE, .put_fattr = nfs2_put_fattr, .put_found = nfs2_put_found,   \
+	.put_changed = nfs2_put_changed
+
+const struct nfs3_dialect nfs2_dialect = { NFS2_DIALECT, .put_status = nfs2_put_status };
+const struct nfs3_dialect nfsacl2_dialect = { NFS2_DIALECT, .put_status = nfsacl2_put_status };

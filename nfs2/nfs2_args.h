@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parts of NFSv2's arguments and their decoding, by the rules of nfs3/nfs3_args.h; its results; and its procedures. */
+/* Decoding of NFSv2 into the arguments of nfs3/nfs3_args.h, by the rules there; its results; and its procedures. */
 #ifndef RN_NFS2_NFS2_ARGS_H
 #define RN_NFS2_NFS2_ARGS_H
 
@@ -12,40 +12,18 @@
 #include "rpc/program.h"
 #include "vfs/packed.h"
 
-struct nfs2_fh_args {
-	struct vfs_packed_fh fh;
-};
-
-struct nfs2_dirop_args {
-	struct vfs_packed_fh dir;
-	struct nfs3_name name;
-};
-
-struct nfs2_sattr {
-	struct vfs_setattr set;
-	uint32_t type; /* S_IFMT bits of the mode; 0: none */
-	bool bad;      /* -EINVAL for values that XDR allows and no file can have */
-};
-
-void nfs2_get_fh(struct xdr_in *x, struct vfs_packed_fh *fh);
-void nfs2_get_dirop(struct xdr_in *x, struct nfs2_dirop_args *a);
-void nfs2_get_sattr(struct xdr_in *x, struct nfs2_sattr *a);
+void nfs2_get_fh(struct xdr_in *x, struct vfs_fh *fh);
+void nfs2_get_dirop(struct xdr_in *x, struct nfs3_dirop_args *a);
+void nfs2_get_sattr(struct xdr_in *x, struct nfs3_sattr *a);
 
 bool nfs2_decode_fh_args(struct xdr_in *x, void *args);
+bool nfs2_decode_word(struct xdr_in *x, void *args);
 bool nfs2_decode_dirop(struct xdr_in *x, void *args);
 
 /* The status that tells of rc, 0 or negative, in the RFC's list; IO for what it has no word for. */
 enum nfsstat2 nfs2_status(int rc);
-/* Puts the status word of rc; true if it is NFS2_OK. */
-bool nfs2_put_status(struct nfs3_op *op, int rc);
-void nfs2_put_fattr(struct xdr_out *x, const struct vfs_attr *a);
-/* Puts attrstat of op->node[0] and op->attr, which it reads if rc is 0. Returns the failure, or 0. */
-int nfs2_put_attrstat(struct nfs3_op *op, int rc);
-/* Puts diropres of op->node[1] and op->attr. */
-void nfs2_put_diropres(struct nfs3_op *op, int rc);
-/* nfs3_op_check_shares() for NFSv2, which has no status for "come again" (RFC 1094 section 2.3.1): it waits
- * where that answers -RN_EGRACE. */
-int nfs2_check_shares(struct nfs3_op *op, uint8_t access);
+/* Encoding by NFSv3's handlers. NFSACL's has two statuses more. */
+extern const struct nfs3_dialect nfs2_dialect, nfsacl2_dialect;
 /* A number of 64 bits in 32: small ones stay what they are. For inode numbers and ids of file systems. */
 uint32_t nfs2_fold(uint64_t number);
 

@@ -70,7 +70,7 @@ static size_t nfs2_readdir_make_room(struct rpc_request *req, uint32_t count)
 }
 
 struct readdir_args {
-	struct vfs_packed_fh dir;
+	struct vfs_fh dir;
 	uint32_t cookie, count;
 };
 
@@ -126,11 +126,11 @@ static enum rpc_run nfs2_readdir(struct rpc_request *req, void *args)
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = nfs3_op_open_packed(op, &a->dir, 0);
+	rc = nfs3_op_open(op, &a->dir, 0);
 	if (rc == 0)
 		rc = nfs2_readdir_list(op, a);
 	if (rc < 0)
-		nfs2_put_status(op, rc);
+		nfs3_put_status(op, rc);
 	return nfs3_op_end(op, rc);
 }
 
@@ -139,4 +139,5 @@ const struct rpc_proc nfs2_proc_readdir = {
 	.decode = nfs2_decode_readdir,
 	.args_size = sizeof(struct readdir_args),
 	.run = nfs2_readdir,
+	.dialect = &nfs2_dialect,
 };

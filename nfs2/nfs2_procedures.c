@@ -25,7 +25,7 @@ void nfs2_log_unserved(const struct nfs3_server *s, const struct rn_logger *log)
 	exports->each(exports->ctx, nfs2_log_unserved_one, (void *)log);
 }
 
-static const struct rpc_proc null = { .name = "NULL", .flags = RPC_PROMPT };
+static const struct rpc_proc null = { .name = "NULL", .flags = RPC_EVENT_THREAD };
 
 #define POINTER(NAME, name) [NFSPROC2_##NAME] = &nfs2_proc_##name,
 static const struct rpc_proc *const procs[NFSPROC2_COUNT] = { [NFSPROC2_NULL] = &null,

@@ -76,5 +76,6 @@ enum ftype2 { NF2NON = 0, NF2REG, NF2DIR, NF2BLK, NF2CHR, NF2LNK, NF2SOCK };
 /* Encoded sizes in bytes. */
 #define NFS2_FATTR_SIZE 68u
 #define NFS2_FH_SIZE 32u
+#define NFS2_DIROPRES_SIZE (4u + NFS2_FH_SIZE + NFS2_FATTR_SIZE)
 
 #endif

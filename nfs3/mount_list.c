@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/util.h"
 #include "nfs3/nfs3_procs.h"
 #include "nfs3/nfs3_state.h"
+#include "rpc/address.h"
 
 void mnt_list_init(struct mnt_list *l)
 {
@@ -28,23 +28,6 @@ void mnt_list_fini(struct mnt_list *l)
 	while ((row = TAILQ_FIRST(&l->rows)))
 		drop_row(l, row);
 	pthread_mutex_destroy(&l->lock);
-}
-
-/* An IPv4 client has the same name through an IPv6 socket. */
-static void host_name(const struct sockaddr *client, char out[MNT_HOST_SIZE])
-{
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)client;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)client;
-	const char *text = NULL;
-
-	if (client->sa_family == AF_INET)
-		text = inet_ntop(AF_INET, &v4->sin_addr, out, MNT_HOST_SIZE);
-	else if (client->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
-		text = inet_ntop(AF_INET, &v6->sin6_addr.s6_addr[12], out, MNT_HOST_SIZE);
-	else if (client->sa_family == AF_INET6)
-		text = inet_ntop(AF_INET6, &v6->sin6_addr, out, MNT_HOST_SIZE);
-	if (!text)
-		strcpy(out, "?");
 }
 
 static size_t path_len(const char *path)
@@ -96,7 +79,7 @@ void mnt_list_add(struct mnt_list *l, const struct sockaddr *client, const char 
 
 	if (!row) /* a missing row is no reason to refuse a mount */
 		return;
-	host_name(client, row->host);
+	rpc_address_text((const struct sockaddr_storage *)client, row->host);
 	memcpy(row->path, path, len);
 	pthread_mutex_lock(&l->lock);
 	old = row_to_drop(l, row);
@@ -112,7 +95,7 @@ void mnt_list_remove(struct mnt_list *l, const struct sockaddr *client, const ch
 	char host[MNT_HOST_SIZE];
 	struct mnt_row *row;
 
-	host_name(client, host);
+	rpc_address_text((const struct sockaddr_storage *)client, host);
 	pthread_mutex_lock(&l->lock);
 	row = mnt_list_find_row(l, host, path, path_len(path));
 	if (row)
@@ -125,7 +108,7 @@ void mnt_list_remove_all(struct mnt_list *l, const struct sockaddr *client)
 	char host[MNT_HOST_SIZE];
 	struct mnt_row *row, *next;
 
-	host_name(client, host);
+	rpc_address_text((const struct sockaddr_storage *)client, host);
 	pthread_mutex_lock(&l->lock);
 	for (row = TAILQ_FIRST(&l->rows); row; row = next) {
 		next = TAILQ_NEXT(row, link);

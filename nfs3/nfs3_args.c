@@ -31,7 +31,7 @@ void nfs3_get_fh(struct xdr_in *x, struct vfs_fh *fh)
 	xdr_get_fixed(x, fh->data, len);
 }
 
-static void nfs3_get_name(struct xdr_in *x, struct nfs3_name *n)
+void nfs3_get_name(struct xdr_in *x, struct nfs3_name *n)
 {
 	uint32_t len = xdr_get_u32(x);
 
@@ -109,6 +109,15 @@ bool nfs3_decode_fh_args(struct xdr_in *x, void *args)
 	struct nfs3_fh_args *a = args;
 
 	nfs3_get_fh(x, &a->fh);
+	return !x->err;
+}
+
+bool nfs3_decode_word(struct xdr_in *x, void *args)
+{
+	struct nfs3_word_args *a = args;
+
+	nfs3_get_fh(x, &a->fh);
+	a->word = xdr_get_u32(x);
 	return !x->err;
 }
 

@@ -8,14 +8,14 @@
 #include "nfs3/op.h"
 #include "nfs3/nfs3_procs.h"
 
-/* Longest SYMLINK text that is decoded. Longer than any target may be, so that the answer is
- * NAMETOOLONG. */
-#define SYMLINK_TEXT_MAX 65536u
-
 static void encode_made(struct nfs3_op *op, int rc)
 {
 	struct xdr_out *x = &op->req->out;
 
+	if (op->dialect) {
+		op->dialect->put_found(op, rc);
+		return;
+	}
 	if (nfs3_put_status(op, rc)) {
 		/* Without a node: made, and gone (struct vfs_make). */
 		nfs3_put_post_op_fh(x, op->node[1] ? vfs_node_fh(op->node[1]) : NULL);
@@ -24,8 +24,8 @@ static void encode_made(struct nfs3_op *op, int rc)
 	nfs3_put_wcc_of(op, 0);
 }
 
-static int nfs3_create_open_dir(struct nfs3_op *op, const struct nfs3_dirop_args *where,
-				const struct nfs3_sattr *attr)
+int nfs3_create_open_dir(struct nfs3_op *op, const struct nfs3_dirop_args *where,
+			 const struct nfs3_sattr *attr)
 {
 	int rc = nfs3_op_open(op, &where->dir, NFS3_OPEN_CHANGES);
 
@@ -36,10 +36,9 @@ static int nfs3_create_open_dir(struct nfs3_op *op, const struct nfs3_dirop_args
 	return rc;
 }
 
-/* rc is the result of the vfs call, which sets node[1] on success only. how: VFS_SYNC_MADE, unless
- * the object was there before. */
-static enum rpc_run nfs3_create_finish(struct nfs3_op *op, const struct nfs3_sattr *attr,
-				       enum vfs_sync_how how, int rc)
+static enum rpc_run nfs3_create_settle(struct nfs3_op *op, const struct nfs3_sattr *attr,
+				       enum vfs_sync_how how, int rc,
+				       void (*encode)(struct nfs3_op *op, int rc))
 {
 	if (rc < 0)
 		op->node[1] = NULL;
@@ -47,7 +46,13 @@ static enum rpc_run nfs3_create_finish(struct nfs3_op *op, const struct nfs3_sat
 	op->sync.node[1] = op->node[1];
 	op->sync.how = how;
 	op->sync.with_entry = !vfs_set_after_making(&attr->set);
-	return nfs3_op_settle(op, rc, encode_made);
+	return nfs3_op_settle(op, rc, encode);
+}
+
+enum rpc_run nfs3_create_finish(struct nfs3_op *op, const struct nfs3_sattr *attr,
+				enum vfs_sync_how how, int rc)
+{
+	return nfs3_create_settle(op, attr, how, rc, encode_made);
 }
 
 struct create_args {
@@ -102,9 +107,9 @@ static enum rpc_run nfs3_create(struct rpc_request *req, void *args)
 	return nfs3_create_finish(op, &a->attr, cr.made ? VFS_SYNC_MADE : VFS_SYNC_EACH, rc);
 }
 
-/* Where and with which attributes a call makes something other than a regular file. */
-static struct vfs_make nfs3_vfs_make_of(struct nfs3_op *op, const struct nfs3_name *name,
-					const struct vfs_setattr *sa)
+/* The directory, name and attributes with which a call makes an object that is no regular file. */
+struct vfs_make nfs3_vfs_make_of(struct nfs3_op *op, const struct nfs3_name *name,
+				 const struct vfs_setattr *sa)
 {
 	return (struct vfs_make){ .dir = op->node[0],
 				  .name = name->bytes,
@@ -114,23 +119,18 @@ static struct vfs_make nfs3_vfs_make_of(struct nfs3_op *op, const struct nfs3_na
 				  .change = nfs3_op_change(op, 0) };
 }
 
-struct mkdir_args {
-	struct nfs3_dirop_args where;
-	struct nfs3_sattr attr;
-};
-
 static bool decode_mkdir(struct xdr_in *x, void *args)
 {
-	struct mkdir_args *a = args;
+	struct nfs3_mkdir_args *a = args;
 
 	nfs3_get_dirop(x, &a->where);
 	nfs3_get_sattr(x, &a->attr);
 	return !x->err;
 }
 
-static enum rpc_run nfs3_mkdir(struct rpc_request *req, void *args)
+enum rpc_run nfs3_mkdir(struct rpc_request *req, void *args)
 {
-	struct mkdir_args *a = args;
+	struct nfs3_mkdir_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	struct nfs3_making making = { .target = NULL };
 	int rc;
@@ -144,25 +144,38 @@ static enum rpc_run nfs3_mkdir(struct rpc_request *req, void *args)
 	return nfs3_create_finish(op, &a->attr, VFS_SYNC_MADE, rc);
 }
 
-struct symlink_args {
-	struct nfs3_dirop_args where;
-	struct nfs3_sattr attr;
-	struct xdr_bulk target; /* more than VFS_PATH_MAX bytes: -ENAMETOOLONG */
-};
-
 static bool nfs3_decode_symlink(struct xdr_in *x, void *args)
 {
-	struct symlink_args *a = args;
+	struct nfs3_symlink_args *a = args;
 
 	nfs3_get_dirop(x, &a->where);
 	nfs3_get_sattr(x, &a->attr);
-	xdr_get_bulk(x, SYMLINK_TEXT_MAX, &a->target);
+	xdr_get_bulk(x, NFS3_SYMLINK_TEXT_MAX, &a->target);
 	return !x->err;
 }
 
-static enum rpc_run nfs3_symlink(struct rpc_request *req, void *args)
+/* -ENOENT for an empty target, as symlink(2) has it. */
+static int nfs3_symlink_target(struct nfs3_op *op, const struct xdr_bulk *text, char **target)
 {
-	struct symlink_args *a = args;
+	if (text->len == 0)
+		return -ENOENT;
+	if (op->dialect && text->len > op->dialect->path_max)
+		return -ENAMETOOLONG;
+	return nfs_bulk_to_path(&op->req->arena, text, target);
+}
+
+/* A status is all of NFSv2's result. */
+static void encode_symlink(struct nfs3_op *op, int rc)
+{
+	if (op->dialect)
+		nfs3_put_status(op, rc);
+	else
+		encode_made(op, rc);
+}
+
+enum rpc_run nfs3_symlink(struct rpc_request *req, void *args)
+{
+	struct nfs3_symlink_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	struct nfs3_making making = { .target = NULL };
 	char *target = NULL;
@@ -171,14 +184,13 @@ static enum rpc_run nfs3_symlink(struct rpc_request *req, void *args)
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nfs3_create_open_dir(op, &a->where, &a->attr);
-	if (rc == 0) /* symlink(2)'s error for an empty target */
-		rc = a->target.len > 0 ? nfs_bulk_to_path(&req->arena, &a->target, &target)
-				       : -ENOENT;
+	if (rc == 0)
+		rc = nfs3_symlink_target(op, &a->target, &target);
 	making.make = nfs3_vfs_make_of(op, &a->where.name, &a->attr.set);
 	making.target = target;
 	if (rc == 0)
 		rc = nfs3_op_make(op, &making);
-	return nfs3_create_finish(op, &a->attr, VFS_SYNC_MADE, rc);
+	return nfs3_create_settle(op, &a->attr, VFS_SYNC_MADE, rc, encode_symlink);
 }
 
 static int mknod_type(uint32_t type, uint32_t *mode)
@@ -273,7 +285,7 @@ const struct nfs3_proc nfs3_proc_mkdir = {
 	.rpc = {
 		.name = "MKDIR",
 		.decode = decode_mkdir,
-		.args_size = sizeof(struct mkdir_args),
+		.args_size = sizeof(struct nfs3_mkdir_args),
 		.run = nfs3_mkdir,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = MADE_SIZE,
@@ -285,7 +297,7 @@ const struct nfs3_proc nfs3_proc_symlink = {
 	.rpc = {
 		.name = "SYMLINK",
 		.decode = nfs3_decode_symlink,
-		.args_size = sizeof(struct symlink_args),
+		.args_size = sizeof(struct nfs3_symlink_args),
 		.run = nfs3_symlink,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = MADE_SIZE,

@@ -18,8 +18,9 @@
 #include "nfs3/op.h"
 #include "rpc/message.h"
 
-/* Result bytes besides the data: status, post_op_attr, count, eof, length of the data. */
-#define READ_RESULT_SIZE (4u + NFS3_POST_OP_ATTR_SIZE + 4u + 4u + 4u)
+/* Result bytes besides attributes and data: status, count, eof, length of the data; NFSv2's has no count and eof. */
+#define READ_RESULT_SIZE (4u + 4u + 4u + 4u)
+#define NFS2_READ_RESULT_SIZE (4u + 4u)
 
 static void encode_failure(struct nfs3_op *op, int rc)
 {
@@ -27,14 +28,32 @@ static void encode_failure(struct nfs3_op *op, int rc)
 	nfs3_put_attr_of(op, op->node[0]);
 }
 
-/* Puts all of the result but the data, which are n bytes. 0, or -NFS3_ETOOLONG: they do not fit. */
+/* Puts the head of the result for a dialect (NFSv2). There, READ fails if the attributes cannot be had. */
+static int encode_dialect_head(struct nfs3_op *op, uint32_t n)
+{
+	struct vfs_io *io = &op->io;
+	int rc = 0;
+
+	if (!io->has_attr)
+		rc = vfs_getattr(&op->ctx, op->node[0], &io->attr);
+	if (!nfs3_put_status(op, rc))
+		return rc;
+	nfs3_count_read(op, n);
+	nfs3_put_attr(op, &io->attr);
+	return 0;
+}
+
+/* Puts all of the result but the data, which are n bytes. 0; -NFS3_ETOOLONG: they do not fit; or the failure that it put. */
 static int encode_head(struct nfs3_op *op, uint32_t n)
 {
+	const uint32_t fixed = op->dialect ? NFS2_READ_RESULT_SIZE : READ_RESULT_SIZE;
 	struct vfs_io *io = &op->io;
 	struct xdr_out *x = &op->req->out;
 
-	if (!rpc_reply_fits(op->req, READ_RESULT_SIZE, n))
+	if (!rpc_reply_fits(op->req, fixed + nfs3_attr_size(op), n))
 		return -NFS3_ETOOLONG;
+	if (op->dialect)
+		return encode_dialect_head(op, n);
 	nfs3_count_read(op, n);
 	nfs3_put_status(op, 0);
 	if (io->has_attr)
@@ -76,15 +95,9 @@ static int read_and_encode(struct nfs3_op *op)
 	return rc;
 }
 
-struct read_args {
-	struct vfs_fh fh;
-	uint64_t offset;
-	uint32_t count;
-};
-
 static bool nfs3_decode_read(struct xdr_in *x, void *args)
 {
-	struct read_args *a = args;
+	struct nfs3_read_args *a = args;
 
 	nfs3_get_fh(x, &a->fh);
 	a->offset = xdr_get_u64(x);
@@ -92,7 +105,7 @@ static bool nfs3_decode_read(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static int nfs3_read_file(struct nfs3_op *op, const struct read_args *a)
+static int nfs3_read_file(struct nfs3_op *op, const struct nfs3_read_args *a)
 {
 	struct vfs_io *io = &op->io;
 	struct rn_pipe *pipe;
@@ -110,9 +123,9 @@ static int nfs3_read_file(struct nfs3_op *op, const struct read_args *a)
 	return pipe ? encode_pages(op, pipe) : read_and_encode(op);
 }
 
-static enum rpc_run nfs3_read(struct rpc_request *req, void *args)
+enum rpc_run nfs3_read(struct rpc_request *req, void *args)
 {
-	struct read_args *a = args;
+	struct nfs3_read_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
 
@@ -131,9 +144,9 @@ const struct nfs3_proc nfs3_proc_read = {
 	.rpc = {
 		.name = "READ",
 		.decode = nfs3_decode_read,
-		.args_size = sizeof(struct read_args),
+		.args_size = sizeof(struct nfs3_read_args),
 		.run = nfs3_read,
-		.flags = RPC_PROMPT,
+		.flags = RPC_EVENT_THREAD,
 	},
 	/* ISDIR: not listed. */
 	.errors = NFS3_ERRORS(NFS3_E_NXIO | NFS3_E_INVAL | NFS3_E_ISDIR),
@@ -151,30 +164,31 @@ const struct nfs3_proc nfs3_proc_read = {
 static void encode_write(struct nfs3_op *op, int64_t n)
 {
 	struct xdr_out *x = &op->req->out;
-	bool ok = nfs3_put_status(op, n < 0 ? (int)n : 0);
+	int rc = n < 0 ? (int)n : 0;
 
-	nfs3_put_wcc_of(op, 0);
-	if (!ok)
+	if (n >= 0)
+		nfs3_count_written(op, (uint64_t)n);
+	if (op->dialect) {
+		/* A client of NFSv2 takes all of the data for written. */
+		if (n >= 0 && n < (int64_t)op->io.count)
+			rc = -ENOSPC;
+		op->dialect->put_changed(op, rc);
 		return;
-	nfs3_count_written(op, (uint64_t)n);
+	}
+	nfs3_put_status(op, rc);
+	nfs3_put_wcc_of(op, 0);
+	if (n < 0)
+		return;
 	xdr_put_u32(x, (uint32_t)n);
 	xdr_put_u32(x, op->io.stable);
 	xdr_put_u64(x, op->verifier);
 }
 
-struct write_args {
-	struct vfs_fh fh;
-	uint64_t offset;
-	uint32_t count;
-	uint32_t stable;
-	struct xdr_bulk data; /* at least count bytes */
-};
-
 /* count is the number of bytes to write; the data may be longer, never shorter (RFC 1813 section
  * 3.3.7). */
 static bool nfs3_decode_write(struct xdr_in *x, void *args)
 {
-	struct write_args *a = args;
+	struct nfs3_write_args *a = args;
 
 	nfs3_get_fh(x, &a->fh);
 	a->offset = xdr_get_u64(x);
@@ -201,8 +215,9 @@ size_t nfs3_bulk_offset(const uint8_t *head, size_t len)
 	return x.err ? 0 : xdr_in_pos(&x);
 }
 
-static int nfs3_prepare_write(struct nfs3_op *op, const struct write_args *a)
+static int nfs3_prepare_write(struct nfs3_op *op, const struct nfs3_write_args *a)
 {
+	const uint64_t size_max = op->dialect ? op->dialect->size_max : INT64_MAX;
 	struct vfs_io *io = &op->io;
 	uint32_t count = (uint32_t)rn_min(a->count, nfs3_op_max_io(op));
 	int rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_CHANGES);
@@ -211,7 +226,7 @@ static int nfs3_prepare_write(struct nfs3_op *op, const struct write_args *a)
 		rc = nfs3_op_check_shares(op, VFS_SHARE_WRITE);
 	if (rc < 0)
 		return rc;
-	if (a->offset > INT64_MAX || count > INT64_MAX - a->offset)
+	if (a->offset > size_max || count > size_max - a->offset)
 		return -EFBIG;
 	io->ctx = &op->ctx;
 	io->node = op->node[0];
@@ -222,7 +237,7 @@ static int nfs3_prepare_write(struct nfs3_op *op, const struct write_args *a)
 	return 0;
 }
 
-static enum rpc_run nfs3_write(struct rpc_request *req, void *args)
+enum rpc_run nfs3_write(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int64_t n;
@@ -292,9 +307,9 @@ const struct nfs3_proc nfs3_proc_write = {
 	.rpc = {
 		.name = "WRITE",
 		.decode = nfs3_decode_write,
-		.args_size = sizeof(struct write_args),
+		.args_size = sizeof(struct nfs3_write_args),
 		.run = nfs3_write,
-		.flags = RPC_NONIDEMPOTENT | RPC_PROMPT,
+		.flags = RPC_NONIDEMPOTENT | RPC_EVENT_THREAD,
 		.reply_size = 4 + NFS3_WCC_SIZE + 4 + 4 + 8,
 	},
 	/* Not listed: PERM (append-only and sealed files), NXIO as in READ, ISDIR. */

@@ -29,12 +29,12 @@ static enum rpc_run nfs3_run_remove(struct rpc_request *req, const struct nfs3_d
 	return nfs3_op_settle(op, rc, encode_removed);
 }
 
-static enum rpc_run nfs3_remove(struct rpc_request *req, void *args)
+enum rpc_run nfs3_remove(struct rpc_request *req, void *args)
 {
 	return nfs3_run_remove(req, args, vfs_remove);
 }
 
-static enum rpc_run nfs3_rmdir(struct rpc_request *req, void *args)
+enum rpc_run nfs3_rmdir(struct rpc_request *req, void *args)
 {
 	return nfs3_run_remove(req, args, vfs_rmdir);
 }
@@ -77,13 +77,9 @@ static void encode_renamed(struct nfs3_op *op, int rc)
 	nfs3_put_wcc_of(op, 1);
 }
 
-struct rename_args {
-	struct nfs3_dirop_args from, to;
-};
-
 static bool nfs3_decode_rename(struct xdr_in *x, void *args)
 {
-	struct rename_args *a = args;
+	struct nfs3_rename_args *a = args;
 
 	nfs3_get_dirop(x, &a->from);
 	nfs3_get_dirop(x, &a->to);
@@ -92,7 +88,7 @@ static bool nfs3_decode_rename(struct xdr_in *x, void *args)
 
 /* node[0]: the source directory, node[1]: the target directory; two references if they are the
  * same. */
-static int nfs3_run_rename(struct nfs3_op *op, const struct rename_args *a)
+static int nfs3_run_rename(struct nfs3_op *op, const struct nfs3_rename_args *a)
 {
 	struct vfs_rename r = {
 		.from = a->from.name.bytes,
@@ -123,7 +119,7 @@ static int nfs3_run_rename(struct nfs3_op *op, const struct rename_args *a)
 	return nfs3_op_rename(op, &r);
 }
 
-static enum rpc_run nfs3_rename(struct rpc_request *req, void *args)
+enum rpc_run nfs3_rename(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
@@ -145,14 +141,9 @@ static void encode_linked(struct nfs3_op *op, int rc)
 	nfs3_put_wcc_of(op, 1);
 }
 
-struct link_args {
-	struct vfs_fh file;
-	struct nfs3_dirop_args where;
-};
-
 static bool nfs3_decode_link(struct xdr_in *x, void *args)
 {
-	struct link_args *a = args;
+	struct nfs3_link_args *a = args;
 
 	nfs3_get_fh(x, &a->file);
 	nfs3_get_dirop(x, &a->where);
@@ -160,7 +151,7 @@ static bool nfs3_decode_link(struct xdr_in *x, void *args)
 }
 
 /* node[0]: the file, node[1]: the directory that gets the name. */
-static int nfs3_run_link(struct nfs3_op *op, const struct link_args *a)
+static int nfs3_run_link(struct nfs3_op *op, const struct nfs3_link_args *a)
 {
 	int rc = nfs3_op_open(op, &a->file, NFS3_OPEN_CHANGES);
 
@@ -173,7 +164,7 @@ static int nfs3_run_link(struct nfs3_op *op, const struct link_args *a)
 	return nfs3_op_link(op, &a->where.name, nfs3_op_change(op, 1));
 }
 
-static enum rpc_run nfs3_link(struct rpc_request *req, void *args)
+enum rpc_run nfs3_link(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
@@ -192,7 +183,7 @@ const struct nfs3_proc nfs3_proc_rename = {
 	.rpc = {
 		.name = "RENAME",
 		.decode = nfs3_decode_rename,
-		.args_size = sizeof(struct rename_args),
+		.args_size = sizeof(struct nfs3_rename_args),
 		.run = nfs3_rename,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = 4 + 2 * NFS3_WCC_SIZE,
@@ -208,7 +199,7 @@ const struct nfs3_proc nfs3_proc_link = {
 	.rpc = {
 		.name = "LINK",
 		.decode = nfs3_decode_link,
-		.args_size = sizeof(struct link_args),
+		.args_size = sizeof(struct nfs3_link_args),
 		.run = nfs3_link,
 		.flags = RPC_NONIDEMPOTENT,
 		.reply_size = 4 + NFS3_WCC_SIZE + NFS3_POST_OP_ATTR_SIZE,

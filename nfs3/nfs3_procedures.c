@@ -56,7 +56,7 @@ void nlm_retry_grants(struct nfs3_server *s)
 	nlm_grants_retry(s->grants);
 }
 
-const struct rpc_proc rpc_proc_null = { .name = "NULL", .flags = RPC_PROMPT };
+const struct rpc_proc rpc_proc_null = { .name = "NULL", .flags = RPC_EVENT_THREAD };
 
 #define POINTER(NAME, name) [NFSPROC3_##NAME] = &nfs3_proc_##name.rpc,
 static const struct rpc_proc *const nfs3_procs[NFSPROC3_COUNT] = { [NFSPROC3_NULL] = &rpc_proc_null,

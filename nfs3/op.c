@@ -6,7 +6,7 @@
 
 #include "lib/error.h"
 #include "lib/util.h"
-#include "nfs/attempt.h"
+#include "nfs/conflict.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_procs.h"
 
@@ -14,6 +14,8 @@ uint32_t nfs3_op_max_io(const struct nfs3_op *op)
 {
 	const uint32_t set = op->server->cfg.max_io, most = op->req->conn->ops->data_max;
 
+	if (op->dialect)
+		return op->dialect->max_io;
 	return most ? rn_min(set, most) : set;
 }
 
@@ -25,6 +27,8 @@ struct nfs3_op *nfs3_op_begin(struct rpc_request *req)
 		return NULL;
 	req->op = op;
 	op->req = req;
+	op->dialect =
+		req->proc ? req->proc->dialect : NULL; /* NULL: a grant of NLM, which is no call */
 	op->server = req->program_ctx;
 	op->ctx.vfs = op->server->cfg.vfs;
 	op->ctx.fiber = req->fiber;
@@ -129,65 +133,56 @@ static int opened(struct nfs3_op *op, unsigned flags, bool weak, int rc)
 	return 0;
 }
 
-int nfs3_op_open_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh, unsigned flags)
+/* The same bytes as a packed handle. */
+static const struct vfs_packed_fh *as_packed(const struct vfs_fh *fh)
 {
-	bool weak = false;
-	int rc = vfs_packed_export_id(op->ctx.vfs, fh, &op->export_id);
+	return (const struct vfs_packed_fh *)fh->data;
+}
 
-	if (rc == 0)
-		rc = nfs3_op_enter(op, flags, &weak);
-	return rc == 0 ? opened(op, flags, weak, vfs_packed_open(&op->ctx, fh, &op->node[0])) : rc;
+static int handle_export_id(const struct nfs3_op *op, const struct vfs_fh *fh, bool packed,
+			    uint32_t *id)
+{
+	return packed ? vfs_packed_export_id(op->ctx.vfs, as_packed(fh), id)
+		      : vfs_fh_export_id(op->ctx.vfs, fh, id);
+}
+
+static int handle_open(struct nfs3_op *op, const struct vfs_fh *fh, bool packed, unsigned i)
+{
+	return packed ? vfs_packed_open(&op->ctx, as_packed(fh), &op->node[i])
+		      : vfs_fh_open(&op->ctx, fh, &op->node[i]);
 }
 
 /* Clients of NFSv2 send NLM the handles that they have. */
-static int open_lock_packed(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
+static bool may_be_packed(const struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 {
-	struct vfs_packed_fh packed;
-
-	if (!(flags & NFS3_OPEN_LOCK) || !op->server->cfg.packed_handles ||
-	    fh->len != VFS_PACKED_FH)
-		return -EBADF;
-	memcpy(packed.data, fh->data, VFS_PACKED_FH);
-	return nfs3_op_open_packed(op, &packed, flags);
+	return (flags & NFS3_OPEN_LOCK) && op->server->cfg.packed_handles &&
+	       fh->len == VFS_PACKED_FH;
 }
 
 int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 {
-	bool weak = false;
-	int rc = vfs_fh_export_id(op->ctx.vfs, fh, &op->export_id);
+	bool weak = false, packed = op->dialect;
+	int rc = handle_export_id(op, fh, packed, &op->export_id);
 
-	if (rc == -EBADF)
-		return open_lock_packed(op, fh, flags);
+	if (rc == -EBADF && !packed && may_be_packed(op, fh, flags)) {
+		packed = true;
+		rc = handle_export_id(op, fh, packed, &op->export_id);
+	}
 	if (rc == 0)
 		rc = nfs3_op_enter(op, flags, &weak);
-	return rc == 0 ? opened(op, flags, weak, vfs_fh_open(&op->ctx, fh, &op->node[0])) : rc;
+	return rc == 0 ? opened(op, flags, weak, handle_open(op, fh, packed, 0)) : rc;
 }
 
 int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i)
 {
 	uint32_t id;
-	int rc = vfs_fh_export_id(op->ctx.vfs, fh, &id);
+	int rc = handle_export_id(op, fh, op->dialect, &id);
 
 	if (rc < 0)
 		return rc;
 	if (id != op->export_id)
 		return -EXDEV;
-	rc = vfs_fh_open(&op->ctx, fh, &op->node[i]);
-	if (rc < 0)
-		op->node[i] = NULL;
-	return rc < 0 ? rc : check_governed(op, i);
-}
-
-int nfs3_op_open_other_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh, unsigned i)
-{
-	uint32_t id;
-	int rc = vfs_packed_export_id(op->ctx.vfs, fh, &id);
-
-	if (rc < 0)
-		return rc;
-	if (id != op->export_id)
-		return -EXDEV;
-	rc = vfs_packed_open(&op->ctx, fh, &op->node[i]);
+	rc = handle_open(op, fh, op->dialect, i);
 	if (rc < 0)
 		op->node[i] = NULL;
 	return rc < 0 ? rc : check_governed(op, i);
@@ -301,17 +296,10 @@ bool nfs3_op_leads_away(struct nfs3_op *op, const struct nfs_entry *e)
 	       nfs_governed(exports, &op->ctx, peer, e->found) != 0;
 }
 
-struct share_check {
-	struct nfs3_op *op;
-	uint8_t access;
-};
-
-static int check_shares(void *arg)
+static int check_shares(struct nfs3_op *op, uint8_t access)
 {
-	const struct share_check *s = arg;
-	struct nfs3_op *op = s->op;
 	struct vfs_conflict c = { .holder = NULL };
-	int rc = vfs_share_check_io(&op->ctx, op->node[0], NULL, s->access, &c);
+	int rc = vfs_share_check_io(&op->ctx, op->node[0], NULL, access, &c);
 
 	if (rc == -RN_ESHARE)
 		rc = nfs_conflict(&c, rc);
@@ -322,22 +310,15 @@ static int check_shares(void *arg)
 int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access)
 {
 	const struct nfs3_config *cfg = &op->server->cfg;
-	struct share_check s = { op, access };
 	int rc;
 
-	if (cfg->in_grace && cfg->in_grace(cfg->grace_ctx, NFS3_IO_WAITS))
-		return -RN_EGRACE;
-	do
-		rc = nfs3_op_attempt(check_shares, &s);
-	while (nfs3_op_await(op, rc));
+	do {
+		if (cfg->in_grace && cfg->in_grace(cfg->grace_ctx, NFS3_IO_WAITS))
+			rc = -RN_EGRACE;
+		else
+			rc = check_shares(op, access);
+	} while (nfs3_op_await(op, op->dialect && rc == -RN_EGRACE ? -RN_EYIELDS : rc));
 	return rc;
-}
-
-int nfs3_op_attempt(int (*attempt)(void *arg), void *arg)
-{
-	int rc = nfs_attempt(attempt, arg);
-
-	return rc == NFS_TRY_AGAIN ? -RN_EYIELDS : rc;
 }
 
 /* A change that takes a name away: a removal if remove is set, or a renaming. */
@@ -350,9 +331,8 @@ struct taking {
 	const struct vfs_rename *rename;
 };
 
-static int nfs3_op_take_name(void *arg)
+static int nfs3_op_take_name(const struct taking *t)
 {
-	const struct taking *t = arg;
 	struct vfs_ctx *ctx = &t->op->ctx;
 	struct vfs_conflict c = { .holder = NULL };
 	int rc;
@@ -368,12 +348,12 @@ static int nfs3_op_take_name(void *arg)
 }
 
 /* Waits for clients that are in the way. */
-static int await_name(struct taking *t)
+static int await_name(const struct taking *t)
 {
 	int rc;
 
 	do
-		rc = nfs3_op_attempt(nfs3_op_take_name, t);
+		rc = nfs3_op_take_name(t);
 	while (nfs3_op_await(t->op, rc));
 	return rc;
 }
@@ -396,24 +376,43 @@ int nfs3_op_rename(struct nfs3_op *op, const struct vfs_rename *r)
 
 bool nfs3_put_status(struct nfs3_op *op, int rc)
 {
-	enum nfsstat3 status =
-		nfs3_status(rn_container_of(op->req->proc, const struct nfs3_proc, rpc), rc);
+	enum nfsstat3 status;
 
+	if (op->dialect)
+		return op->dialect->put_status(op, rc);
+	status = nfs3_status(rn_container_of(op->req->proc, const struct nfs3_proc, rpc), rc);
 	xdr_put_u32(&op->req->out, status);
 	return status == NFS3_OK;
+}
+
+void nfs3_put_attr(struct nfs3_op *op, const struct vfs_attr *a)
+{
+	if (op->dialect)
+		op->dialect->put_fattr(&op->req->out, a);
+	else
+		nfs3_put_post_op_attr(&op->req->out, a);
+}
+
+uint32_t nfs3_attr_size(const struct nfs3_op *op)
+{
+	return op->dialect ? op->dialect->fattr_size : NFS3_POST_OP_ATTR_SIZE;
 }
 
 void nfs3_put_attr_of(struct nfs3_op *op, struct vfs_node *n)
 {
 	struct vfs_attr a;
-	bool known = n && vfs_getattr(&op->ctx, n, &a) == 0;
+	bool known;
 
+	if (op->dialect)
+		return;
+	known = n && vfs_getattr(&op->ctx, n, &a) == 0;
 	nfs3_put_post_op_attr(&op->req->out, known ? &a : NULL);
 }
 
 struct vfs_dir_change *nfs3_op_change(struct nfs3_op *op, unsigned i)
 {
-	op->change[i] = rn_arena_alloc(&op->req->arena, sizeof(*op->change[i]));
+	if (!op->dialect)
+		op->change[i] = rn_arena_alloc(&op->req->arena, sizeof(*op->change[i]));
 	return op->change[i];
 }
 
@@ -423,6 +422,8 @@ void nfs3_put_wcc_of(struct nfs3_op *op, unsigned i)
 	struct vfs_attr a;
 	bool known;
 
+	if (op->dialect)
+		return;
 	if (d && d->known) {
 		nfs3_put_wcc(&op->req->out, d->atomic && d->ctime_tells ? &d->before : NULL,
 			     &d->after);

@@ -26,8 +26,27 @@
 #define NFS3_OP_NODES 4
 #define NFS3_OP_DIRS 2 /* directories that an operation may change */
 
+struct nfs3_op;
+
+/*
+ * NFSv2 is a dialect of NFSv3: its rows decode into NFSv3's arguments (nfs3/nfs3_args.h) and run its handlers, which encode by these. Its handles
+ * are packed, and its failures are a status alone. A dialect knows neither the changes of directories nor attributes beside other results.
+ */
+struct nfs3_dialect {
+	uint32_t max_io;     /* bytes of file data that one call may move */
+	uint32_t path_max;   /* bytes of a symbolic link's target */
+	uint64_t size_max;   /* end of the largest file that can be written */
+	uint32_t fattr_size; /* encoded size of attributes */
+	bool (*put_status)(struct nfs3_op *op, int rc); /* true: success */
+	void (*put_fattr)(struct xdr_out *x, const struct vfs_attr *a);
+	void (*put_found)(struct nfs3_op *op, int rc); /* node[1], with op->attr */
+	/* node[0] with its present attributes. Returns the failure that it put, or 0. */
+	int (*put_changed)(struct nfs3_op *op, int rc);
+};
+
 struct nfs3_op {
 	struct rpc_request *req;
+	const struct nfs3_dialect *dialect; /* NULL: NFSv3, or a protocol beside it */
 	struct nfs3_server *server;
 	struct vfs_ctx ctx; /* ctx.exp: a reference, from nfs3_op_open on */
 	uint32_t export_id;
@@ -65,9 +84,6 @@ bool nfs3_op_await(struct nfs3_op *op, int rc);
 int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags);
 /* Opens another handle of the call into op->node[i]; -EXDEV: of another export. */
 int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i);
-/* The same for handles of NFSv2. */
-int nfs3_op_open_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh, unsigned flags);
-int nfs3_op_open_other_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh, unsigned i);
 
 /*
  * Exchanges node[1], which a lookup in node[0] found as name, for the root of the export that begins there, if one does and admits
@@ -88,10 +104,8 @@ int nfs3_op_remove(struct nfs3_op *op, const struct nfs3_name *name,
 /* vfs_rename(), likewise. */
 int nfs3_op_rename(struct nfs3_op *op, const struct vfs_rename *r);
 /* 0 if others' shares allow node[0] to be read or written (VFS_SHARE_*). -RN_ESHARE, or
- * -RN_EYIELDS, or -RN_EGRACE: they may be about to be reclaimed. */
+ * -RN_EYIELDS, or -RN_EGRACE: they may be about to be reclaimed, for which NFSv2 waits, as it has no status for "come again". */
 int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access);
-/* nfs_attempt() as often as a call may; -RN_EYIELDS: that was not enough. */
-int nfs3_op_attempt(int (*attempt)(void *arg), void *arg);
 
 /* vfs_write() of op->io. */
 int64_t nfs3_op_write(struct nfs3_op *op);
@@ -111,14 +125,18 @@ int nfs3_op_make(struct nfs3_op *op, const struct nfs3_making *m);
 /* vfs_link() of node[0] as a name of node[1]. */
 int nfs3_op_link(struct nfs3_op *op, const struct nfs3_name *name, struct vfs_dir_change *change);
 
-/* Puts the status word of rc; true if it is NFS3_OK. */
+/* Puts the status word of rc; true if it is that of success. */
 bool nfs3_put_status(struct nfs3_op *op, int rc);
-/* Puts the present attributes of a node as post_op_attr; NULL gives none. */
+/* Puts attributes of a successful result: post_op_attr. */
+void nfs3_put_attr(struct nfs3_op *op, const struct vfs_attr *a);
+/* Encoded size of these. */
+uint32_t nfs3_attr_size(const struct nfs3_op *op);
+/* Puts the present attributes of a node as post_op_attr; NULL gives none. A dialect has none. */
 void nfs3_put_attr_of(struct nfs3_op *op, struct vfs_node *n);
 /* Where vfs/ puts what it finds of the change of directory node[i], for nfs3_put_wcc_of. NULL: no
- * room. */
+ * room, or a dialect. */
 struct vfs_dir_change *nfs3_op_change(struct nfs3_op *op, unsigned i);
-/* Puts the wcc_data of op->node[i]. */
+/* Puts the wcc_data of op->node[i]. A dialect has none. */
 void nfs3_put_wcc_of(struct nfs3_op *op, unsigned i);
 
 /* Count what has been read or written for the client. */
@@ -144,7 +162,34 @@ int64_t nfs3_op_read(struct nfs3_op *op);
  * the export is not async, then lets encode put the result. op->sync.node names the nodes. */
 enum rpc_run nfs3_op_settle(struct nfs3_op *op, int rc, void (*encode)(struct nfs3_op *op, int rc));
 
-/* The step that NFSv3's ACCESS and that of NFSACL version 2 share: finds which of the bits ACCESS3_* in want the caller has for node[0], and its attributes. 0 or -errno. */
-int nfs3_access(struct nfs3_op *op, uint32_t want, uint32_t *granted, struct vfs_attr *attr);
+/* Handlers that serve both versions, in the files with NFSv3's rows. */
+enum rpc_run nfs3_getattr(struct rpc_request *req, void *args);
+enum rpc_run nfs3_setattr(struct rpc_request *req, void *args);
+enum rpc_run nfs3_access(struct rpc_request *req, void *args);
+enum rpc_run nfs3_lookup(struct rpc_request *req, void *args);
+enum rpc_run nfs3_readlink(struct rpc_request *req, void *args);
+enum rpc_run nfs3_read(struct rpc_request *req, void *args);
+enum rpc_run nfs3_write(struct rpc_request *req, void *args);
+enum rpc_run nfs3_mkdir(struct rpc_request *req, void *args);
+enum rpc_run nfs3_symlink(struct rpc_request *req, void *args);
+enum rpc_run nfs3_remove(struct rpc_request *req, void *args);
+enum rpc_run nfs3_rmdir(struct rpc_request *req, void *args);
+enum rpc_run nfs3_rename(struct rpc_request *req, void *args);
+enum rpc_run nfs3_link(struct rpc_request *req, void *args);
+enum rpc_run nfs3_getacl(struct rpc_request *req, void *args);
+enum rpc_run nfs3_setacl(struct rpc_request *req, void *args);
+/* Puts what the file system of a handle tells, behind the status. */
+enum rpc_run nfs3_statfs(struct rpc_request *req, const struct nfs3_fh_args *a,
+			 void (*put)(struct nfs3_op *op, const struct vfs_statfs *st));
+
+/* Steps of procedures that make node[1] in directory node[0]. */
+int nfs3_create_open_dir(struct nfs3_op *op, const struct nfs3_dirop_args *where,
+			 const struct nfs3_sattr *attr);
+struct vfs_make nfs3_vfs_make_of(struct nfs3_op *op, const struct nfs3_name *name,
+				 const struct vfs_setattr *sa);
+/* rc is the result of the vfs call, which sets node[1] on success only. how: VFS_SYNC_MADE, unless
+ * the object was there before. */
+enum rpc_run nfs3_create_finish(struct nfs3_op *op, const struct nfs3_sattr *attr,
+				enum vfs_sync_how how, int rc);
 
 #endif

@@ -89,7 +89,7 @@ static void printable(const struct mnt_path *path, char *out, size_t size)
 static const char *mnt_refusal_reason(const struct rpc_request *req,
 				      const struct vfs_access *access, int rc)
 {
-	if (req->standing == RPC_STRANGER || req->standing == RPC_FORMER)
+	if (req->admission == RPC_STRANGER || req->admission == RPC_RECENT)
 		return "no export is for this host";
 	if (rc == -RN_EUNNAMED)
 		return "its name could not be found out in time";
@@ -174,7 +174,7 @@ static int mnt_resolve_call(struct rpc_request *req, const struct mnt_path *path
 {
 	*node = NULL;
 	memset(ctx, 0, sizeof(*ctx));
-	if (req->standing == RPC_STRANGER || req->standing == RPC_FORMER)
+	if (req->admission == RPC_STRANGER || req->admission == RPC_RECENT)
 		return -EACCES;
 	return mnt_resolve(req, path, ctx, node);
 }
@@ -305,13 +305,13 @@ const struct rpc_proc mnt_proc_umnt = {
 	.decode = decode_path,
 	.args_size = sizeof(struct mnt_path),
 	.run = proc_umnt,
-	.flags = RPC_FOR_FORMER,
+	.flags = RPC_FOR_RECENT,
 };
 
 const struct rpc_proc mnt_proc_umntall = {
 	.name = "UMNTALL",
 	.run = proc_umntall,
-	.flags = RPC_FOR_FORMER,
+	.flags = RPC_FOR_RECENT,
 };
 
 const struct rpc_proc mnt_proc_pathconf = {

@@ -4,6 +4,7 @@
 
 #include "lib/clock.h"
 #include "lib/util.h"
+#include "nfs/conflict.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/nfs4_proto.h"
 #include "nfs4/op_table.h"
@@ -72,8 +73,8 @@ static enum rpc_run end_compound(struct nfs4_compound *c, int status)
 		xdr_patch_u32(c->out, c->count_at, c->done);
 	}
 	nfs4_clients_leave(c);
-	nfs4_place_clear(&c->current);
-	nfs4_place_clear(&c->saved);
+	nfs4_object_clear(&c->current);
+	nfs4_object_clear(&c->saved);
 	return c->no_room ? RPC_RUN_NO_ROOM : RPC_RUN_DONE;
 }
 
@@ -117,14 +118,14 @@ static int compound_decode_args(struct nfs4_compound *c)
 
 /* Operations that do not check an export themselves are only for hosts that some export admits.
  * Strangers never get here; a host that was admitted until lately may give back its state. */
-static int check_standing(const struct nfs4_compound *c)
+static int check_admission(const struct nfs4_compound *c)
 {
-	const enum rpc_standing standing = c->req->standing;
+	const enum rpc_admission admission = c->req->admission;
 
-	if (standing == RPC_ADMITTED || (c->op->flags & NFS4_OP_FOR_FORMER) ||
+	if (admission == RPC_ADMITTED || (c->op->flags & NFS4_OP_FOR_RECENT) ||
 	    (c->op->needs & NFS4_NEEDS_FH))
 		return NFS4_OK;
-	if (standing == RPC_UNKNOWN)
+	if (admission == RPC_UNKNOWN)
 		return NFS4ERR_DELAY;
 	/* Among the statuses that all operations may answer, only this one is a refusal. */
 	return c->op->flags & NFS4_OP_SETS_FH ? NFS4_OK : NFS4ERR_SERVERFAULT;
@@ -143,7 +144,7 @@ static int check_op(struct nfs4_compound *c)
 	if (status == NFS4_OK && !op->run)
 		status = NFS4ERR_NOTSUPP;
 	if (status == NFS4_OK)
-		status = check_standing(c);
+		status = check_admission(c);
 	if (status != NFS4_OK)
 		return status;
 	status = compound_decode_args(c);
@@ -159,7 +160,7 @@ static int check_op(struct nfs4_compound *c)
 	if ((op->needs & NFS4_NEEDS_SAVED_FH) && c->saved.kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;
 	if ((op->needs & NFS4_NEEDS_FH) && !(op->flags & NFS4_OP_AT_ABSENT) &&
-	    nfs4_place_is_absent(&c->current))
+	    nfs4_object_is_absent(&c->current))
 		return NFS4ERR_MOVED;
 	if (op->flags & NFS4_OP_CHANGES)
 		return nfs4_reserve_reply(c, op->reply_max);
@@ -190,7 +191,7 @@ static int start_op(struct nfs4_compound *c)
 		return status;
 	if (c->op->flags & NFS4_OP_SETS_FH)
 		c->has_current_sid = false;
-	if (!(c->op->flags & NFS4_OP_PROMPT))
+	if (!(c->op->flags & NFS4_OP_EVENT_THREAD))
 		rpc_move(c->req);
 	return c->op->run(c, c->args);
 }
@@ -222,13 +223,13 @@ static inline void count_op(struct nfs4_compound *c, int status)
 static bool is_untimed(const struct nfs4_compound *c, int status)
 {
 	const bool quick =
-		c->opnum == OP_SEQUENCE || (c->opnum == OP_PUTFH && rpc_is_prompt(c->req));
+		c->opnum == OP_SEQUENCE || (c->opnum == OP_PUTFH && rpc_on_event_thread(c->req));
 
 	return quick && status == NFS4_OK && c->index < c->nops && c->index <= NFS4_RAN_MAX;
 }
 
 /* The operation began when the one before it ended, so the clock is read once for each. Those that were untimed are told
- * with it: there always is one behind them, as only a SEQUENCE is answered by a kept reply. */
+ * with it: there always is one behind them, as only a SEQUENCE is answered by a cached reply. */
 static void observe_timed(struct nfs4_compound *c, int status)
 {
 	const struct nfs4_config *cfg = &c->server->cfg;
@@ -256,6 +257,28 @@ static inline void observe_op(struct nfs4_compound *c, int status)
 		c->untimed++;
 	else
 		observe_timed(c, status);
+}
+
+/* Holders answer a recall within a round trip or two, or have to write data first; a name service of the site answers as soon.
+ * The client sleeps 0.1 s and more after NFS4ERR_DELAY, so a short wait is worth while; nfsd's is as long. */
+#define NFS4_PATIENCE_NS (30 * RN_NS_PER_MS)
+
+/* Some clients give up a mount whose first calls are answered NFS4ERR_DELAY. */
+#define NFS4_MOUNT_PATIENCE_NS (12 * RN_NS_PER_SECOND)
+
+/* Each operation has its own time (end_op), until one has used it up: then no other of the COMPOUND waits. */
+bool nfs4_await(struct nfs4_compound *c, int rc)
+{
+	const bool mounts = c->op && (c->op->flags & NFS4_OP_MOUNTS);
+
+	return nfs_await(c->req, rc, mounts ? NFS4_MOUNT_PATIENCE_NS : NFS4_PATIENCE_NS);
+}
+
+bool nfs4_try_again(struct nfs4_compound *c, int status)
+{
+	return nfs4_await(c, status == NFS4_HELD      ? -RN_EDELEG
+			     : status == NFS4_YIELDED ? -RN_EYIELDED
+						      : 0);
 }
 
 /*
@@ -312,8 +335,7 @@ static int end_op(struct nfs4_compound *c, int status)
 	xdr_patch_u32(c->out, c->status_at, (uint32_t)status);
 	if (c->seq_owner)
 		nfs4_seq_done(c, status);
-	c->clients_ended = 0;
-	c->req->wait_until_ns = 0;
+	c->req->wait_until_ns = 0; /* the next operation may wait as long: nfs4_await() */
 	c->done++;
 	c->index++;
 	count_op(c, status);
@@ -352,7 +374,8 @@ static struct nfs4_compound *new_compound(struct rpc_request *req,
 	c->cached_limit = SIZE_MAX;
 	c->arena_at = req->arena.used;
 	if (c->server->cfg.observe_op)
-		c->op_began_ns = rpc_is_prompt(req) && req->run_ns ? req->run_ns : rn_now_ns();
+		c->op_began_ns =
+			rpc_on_event_thread(req) && req->run_ns ? req->run_ns : rn_now_ns();
 	return c;
 }
 
@@ -375,10 +398,10 @@ static bool compound_is_denied(const struct rpc_request *req, const struct nfs4_
 	struct xdr_in in = req->in;
 	const struct nfs4_op *first;
 
-	if (req->standing != RPC_FORMER || a->nops == 0)
+	if (req->admission != RPC_RECENT || a->nops == 0)
 		return false;
 	first = nfs4_op_find(xdr_get_u32(&in), a->minor);
-	return !first || !(first->flags & NFS4_OP_FOR_FORMER);
+	return !first || !(first->flags & NFS4_OP_FOR_RECENT);
 }
 
 enum rpc_run nfs4_compound_run(struct rpc_request *req, void *args)

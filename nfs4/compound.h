@@ -9,7 +9,7 @@
  * status, and calls run(). run() puts the result's body into c->out and returns a status. If that
  * is not NFS4_OK, the body is removed, unless run() set c->keep_body (results that have a body on
  * failure: LOCK's denied owner, SETATTR's bitmap). run() waits where it has to. Two rules for that (lib/fiber.h): no lock is
- * held meanwhile, an open's busy among them; afterwards files, names and states may have changed, while places, nodes and
+ * held meanwhile, an open's busy among them; afterwards files, names and states may have changed, while objects, nodes and
  * referenced states are still there.
  *
  * Arguments live in the arena until their operation has ended: the loop resets the arena before it
@@ -22,7 +22,7 @@
 #include "nfs4/nfs4_proto.h"
 #include "nfs4/nfs4_status.h"
 #include "nfs4/op_table.h"
-#include "nfs4/place.h"
+#include "nfs4/object.h"
 #include "nfs4/stateid.h"
 #include "rpc/program.h"
 #include "rpc/worker.h"
@@ -70,8 +70,8 @@ struct nfs4_compound {
 	uint32_t untimed;     /* operations that ended last and were not observed yet */
 	struct rpc_seg rest;  /* after nfs4_forget_call: the undecoded part of the call */
 
-	struct nfs4_place current, saved;
-	struct nfs4_audience audience;		    /* exports entered so far */
+	struct nfs4_object current, saved;
+	struct nfs4_reply_exports exports;	    /* exports entered so far */
 	struct nfs4_stateid current_sid, saved_sid; /* RFC 8881 section 16.2.3.1.2 */
 	bool has_current_sid, has_saved_sid;
 
@@ -86,8 +86,6 @@ struct nfs4_compound {
 	struct nfs4_counts *counts;  /* its; NULL: not known, or not counted */
 	uint32_t moved;		     /* bytes of a file that the operation has read or written */
 
-	uint32_t clients_ended; /* that were in the operation's way: nfs4_conflict() */
-
 	/* Minor version 0: the owner whose sequence number the operation has advanced. The result
 	 * of the operation is stored with the owner for a retransmission. */
 	struct nfs4_owner *seq_owner;
@@ -95,8 +93,8 @@ struct nfs4_compound {
 
 	/* Attributes of the current filehandle that the operation before has read anyway. Only the
 	 * next operation may use them; GETFH in between is allowed. */
-	struct vfs_attr seen;
-	uint32_t seen_index; /* index of the operation that may use them; 0: none */
+	struct vfs_attr last_attr;
+	uint32_t last_attr_index; /* index of the operation that may use them; 0: none */
 
 	/* Number of user and group names that the operation has put as numbers, because the name
 	 * service has not answered while it waited. */
@@ -119,21 +117,21 @@ enum rpc_run nfs4_compound_run(struct rpc_request *req, void *args);
 
 /* Bytes by which the reply may still grow without a Write chunk: the limit of transport and
  * session, less the status of one more operation. */
-size_t nfs4_reply_room(const struct nfs4_compound *c);
-/* The same for the memory that c->out has already. */
-size_t nfs4_reply_room_now(const struct nfs4_compound *c);
+size_t nfs4_reply_space(const struct nfs4_compound *c);
+/* Like nfs4_reply_space(), for the memory that c->out has already. */
+size_t nfs4_reply_space_now(const struct nfs4_compound *c);
 
 /*
  * Largest size in bytes of the next bulk item with head bytes before it (including its length
- * word): the size of its Write chunk, or the room in the stream if it has none, within the
+ * word): the size of its Write chunk, or the space in the stream if it has none, within the
  * session's limits.
  */
-uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head);
+uint32_t nfs4_bulk_space(const struct nfs4_compound *c, size_t head);
 
 /*
  * Status for a result of at least need bytes that does not fit: NFS4ERR_RESOURCE (minor version 0),
  * or NFS4ERR_REP_TOO_BIG or NFS4ERR_REP_TOO_BIG_TO_CACHE if the session's limits are exceeded.
- * NFS4_NO_ROOM if only the transport's room is, and the transport can report it: the client then
+ * NFS4_NO_ROOM if only the transport's space is, and the transport can report it: the client then
  * gets a transport error (RFC 8267 section 6.2.1), and not one about a limit that it never agreed
  * on.
  */
@@ -158,6 +156,9 @@ bool nfs4_forget_call(struct nfs4_compound *c);
 
 /* nfs_await() for a step of the operation, for as long as a COMPOUND may wait for delegations and names. */
 bool nfs4_await(struct nfs4_compound *c, int rc);
+/* True if a step that ended in status is made again: in NFS4_HELD, after such a wait; in NFS4_YIELDED, at once, for as long as clients
+ * bear (rpc_has_time). No lock is held. */
+bool nfs4_try_again(struct nfs4_compound *c, int status);
 
 /*
  * nfs4/client/client_host.c. Minor version 0: the only client whose ids and states calls of the COMPOUND's connection have named, or NULL. The

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 
 #include "lib/util.h"
-#include "nfs4/attr/source.h"
+#include "nfs4/attr/held_attrs.h"
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/session/registry.h"
 #include "nfs4/compound.h"
 #include "nfs4/data/nfs4_copies.h"
 #include "nfs4/deleg/deleg_pressure.h"
@@ -16,7 +15,8 @@
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery.h"
-#include "nfs4/skim.h"
+#include "nfs4/scan.h"
+#include "nfs4/session/registry.h"
 #include "nfs4/state/copy_source.h"
 #include "nfs4/state/state.h"
 
@@ -25,18 +25,18 @@ static bool cacheable(const struct rpc_request *req, const void *args)
 {
 	const struct nfs4_compound_args *a = args;
 
-	return a->minor == 0 && !nfs4_skim_idempotent(&req->in, a->nops);
+	return a->minor == 0 && !nfs4_scan_idempotent(&req->in, a->nops);
 }
 
-static const struct rpc_proc null_proc = { .name = "NULL", .flags = RPC_PROMPT };
+static const struct rpc_proc null_proc = { .name = "NULL", .flags = RPC_EVENT_THREAD };
 
 static const struct rpc_proc compound_proc = {
 	.name = "COMPOUND",
 	.decode = nfs4_compound_decode,
 	.args_size = sizeof(struct nfs4_compound_args),
 	.run = nfs4_compound_run,
-	.flags = RPC_RUN_DECODES | RPC_NONIDEMPOTENT | RPC_FOR_FORMER | RPC_PROMPT |
-		 RPC_AWAITS_STANDING,
+	.flags = RPC_RUN_DECODES | RPC_NONIDEMPOTENT | RPC_FOR_RECENT | RPC_EVENT_THREAD |
+		 RPC_AWAITS_ADMISSION,
 	.cacheable = cacheable,
 };
 
@@ -45,14 +45,10 @@ static const struct rpc_proc *const procs[NFSPROC4_COUNT] = {
 	[NFSPROC4_COMPOUND] = &compound_proc,
 };
 
-static const struct nfs4_hooks hooks = {
-	.put_attrs = nfs4_put_notice_attrs,
-};
-
 /* In start order. */
 static int (*const parts[])(struct nfs4_server *s) = {
-	nfs4_pseudo_new,	nfs4_recovery_new, nfs4_totals_new,    nfs4_recalls_new,
-	nfs4_deleg_holders_new, nfs4_queries_new,  nfs4_news_list_new, nfs4_clients_new,
+	nfs4_pseudo_new,	nfs4_recovery_new, nfs4_totals_new,	     nfs4_recalls_new,
+	nfs4_deleg_holders_new, nfs4_queries_new,  nfs4_dir_notify_list_new, nfs4_clients_new,
 	nfs4_copy_sources_new,	nfs4_copies_new,
 };
 
@@ -65,7 +61,6 @@ int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
 	if (!s)
 		return -ENOMEM;
 	s->cfg = *cfg;
-	s->hooks = &hooks;
 	crypto_shorthash_keygen(s->hash_key);
 	rpc_sum_draw(&s->sum_secret);
 	rn_log_hosts_init(&s->told);
@@ -88,7 +83,7 @@ void nfs4_server_free(struct nfs4_server *s)
 	nfs4_clients_free(s->clients);
 	nfs4_queries_free(s->queries);
 	nfs4_deleg_holders_free(s->deleg_holders);
-	nfs4_news_list_free(s->news);
+	nfs4_dir_notify_list_free(s->dir_notifies);
 	nfs4_recalls_free(s->recalls);
 	nfs4_totals_free(s->totals);
 	nfs4_recovery_free(s);
@@ -176,7 +171,7 @@ void nfs4_tick(struct nfs4_server *s)
 	nfs4_drain_tick(s);
 	nfs4_recalls_tick(s);
 	nfs4_deleg_pressure_tick(s);
-	nfs4_news_tick(s);
+	nfs4_dir_notify_tick(s);
 	if (nfs4_recovery_tick(s))
 		record_all_again(s);
 	nfs4_copy_sources_tick(s->copy_sources);

@@ -4,7 +4,6 @@
 
 #include "lib/clock.h"
 #include "lib/util.h"
-#include "nfs/attempt.h"
 #include "nfs4/compound.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/told.h"
@@ -30,7 +29,7 @@ void nfs4_told_end(struct nfs4_compound *c, const struct nfs4_told *t)
 			  t->client, t->left_out);
 }
 
-/* Services of a COMPOUND to its operations: room in the reply, waits, and making changes durable. */
+/* Services of a COMPOUND to its operations: space in the reply, waits, and making changes durable. */
 
 /* Number and status of an operation, and the empty bitmap of a failed SETATTR. */
 #define FAILURE_SIZE 12u
@@ -41,7 +40,7 @@ static size_t nfs4_reply_left_of(size_t limit, size_t used)
 }
 
 /* The session's limit, which counts data as if there were no Write chunks. */
-static size_t session_room(const struct nfs4_compound *c)
+static size_t session_space(const struct nfs4_compound *c)
 {
 	size_t total = xdr_out_total(c->out);
 	size_t room = nfs4_reply_left_of(c->reply_limit, total);
@@ -49,29 +48,29 @@ static size_t session_room(const struct nfs4_compound *c)
 	return c->cache_this ? rn_min(room, nfs4_reply_left_of(c->cached_limit, total)) : room;
 }
 
-/* The part of the room that is reserved for the operations behind this one. */
+/* The part of the space that is reserved for the operations behind this one. */
 static size_t kept_back(const struct nfs4_compound *c)
 {
 	return c->index + 1 < c->nops ? FAILURE_SIZE : 0;
 }
 
-size_t nfs4_reply_room(const struct nfs4_compound *c)
+size_t nfs4_reply_space(const struct nfs4_compound *c)
 {
-	return nfs4_reply_left_of(rn_min(rpc_reply_room(c->req), session_room(c)), kept_back(c));
+	return nfs4_reply_left_of(rn_min(rpc_reply_space(c->req), session_space(c)), kept_back(c));
 }
 
-size_t nfs4_reply_room_now(const struct nfs4_compound *c)
+size_t nfs4_reply_space_now(const struct nfs4_compound *c)
 {
 	return nfs4_reply_left_of(c->out->size, c->out->used + FAILURE_SIZE);
 }
 
-uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head)
+uint32_t nfs4_bulk_space(const struct nfs4_compound *c, size_t head)
 {
 	uint32_t chunk = rpc_reply_bulk_chunk(c->req);
-	size_t room = session_room(c);
+	size_t room = session_space(c);
 
 	if (chunk == 0)
-		room = rn_min(room, rpc_reply_room(c->req));
+		room = rn_min(room, rpc_reply_space(c->req));
 	room = nfs4_reply_left_of(room, head + kept_back(c)) & ~(size_t)3; /* padding counts, too */
 	if (chunk > 0)
 		room = rn_min(room, chunk);
@@ -80,7 +79,7 @@ uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head)
 
 int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need)
 {
-	if (c->req->conn->ops->says_too_long && need + kept_back(c) <= session_room(c))
+	if (c->req->conn->ops->says_too_long && need + kept_back(c) <= session_space(c))
 		return NFS4_NO_ROOM;
 	if (c->minor == 0)
 		return NFS4ERR_RESOURCE;
@@ -101,9 +100,9 @@ int nfs4_grow_reply(struct nfs4_compound *c, size_t size)
 
 int nfs4_reserve_reply(struct nfs4_compound *c, size_t size)
 {
-	size_t room = rn_min(rpc_reply_room(c->req), session_room(c));
+	size_t room = rn_min(rpc_reply_space(c->req), session_space(c));
 
-	/* Not nfs4_reply_room(): with no room left, an empty result would seem to fit, though the
+	/* Not nfs4_reply_space(): with no room left, an empty result would seem to fit, though the
 	 * next status does not. */
 	if (size + kept_back(c) > room)
 		return nfs4_reply_too_big(c, size);
@@ -136,21 +135,6 @@ bool nfs4_forget_call(struct nfs4_compound *c)
 	xdr_in_init(in, &c->rest, 1, &c->req->arena);
 	c->arena_at = c->req->arena.used;
 	return true;
-}
-
-/* Holders answer a recall within a round trip or two, or have to write data first; a name service of the site answers as soon.
- * The client sleeps 0.1 s and more after NFS4ERR_DELAY, so a short wait is worth while; nfsd's is as long. */
-#define PATIENCE_NS (30 * RN_NS_PER_MS)
-
-/* Some clients give up a mount whose first calls are answered NFS4ERR_DELAY. */
-#define MOUNT_PATIENCE_NS (12 * RN_NS_PER_SECOND)
-
-/* A COMPOUND that has waited so long once does not wait again. */
-bool nfs4_await(struct nfs4_compound *c, int rc)
-{
-	const bool mounts = c->op && (c->op->flags & NFS4_OP_MOUNTS);
-
-	return nfs_await(c->req, rc, mounts ? MOUNT_PATIENCE_NS : PATIENCE_NS);
 }
 
 int nfs4_settle(struct nfs4_compound *c, struct vfs_sync *sync, int rc)

@@ -39,6 +39,20 @@ struct nfs4_op_end {
 	uint32_t nbefore;
 };
 
+/* The cluster of servers that this one is a member of. The calls are thread-safe, and do not wait. */
+struct nfs4_cluster {
+	/* True if clients of some member may be reclaiming locks, so that new ones wait. */
+	bool (*blocks_locks)(void *ctx);
+	/* True if this server's clients may reclaim now: no member grants what could be in their way. */
+	bool (*takes_reclaims)(void *ctx);
+	void *ctx;
+	/* Scope and major id of all servers of the cluster, and of this one (RFC 8881 sections 2.10.4 and 2.10.5); at most
+	 * NFS4_SERVER_ID_MAX bytes. */
+	const char *scope, *major;
+};
+
+#define NFS4_SERVER_ID_MAX 63u
+
 struct nfs4_config {
 	struct vfs *vfs;
 	struct vfs_exports exports;
@@ -59,6 +73,8 @@ struct nfs4_config {
 	bool delegations;      /* clients may get delegations of files */
 	bool posix_acls; /* minor version 2 has the attributes of draft-ietf-nfsv4-posix-acls */
 	const char *state_dir; /* directory of the client records; NULL: none (tests) */
+	const struct nfs4_cluster
+		*cluster; /* NULL: this server is alone. Must outlive the server. */
 	/* As in nfs3_config: supplementary groups from the server's own databases, or NULL. */
 	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *lookup_ctx;

@@ -207,7 +207,7 @@ int nfs4_status_for(const struct nfs4_op *op, uint32_t minor, int status)
 	const uint32_t kind = status == NFS4_OK ? 0 : nfs4_status_kind(status);
 	uint32_t allowed;
 
-	if (status == NFS4_HELD)
+	if (status == NFS4_HELD || status == NFS4_YIELDED)
 		return NFS4ERR_DELAY;
 	if (kind == 0 || !op)
 		return status;
@@ -250,12 +250,14 @@ static const struct {
 	{ RN_EYIELDS, NFS4ERR_DELAY },
 	{ RN_ESOON, NFS4ERR_DELAY },
 	{ RN_EFULL, NFS4ERR_DELAY },
+	{ RN_EGRACE, NFS4ERR_GRACE },
 	{ RN_EGONE, NFS4ERR_DELAY },
 	{ RN_ECHANGED, NFS4ERR_DELAY },
 	{ EAGAIN, NFS4ERR_DELAY },
 	{ EINTR, NFS4ERR_DELAY },
 	{ EMFILE, NFS4ERR_DELAY },
 	{ ENFILE, NFS4ERR_DELAY },
+	{ RN_ESILENT, NFS4ERR_DELAY },
 	{ ETIMEDOUT, NFS4ERR_DELAY },
 	{ RN_ELEASE, NFS4ERR_DELAY },
 	{ RN_EDELEG, NFS4_HELD },

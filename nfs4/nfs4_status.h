@@ -7,14 +7,16 @@
 
 #include "nfs4/nfs4_proto.h"
 
-/* -RN_EDELEG: another client's delegation is in the way, and nothing was done. nfs4_attempt() waits for it a while. NFS4ERR_DELAY to the
- * client (nfs4_status_for). */
-#define NFS4_HELD (-4)
+/* Statuses of steps that have done nothing, and are made again while nfs4_try_again() says so. NFS4ERR_DELAY to the client
+ * (nfs4_status_for). */
+#define NFS4_HELD (-4) /* another client's delegation is in the way (-RN_EDELEG) */
+#define NFS4_YIELDED                                                                               \
+	(-5) /* a client in the way has given way, or the state that was found has gone meanwhile */
 
 /* True if the same may succeed later, though the caller does nothing. */
 static inline bool nfs4_is_later(int status)
 {
-	return status == NFS4ERR_DELAY || status == NFS4_HELD;
+	return status == NFS4ERR_DELAY || status == NFS4_HELD || status == NFS4_YIELDED;
 }
 
 /* rc is 0 or -errno. Minor version 0 has fewer status codes than 1 and 2. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What NFSv4 clients hold, for administrators. Tables are walked in pieces of some hundred entries, and
+* Lists the state of NFSv4 clients for administrators. Tables are walked in pieces of some hundred entries, and
  * no lock is held while a state is shown. A walk may pause, and goes on behind the last state that it has shown:
  * what is held from its beginning to its end is shown once, and what comes or goes meanwhile at most once.
  */
@@ -50,14 +50,14 @@ struct nfs4_view_query {
 	void *arg;
 };
 
-/* Where a walk is: zeroed at its beginning. Any values are safe. */
-struct nfs4_view_place {
+/* Position of a walk: zeroed at its beginning. Any values are safe. */
+struct nfs4_view_cursor {
 	uint32_t client; /* number of the client under way, or of the last one */
 	uint32_t entry;	 /* the first entry of its table that was not looked at */
 };
 
 /* Goes on with a walk, for so many pieces at most. True: it has come to its end. */
-bool nfs4_view(struct nfs4_server *s, const struct nfs4_view_query *q, struct nfs4_view_place *at,
+bool nfs4_view(struct nfs4_server *s, const struct nfs4_view_query *q, struct nfs4_view_cursor *at,
 	       unsigned pieces);
 
 enum nfs4_view_status {

@@ -34,14 +34,14 @@ enum nfs4_op_flags {
 	 * an export lately. An operation that needs a current filehandle is checked by the export
 	 * anyway.
 	 */
-	NFS4_OP_FOR_FORMER = 16,
+	NFS4_OP_FOR_RECENT = 16,
 	/* Begins each COMPOUND in a session, and is allowed nowhere else: SEQUENCE (RFC 8881
 	 * section 18.46.3). */
 	NFS4_OP_FIRST = 32,
 	/* Not allowed even behind SEQUENCE: BIND_CONN_TO_SESSION (RFC 8881 section 18.34.3). */
 	NFS4_OP_NOT_BEHIND = 64,
-	/* May begin on a prompt worker (rpc/worker.h): vfs/ moves what would block, or needs the caller's identity. */
-	NFS4_OP_PROMPT = 128,
+	/* May begin on an event thread's worker (rpc/worker.h): vfs/ moves what would block, or needs the caller's identity. */
+	NFS4_OP_EVENT_THREAD = 128,
 	/* State protection (nfs4/client/protect.h): only by the machine credential; the same, if the client has
 	 * asked for that; also by it in the place of a user's. */
 	NFS4_OP_MACHINE_ONLY = 256,
@@ -49,7 +49,7 @@ enum nfs4_op_flags {
 	NFS4_OP_MACHINE_TOO = 1024,
 	/* May come between PUTFH and such an operation. */
 	NFS4_OP_MACHINE_PASSES = 2048,
-	/* Allowed where the current filehandle's file system is at other servers only (nfs4_place_is_absent); other operations
+	/* Allowed where the current filehandle's file system is at other servers only (nfs4_object_is_absent); other operations
 	 * that need a filehandle answer NFS4ERR_MOVED. */
 	NFS4_OP_AT_ABSENT = 4096,
 	/* A mount begins with it: waits for names as long as clients bear: PUTROOTFH, PUTPUBFH. */
@@ -104,7 +104,7 @@ enum nfs4_op_error {
 struct nfs4_op_errors {
 	uint32_t minor_0, later; /* enum nfs4_op_error; 0: the row lacks its errors */
 };
-/* The same in all minor versions. */
+/* Errors that are the same in all minor versions. */
 #define NFS4_ERRORS(all) NFS4_ERRORS_BY_MINOR(all, 0, 0)
 #define NFS4_ERRORS_BY_MINOR(all, only_0, only_later)                                              \
 	{                                                                                          \
@@ -119,7 +119,7 @@ struct nfs4_op_errors {
 	}
 
 /* Layout of the arguments of an idempotent operation, so that a COMPOUND can be searched without
- * decoding it (nfs4/skim.h): fixed bytes, then bitmap4s, then opaques. */
+ * decoding it (nfs4/scan.h): fixed bytes, then bitmap4s, then opaques. */
 struct nfs4_op_shape {
 	bool known;
 	uint8_t fixed; /* bytes */

@@ -3,7 +3,7 @@
 #include "nfs4/compound.h"
 #include "nfs4/nfs4_view.h"
 
-/* The current place is cleared by then, which leaves its filehandle. */
+/* The current object is cleared by then, which leaves its filehandle. */
 bool nfs4_traced(const struct rpc_request *req, struct nfs4_traced *out)
 {
 	const struct nfs4_compound *c = req->op;

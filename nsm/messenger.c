@@ -233,7 +233,7 @@ static uint64_t nsm_notify_tick(struct nsm *n, uint64_t now)
 			nsm_hosts_retire(n, now);
 		if (n->hooks.tick)
 			n->hooks.tick(n->hooks.ctx);
-		nsm_log_shares(n, now);
+		nsm_log_quotas(n, now);
 	}
 	return more ? now + BURST_NS : next_look(n, now);
 }

@@ -65,7 +65,7 @@ static void save_hosts(struct nsm *n)
 		n->saved = generation;
 }
 
-/* The same for the monitors. */
+/* Like save_hosts(), for the monitors. */
 static void save_monitors(struct nsm *n)
 {
 	const uint64_t generation = n->mon_generation;
@@ -281,9 +281,9 @@ void nsm_free(struct nsm *n)
 	nsm_calls_close(&n->calls);
 	nsm_answer_free(n);
 	nsm_hosts_free(n);
-	rn_shares_fini(&n->held);
-	rn_shares_fini(&n->idle);
-	rn_shares_fini(&n->answers);
+	rn_quota_fini(&n->held);
+	rn_quota_fini(&n->idle);
+	rn_quota_fini(&n->answers);
 	nsm_monitors_free(&n->monitors);
 	if (n->wake >= 0)
 		close(n->wake);

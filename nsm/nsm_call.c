@@ -12,6 +12,7 @@
 
 #include "lib/clock.h"
 #include "lib/error.h"
+#include "lib/host.h"
 #include "nsm/nsm_private.h"
 #include "rpc/message.h"
 
@@ -41,14 +42,6 @@ struct nsm_call {
 	uint8_t args[];
 };
 
-static bool is_ipv4(const struct rpc_address *a)
-{
-	struct in6_addr in6;
-
-	memcpy(&in6, a->bytes, sizeof(in6));
-	return IN6_IS_ADDR_V4MAPPED(&in6);
-}
-
 /* Transport that the program is sought on. */
 static bool is_tcp(const struct nsm_call *call)
 {
@@ -57,7 +50,7 @@ static bool is_tcp(const struct nsm_call *call)
 
 static void put_question(struct xdr_out *x, const struct nsm_call *call)
 {
-	const bool ipv4 = is_ipv4(&call->to.peer), tcp = is_tcp(call);
+	const bool ipv4 = rn_address_is_ipv4(call->to.peer.bytes), tcp = is_tcp(call);
 	const struct rpc_callee rpcbind = { RPCBIND_PROGRAM, ipv4 ? 2 : 3, RPCBIND_GETPORT };
 
 	rpc_put_call(x, &rpcbind, RPC_AUTH_NONE, NULL, 0);
@@ -187,7 +180,7 @@ static uint16_t get_port(const struct nsm_call *call, struct xdr_in *x)
 	const uint8_t *text;
 	uint32_t len, port;
 
-	if (is_ipv4(&call->to.peer)) {
+	if (rn_address_is_ipv4(call->to.peer.bytes)) {
 		port = xdr_get_u32(x);
 		return x->err || port > UINT16_MAX ? 0 : (uint16_t)port;
 	}

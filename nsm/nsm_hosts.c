@@ -35,8 +35,8 @@ static bool nsm_host_is(const struct nsm_host *h, const struct nsm_peer *p)
 
 void nsm_hosts_init(struct nsm *n)
 {
-	rn_shares_init(&n->held, NSM_HOSTS_MAX, 0);
-	rn_shares_init(&n->idle, NSM_HOSTS_MAX, 0);
+	rn_quota_init(&n->held, NSM_HOSTS_MAX, 0);
+	rn_quota_init(&n->idle, NSM_HOSTS_MAX, 0);
 	for (unsigned i = 0; i < NSM_TELL_QUEUES; i++)
 		TAILQ_INIT(&n->tell_queue[i]);
 	TAILQ_INIT(&n->rebooted);
@@ -109,7 +109,7 @@ static void nsm_hosts_changed(struct nsm *n)
 static void leave_shares(struct nsm_host *h)
 {
 	if (h->in)
-		rn_shares_remove(h->in, &h->place);
+		rn_quota_remove(h->in, &h->place);
 	h->in = NULL;
 }
 
@@ -139,7 +139,7 @@ static void bound_idle(struct nsm *n)
 /* Under the lock: counts the host with those that may have locks, or with those that make room. False: no memory. */
 static bool nsm_host_place(struct nsm *n, struct nsm_host *h)
 {
-	struct rn_shares *to = h->refs > 0 || h->former ? &n->held : &n->idle;
+	struct rn_quota *to = h->refs > 0 || h->former ? &n->held : &n->idle;
 	struct rn_host machine;
 
 	if (h->in == to)
@@ -147,13 +147,13 @@ static bool nsm_host_place(struct nsm *n, struct nsm_host *h)
 	leave_shares(h);
 	bound_idle(n);
 	rn_host_of_mapped(h->addr.bytes, h->addr.scope, &machine);
-	if (rn_shares_add(to, &machine, true, &h->place, 1))
+	if (rn_quota_add(to, &machine, true, &h->place, 1))
 		h->in = to;
 	bound_idle(n);
 	return h->in;
 }
 
-/* The same for a host that may have no locks any more. Without memory its record ends, and false is returned. */
+/* Like nsm_host_place(), for a host that may have no locks any more. Without memory its record ends, and false is returned. */
 static bool place_idle(struct nsm *n, struct nsm_host *h)
 {
 	if (nsm_host_place(n, h))
@@ -214,7 +214,7 @@ static bool nsm_host_may_hold(const struct nsm *n, const struct rpc_address *add
 	struct rn_host machine;
 
 	rn_host_of_mapped(addr->bytes, addr->scope, &machine);
-	const size_t has = rn_shares_of(&n->held, &machine);
+	const size_t has = rn_quota_of(&n->held, &machine);
 
 	return free > 0 &&
 	       (has < NSM_HELD_SURE || (free > NSM_HELD_RESERVE && has < free - NSM_HELD_RESERVE));
@@ -240,7 +240,7 @@ static bool make_room_of_address(struct nsm *n, const struct of_address *of, boo
 static int make_room_and_add(struct nsm *n, const struct nsm_peer *p, const struct of_address *of,
 			     bool by_datagram, struct nsm_host **out)
 {
-	struct rn_share_item *old;
+	struct rn_quota_item *old;
 	struct rn_host machine;
 	int rc;
 
@@ -249,7 +249,7 @@ static int make_room_and_add(struct nsm *n, const struct nsm_peer *p, const stru
 		return -ENOLCK;
 	}
 	rn_host_of_mapped(p->addr.bytes, p->addr.scope, &machine);
-	while ((old = rn_shares_in_the_way(&n->idle, &machine, true, 1)) != NULL)
+	while ((old = rn_quota_in_the_way(&n->idle, &machine, true, 1)) != NULL)
 		nsm_host_forget(n, rn_container_of(old, struct nsm_host, place));
 	rc = nsm_host_add(n, p, false, out);
 	if (!rc)
@@ -306,7 +306,7 @@ static int nsm_host_hold_placed(struct nsm *n, struct nsm_host *h)
 	h->refs++;
 	if (nsm_host_place(n, h))
 		return 0;
-	/* Without memory the record is in no share, and makes no room for others: only its age ends it. */
+	/* Without memory the record is in no quota, and makes no room for others: only its age ends it. */
 	h->refs--;
 	return -ENOMEM;
 }
@@ -538,20 +538,20 @@ void nsm_stats(struct nsm *n, struct nsm_stats *out)
 	pthread_mutex_unlock(&n->lock);
 }
 
-void nsm_log_shares(struct nsm *n, uint64_t now)
+void nsm_log_quotas(struct nsm *n, uint64_t now)
 {
-	struct rn_shares_line with, without, answers;
+	struct rn_quota_line with, without, answers;
 	bool tell_with, tell_without, tell_answers;
 
 	pthread_mutex_lock(&n->lock);
-	tell_with = rn_shares_line_due(&n->held, now, &with);
-	tell_without = rn_shares_line_due(&n->idle, now, &without);
-	tell_answers = rn_shares_line_due(&n->answers, now, &answers);
+	tell_with = rn_quota_line_due(&n->held, now, &with);
+	tell_without = rn_quota_line_due(&n->idle, now, &without);
+	tell_answers = rn_quota_line_due(&n->answers, now, &answers);
 	pthread_mutex_unlock(&n->lock);
 	if (tell_with)
-		rn_shares_tell(n->cfg.log, "records of NFSv3 clients with locks", &with);
+		rn_quota_tell(n->cfg.log, "records of NFSv3 clients with locks", &with);
 	if (tell_without)
-		rn_shares_tell(n->cfg.log, "records of NFSv3 clients without locks", &without);
+		rn_quota_tell(n->cfg.log, "records of NFSv3 clients without locks", &without);
 	if (tell_answers)
-		rn_shares_tell(n->cfg.log, "answers to NLM's messages", &answers);
+		rn_quota_tell(n->cfg.log, "answers to NLM's messages", &answers);
 }

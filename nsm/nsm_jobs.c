@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that other threads ask for, until the messenger begins them. Each host has a lane of its own: so many of
- * its calls are under way at a time, and hosts take turns. A call that is put off is in no lane before it is due.
+ * Calls that other threads ask for, until the messenger begins them. Each host has a queue of its own: so many of
+ * its calls are under way at a time, and hosts take turns. A call that is put off is in no queue before it is due.
  *
  * An IPv6 /64 may be one machine with many addresses or a whole network, so it has more calls at a time, and each of
  * its addresses as many as an IPv4 address.
  */
 #include <errno.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,19 +18,19 @@
 
 #define OF_ADDRESS 4u  /* calls to one address at a time */
 #define OF_NETWORK 32u /* calls to an IPv6 /64 */
-#define LOOK_AT 64u    /* calls of a lane that are looked at for one that may begin */
+#define LOOK_AT 64u    /* calls of a queue that are looked at for one that may begin */
 #define ANSWERS_OF_HOST                                                                            \
 	16u /* that wait; older ones are dropped, as the host sends its messages again */
 #define ANSWERS_MAX 2048u
 #define JOBS_MAX 16384u /* with all others, whose callers have bounds of their own */
 
-struct nsm_lane;
+struct nsm_call_queue;
 
 struct nsm_job {
-	TAILQ_ENTRY(nsm_job) link;  /* of the lane, or of nsm.later */
-	struct rn_share_item place; /* in nsm.answers, of an answer that waits */
+	TAILQ_ENTRY(nsm_job) link;  /* of its host's queue, or of nsm.later */
+	struct rn_quota_item place; /* in nsm.answers, of an answer that waits */
 	struct nsm *nsm;
-	struct nsm_lane *lane; /* NULL: not due yet */
+	struct nsm_call_queue *queue; /* NULL: not due yet */
 	struct nsm_callee to;
 	struct nsm_call_end end;
 	uint64_t due_ns;
@@ -40,55 +39,37 @@ struct nsm_job {
 };
 
 /* Under nsm.lock. It is there while it has calls that wait, or are under way. */
-struct nsm_lane {
-	LIST_ENTRY(nsm_lane) link;
-	TAILQ_ENTRY(nsm_lane) ready;
+struct nsm_call_queue {
+	struct rn_host_entry of; /* in the table */
+	TAILQ_ENTRY(nsm_call_queue) ready;
 	bool is_ready; /* in nsm.ready: one of its calls may begin */
-	struct rn_host host;
 	struct nsm_job_list jobs;
 	unsigned active; /* calls under way */
 };
 
-static struct nsm_lane_list *nsm_lane_bucket(struct nsm *n, const struct rn_host *host)
+static struct nsm_call_queue *find_or_make(struct nsm *n, const struct rpc_address *peer)
 {
-	uint64_t h;
-
-	crypto_shorthash((uint8_t *)&h, (const uint8_t *)host, sizeof(*host), n->key);
-	return &n->lanes[h % NSM_LANE_BUCKETS];
-}
-
-static struct nsm_lane *nsm_lane_find(struct nsm *n, const struct rpc_address *peer)
-{
+	struct nsm_call_queue *l;
+	struct rn_host_entry *e;
 	struct rn_host host;
-	struct nsm_lane *l;
 
 	rn_host_of_mapped(peer->bytes, peer->scope, &host);
-	LIST_FOREACH (l, nsm_lane_bucket(n, &host), link) {
-		if (rn_host_equal(&l->host, &host))
-			break;
-	}
-	return l;
-}
-
-static struct nsm_lane *find_or_make(struct nsm *n, const struct rpc_address *peer)
-{
-	struct nsm_lane *l = nsm_lane_find(n, peer);
-
-	if (l)
-		return l;
+	e = rn_host_find(&n->call_queues, &host);
+	if (e)
+		return rn_container_of(e, struct nsm_call_queue, of);
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return NULL;
-	rn_host_of_mapped(peer->bytes, peer->scope, &l->host);
+	l->of.host = host;
 	TAILQ_INIT(&l->jobs);
-	LIST_INSERT_HEAD(nsm_lane_bucket(n, &l->host), l, link);
+	rn_host_add(&n->call_queues, &l->of);
 	return l;
 }
 
-/* Sets whether the lane is ready, and frees one that is used no more. */
-static void nsm_lane_update(struct nsm *n, struct nsm_lane *l)
+/* Sets whether the queue is ready, and frees one that is used no more. */
+static void nsm_call_queue_update(struct nsm *n, struct nsm_call_queue *l)
 {
-	const unsigned most = rn_host_is_network(&l->host) ? OF_NETWORK : OF_ADDRESS;
+	const unsigned most = rn_host_is_network(&l->of.host) ? OF_NETWORK : OF_ADDRESS;
 	const bool ready = !TAILQ_EMPTY(&l->jobs) && l->active < most;
 
 	if (ready && !l->is_ready)
@@ -98,52 +79,53 @@ static void nsm_lane_update(struct nsm *n, struct nsm_lane *l)
 	l->is_ready = ready;
 	if (!TAILQ_EMPTY(&l->jobs) || l->active > 0)
 		return;
-	LIST_REMOVE(l, link);
+	rn_host_remove(&l->of);
 	free(l);
 }
 
-/* Puts a call that is due into its host's lane. */
+/* Puts a call that is due into its host's queue. */
 static int nsm_job_enter(struct nsm *n, struct nsm_job *job)
 {
-	job->lane = find_or_make(n, &job->to.peer);
-	if (!job->lane)
+	job->queue = find_or_make(n, &job->to.peer);
+	if (!job->queue)
 		return -ENOMEM;
-	TAILQ_INSERT_TAIL(&job->lane->jobs, job, link);
-	nsm_lane_update(n, job->lane);
+	TAILQ_INSERT_TAIL(&job->queue->jobs, job, link);
+	nsm_call_queue_update(n, job->queue);
 	return 0;
 }
 
-/* Takes a call out of its lane, which stays until it is updated. */
+/* Takes a call out of its queue, which stays until it is updated. */
 static void nsm_job_leave(struct nsm *n, struct nsm_job *job)
 {
-	TAILQ_REMOVE(&job->lane->jobs, job, link);
+	TAILQ_REMOVE(&job->queue->jobs, job, link);
 	if (job->place.of)
-		rn_shares_remove(&n->answers, &job->place);
+		rn_quota_remove(&n->answers, &job->place);
 }
 
 void nsm_jobs_init(struct nsm *n)
 {
 	TAILQ_INIT(&n->ready);
 	TAILQ_INIT(&n->later);
-	rn_shares_init(&n->answers, ANSWERS_MAX, ANSWERS_OF_HOST);
+	rn_host_table_init(&n->call_queues);
+	rn_quota_init(&n->answers, ANSWERS_MAX, ANSWERS_OF_HOST);
 }
 
 /* Under the lock. Answers that make room for this one are moved to *out. */
 static bool nsm_job_take_in(struct nsm *n, struct nsm_job *job, struct nsm_job_list *out)
 {
-	struct rn_share_item *old;
+	struct rn_quota_item *old;
 	struct rn_host host;
 
 	rn_host_of_mapped(job->to.peer.bytes, job->to.peer.scope, &host);
-	while ((old = rn_shares_in_the_way(&n->answers, &host, true, 1)) != NULL) {
+	while ((old = rn_quota_in_the_way(&n->answers, &host, true, 1)) != NULL) {
 		struct nsm_job *o = rn_container_of(old, struct nsm_job, place);
 
 		nsm_job_leave(n, o);
-		nsm_lane_update(n, o->lane);
+		nsm_call_queue_update(n, o->queue);
 		n->njobs--;
 		TAILQ_INSERT_TAIL(out, o, link);
 	}
-	return rn_shares_add(&n->answers, &host, true, &job->place, 1);
+	return rn_quota_add(&n->answers, &host, true, &job->place, 1);
 }
 
 /* Under the lock. */
@@ -160,7 +142,7 @@ static int nsm_job_add(struct nsm *n, struct nsm_job *job, struct nsm_job_list *
 	else
 		rc = nsm_job_enter(n, job);
 	if (rc && job->place.of)
-		rn_shares_remove(&n->answers, &job->place);
+		rn_quota_remove(&n->answers, &job->place);
 	n->njobs += rc == 0;
 	return rc;
 }
@@ -196,9 +178,9 @@ int nsm_submit(struct nsm *n, const struct nsm_callee *to, const uint8_t *args, 
 	return rc;
 }
 
-/* The first call of the lane whose address has not too many under way; or NULL, if the end of a call of the lane
+/* The first call of the queue whose address has not too many under way; or NULL, if the end of a call of the queue
  * will tell. */
-static struct nsm_job *nsm_lane_first_job(const struct nsm *n, struct nsm_lane *l)
+static struct nsm_job *nsm_call_queue_first_job(const struct nsm *n, struct nsm_call_queue *l)
 {
 	struct nsm_job *job = TAILQ_FIRST(&l->jobs);
 
@@ -212,24 +194,24 @@ static struct nsm_job *nsm_lane_first_job(const struct nsm *n, struct nsm_lane *
 	return NULL;
 }
 
-/* A call of the lane whose turn it is, which counts as under way from now on; or NULL. A lane that has none waits
+/* A call of the queue whose turn it is, which counts as under way from now on; or NULL. A queue that has none waits
  * for the end of one of its calls. */
 static struct nsm_job *nsm_job_take(struct nsm *n)
 {
 	struct nsm_job *job = NULL;
-	struct nsm_lane *l;
+	struct nsm_call_queue *l;
 
 	pthread_mutex_lock(&n->lock);
 	while (!job && (l = TAILQ_FIRST(&n->ready)) != NULL) {
 		/* Behind the others, if it stays ready. */
 		TAILQ_REMOVE(&n->ready, l, ready);
 		l->is_ready = false;
-		job = nsm_lane_first_job(n, l);
+		job = nsm_call_queue_first_job(n, l);
 		if (!job)
 			continue;
 		nsm_job_leave(n, job);
 		l->active++;
-		nsm_lane_update(n, l);
+		nsm_call_queue_update(n, l);
 	}
 	pthread_mutex_unlock(&n->lock);
 	return job;
@@ -241,8 +223,8 @@ static void nsm_job_finish(void *ctx, int rc, struct xdr_in *results)
 	struct nsm *n = job->nsm;
 
 	pthread_mutex_lock(&n->lock);
-	job->lane->active--;
-	nsm_lane_update(n, job->lane);
+	job->queue->active--;
+	nsm_call_queue_update(n, job->queue);
 	n->njobs--;
 	pthread_mutex_unlock(&n->lock);
 	job->end.done(job->end.ctx, rc, results);
@@ -260,7 +242,7 @@ static void nsm_job_begin(struct nsm *n, struct nsm_job *job)
 		nsm_job_finish(job, rc, NULL);
 }
 
-/* Moves calls that are due to their lanes. Returns the time when the next one is. One for which there is no
+/* Moves calls that are due to their queues. Returns the time when the next one is. One for which there is no
  * memory is tried again. */
 static uint64_t enter_due(struct nsm *n, uint64_t now)
 {

@@ -8,7 +8,7 @@
 #include <sys/queue.h>
 
 #include "lib/log.h"
-#include "lib/shares.h"
+#include "lib/quota.h"
 #include "nsm/monitor.h"
 #include "nsm/nsm.h"
 #include "nsm/nsm_call.h"
@@ -56,7 +56,7 @@ enum nsm_proc {
 #define NSM_HELD_RESERVE 2048u /* of NSM_HOSTS_MAX, records that are kept for hosts with so few */
 #define NSM_RETRY_SECONDS 5u   /* between two attempts to write the records */
 
-/* How far a host of the run before is told that the server has restarted. */
+/* Progress of telling a host of the run before that the server has restarted. */
 enum nsm_telling { NSM_TOLD, NSM_TELL, NSM_BEING_TOLD };
 
 #define NSM_TELL_QUEUES 7u /* by attempts to tell the host; those with more are in the last one */
@@ -67,8 +67,8 @@ TAILQ_HEAD(nsm_host_queue, nsm_host);
 /* Under nsm.lock, but for what never changes: address and name. */
 struct nsm_host {
 	LIST_ENTRY(nsm_host) link;
-	struct rn_share_item place;
-	struct rn_shares *in; /* nsm.held or nsm.idle; NULL: neither */
+	struct rn_quota_item place;
+	struct rn_quota *in; /* nsm.held or nsm.idle; NULL: neither */
 	TAILQ_ENTRY(nsm_host) due;
 	struct nsm_host_queue *queue; /* that it waits in for the messenger; NULL: none */
 	struct rpc_address addr, local;
@@ -113,13 +113,10 @@ struct nsm_proofs {
 	uint64_t silent;  /* calls refused as their host did not answer */
 };
 
-#define NSM_LANE_BUCKETS 256u
-
 struct nsm_job;
 TAILQ_HEAD(nsm_job_list, nsm_job);
-struct nsm_lane;
-LIST_HEAD(nsm_lane_list, nsm_lane);
-TAILQ_HEAD(nsm_ready_list, nsm_lane);
+struct nsm_call_queue;
+TAILQ_HEAD(nsm_ready_list, nsm_call_queue);
 struct nsm_waiting;
 TAILQ_HEAD(nsm_waiting_list, nsm_waiting);
 
@@ -132,7 +129,7 @@ struct nsm {
 	struct nsm_host_list bucket[NSM_BUCKETS];
 	/* All hosts together are NSM_HOSTS_MAX. Those with references and those of the run before may have locks, and
 	 * make room for nobody. */
-	struct rn_shares held, idle;
+	struct rn_quota held, idle;
 	unsigned nhosts, nformer;
 	struct nsm_host_queue tell_queue[NSM_TELL_QUEUES],
 		rebooted; /* each by the time when it is due */
@@ -142,12 +139,12 @@ struct nsm {
 	bool failing, mon_failing;
 	bool tell, stop;
 	/* Calls of others that wait for the messenger: nsm_jobs.c. */
-	struct nsm_lane_list lanes[NSM_LANE_BUCKETS];
+	struct rn_host_table call_queues;
 	struct nsm_ready_list ready;
 	struct nsm_job_list later;
 	unsigned njobs;
-	struct rn_shares answers; /* those that wait */
-	uint32_t state;		  /* this server's number in this run */
+	struct rn_quota answers; /* those that wait */
+	uint32_t state;		 /* this server's number in this run */
 	struct nsm_monitor_list monitors;
 	unsigned nmonitors, monitor_calls; /* calls under way about monitors, but for brief ones */
 	uint64_t last_serial;
@@ -176,7 +173,7 @@ unsigned nsm_host_rebooted(struct nsm *n, const struct nsm_peer *who, uint32_t s
  * locks for long. */
 void nsm_hosts_retire(struct nsm *n, uint64_t now);
 void nsm_hosts_free(struct nsm *n);
-/* The same as the public ones, under the lock. */
+/* Like the public functions of these names, under the lock. */
 void nsm_host_hold_locked(struct nsm *n, struct nsm_host *h);
 void nsm_host_drop_locked(struct nsm *n, struct nsm_host *h);
 /* Under the lock: puts a host, which is in no queue, into one for the messenger, as the last or the first. */
@@ -184,7 +181,7 @@ void nsm_host_enqueue(struct nsm_host *h, struct nsm_host_queue *q, bool first);
 void nsm_host_dequeue(struct nsm_host *h); /* if it is in one */
 struct nsm_host_queue *nsm_tell_queue(struct nsm *n, const struct nsm_host *h);
 /* Writes lines into the log that are due about records and answers that found no room. */
-void nsm_log_shares(struct nsm *n, uint64_t now);
+void nsm_log_quotas(struct nsm *n, uint64_t now);
 
 /* nsm_jobs.c */
 void nsm_jobs_init(struct nsm *n);

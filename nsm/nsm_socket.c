@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/host.h"
 #include "lib/util.h"
 #include "nsm/nsm_call.h"
 #include "nsm/nsm_private.h"
@@ -24,30 +25,10 @@
 
 static const struct rpc_address unknown_address;
 
-/* The address as its family has it; returns the length. */
-static socklen_t put_address(const struct rpc_address *a, uint16_t port,
-			     struct sockaddr_storage *out)
-{
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
-				    .sin6_port = htons(port),
-				    .sin6_scope_id = a->scope };
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
-
-	memcpy(&in6.sin6_addr, a->bytes, 16);
-	memcpy(&in.sin_addr, a->bytes + 12, 4);
-	memset(out, 0, sizeof(*out));
-	if (!IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) {
-		memcpy(out, &in6, sizeof(in6));
-		return sizeof(in6);
-	}
-	memcpy(out, &in, sizeof(in));
-	return sizeof(in);
-}
-
 static int nsm_stream_bind(int fd, const struct rpc_address *local, uint16_t port)
 {
 	struct sockaddr_storage ss;
-	const socklen_t len = put_address(local, port, &ss);
+	const socklen_t len = rn_address_unmap(local->bytes, local->scope, port, &ss);
 
 	return bind(fd, (const struct sockaddr *)&ss, len) < 0 ? -errno : 0;
 }
@@ -77,7 +58,7 @@ static int nsm_stream_dial(const struct nsm_datagram *d)
 {
 	const int on = 1;
 	struct sockaddr_storage peer;
-	const socklen_t len = put_address(&d->peer, d->port, &peer);
+	const socklen_t len = rn_address_unmap(d->peer.bytes, d->peer.scope, d->port, &peer);
 	const int fd = socket(peer.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int rc = 0;
 
@@ -274,16 +255,13 @@ static socklen_t put_peer(int fd, const struct nsm_datagram *d, struct sockaddr_
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
 				    .sin6_port = htons(d->port),
 				    .sin6_scope_id = d->peer.scope };
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(d->port) };
-
+	if (!is_ipv6(fd))
+		return rn_address_is_ipv4(d->peer.bytes)
+			       ? rn_address_unmap(d->peer.bytes, 0, d->port, out)
+			       : 0;
 	memcpy(&in6.sin6_addr, d->peer.bytes, 16);
-	memcpy(&in.sin_addr, d->peer.bytes + 12, 4);
-	if (is_ipv6(fd)) {
-		memcpy(out, &in6, sizeof(in6));
-		return sizeof(in6);
-	}
-	memcpy(out, &in, sizeof(in));
-	return IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr) ? sizeof(in) : 0;
+	memcpy(out, &in6, sizeof(in6));
+	return sizeof(in6);
 }
 
 /* The source address. None if it is unknown. */

@@ -14,6 +14,7 @@
 
 #include "lib/clock.h"
 #include "lib/error.h"
+#include "lib/host.h"
 #include "lib/util.h"
 #include "nsm/monitor.h"
 #include "nsm/nsm_private.h"
@@ -42,8 +43,9 @@ static bool is_local(const struct nsm_caller *c)
 	struct in6_addr in6;
 
 	memcpy(&in6, c->addr.bytes, sizeof(in6));
-	return is_privileged(c) && (IN6_IS_ADDR_LOOPBACK(&in6) ||
-				    (IN6_IS_ADDR_V4MAPPED(&in6) && c->addr.bytes[12] == 127));
+	return is_privileged(c) &&
+	       (IN6_IS_ADDR_LOOPBACK(&in6) ||
+		(rn_address_is_ipv4(c->addr.bytes) && c->addr.bytes[12] == 127));
 }
 
 /* Bytes that were received are for the log only if they can be printed. */
@@ -59,16 +61,12 @@ static void put_printable(const uint8_t *name, uint32_t len, char *out, size_t s
 static void log_notify(struct nsm *n, const struct nsm_caller *from, const struct nsm_peer *who,
 		       unsigned found)
 {
-	char addr[RPC_ADDRESS_TEXT], name[80];
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
-	struct sockaddr_storage ss = { .ss_family = AF_UNSPEC };
+	char addr[RN_ADDRESS_TEXT], name[80];
 	unsigned left_out;
 
 	if (!rn_log_limit_pass(&n->refusals, rn_now_ns(), &left_out))
 		return;
-	memcpy(&in6.sin6_addr, who->addr.bytes, 16);
-	memcpy(&ss, &in6, sizeof(in6));
-	rpc_address_text(&ss, addr);
+	rn_address_text(who->addr.bytes, addr);
 	put_printable(who->name, who->name_len, name, sizeof(name));
 	if (found)
 		rn_notice(n->cfg.log,
@@ -226,7 +224,7 @@ static const struct rpc_proc *const procs[SM_PROCS] = {
 	ROW(SM_UNMON, "UNMON", RPC_FOR_ALL),
 	ROW(SM_UNMON_ALL, "UNMON_ALL", RPC_FOR_ALL),
 	ROW(SM_SIMU_CRASH, "SIMU_CRASH", RPC_FOR_ALL),
-	ROW(SM_NOTIFY, "NOTIFY", RPC_FOR_FORMER),
+	ROW(SM_NOTIFY, "NOTIFY", RPC_FOR_RECENT),
 };
 
 static const struct rpc_version versions[] = {
@@ -255,7 +253,7 @@ struct nsm_waiting {
 	uint8_t bytes[];
 };
 
-/* The procedure has put its result, or it is replaced. */
+/* Ends a reply: the procedure has put its result, or an error replaces it. */
 static void conclude(enum rpc_run how, const struct rpc_call *call, struct xdr_out *x)
 {
 	if (how == RPC_RUN_DONE)

@@ -8,13 +8,15 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "lib/host.h"
+
 /* Compared and hashed as bytes: no padding. */
 struct rpc_address {
 	uint8_t bytes[16]; /* IPv6, or IPv4 mapped to IPv6 */
 	uint32_t scope;	   /* scope of a link-local address, or 0 */
 };
 
-#define RPC_ADDRESS_TEXT 64u
+#define RPC_ADDRESS_TEXT RN_ADDRESS_TEXT
 
 void rpc_address_of(const struct sockaddr_storage *peer, struct rpc_address *out);
 bool rpc_address_equal(const struct rpc_address *a, const struct rpc_address *b);

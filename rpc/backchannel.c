@@ -196,7 +196,7 @@ int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uin
 		rc = backchannel_send_call(conn, auth, seq, &seg);
 		if (rc != 0) {
 			pthread_mutex_lock(&b->lock);
-			/* Not there: the connection was closed, and the call has ended by that. */
+			/* A call that is not listed any more has ended because its connection was closed. */
 			if (!backchannel_take_call(b, xid))
 				rc = 0;
 			pthread_mutex_unlock(&b->lock);

@@ -92,7 +92,7 @@ enum rpc_reply_use {
 };
 /* A message of len bytes with direction REPLY has come over the connection. */
 enum rpc_reply_use rpc_backchannel_reply(struct rpc_conn *conn, uint8_t *msg, uint32_t len);
-/* The same of a message in several pieces. */
+/* Like rpc_backchannel_reply(), for a message in several pieces. */
 enum rpc_reply_use rpc_backchannel_long_reply(struct rpc_conn *conn, const struct rpc_seg *seg,
 					      unsigned nseg);
 /* The client's transport has refused the call with this xid. False: no call waits for that. */

@@ -4,7 +4,6 @@
 #include "rpc/client.h"
 
 #include <pthread.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -30,7 +29,7 @@ struct past {
 struct rpc_clients {
 	struct rpc_conns *conns;
 	pthread_mutex_t lock;
-	uint8_t seed[crypto_shorthash_KEYBYTES];
+	uint8_t seed[16];
 	unsigned count;
 	struct client_list bucket[BUCKETS];
 	struct slow slow[BUCKETS]; /* indexed by hash; a later client replaces an earlier one */
@@ -67,10 +66,7 @@ void rpc_clients_free(struct rpc_clients *all)
 
 static uint64_t rpc_client_hash(const struct rpc_clients *all, const struct rn_host *key)
 {
-	uint64_t h;
-
-	crypto_shorthash((uint8_t *)&h, (const uint8_t *)key, sizeof(*key), all->seed);
-	return h;
+	return rn_host_hash(key, all->seed);
 }
 
 static uint64_t rpc_usage_get(const _Atomic uint64_t *n)
@@ -131,10 +127,9 @@ static struct rpc_client *client_new(struct rpc_clients *all, const struct rn_ho
 	atomic_init(&client->conns, 0);
 	rn_payload_account_init(&client->memory);
 	rn_payload_account_init(&client->requests);
-	for (unsigned i = 0; i < RPC_LANES; i++)
+	for (unsigned i = 0; i < RPC_FS_QUEUES; i++)
 		rn_fq_flow_init(&client->calls[i]);
 	rn_fq_flow_init(&client->arrivals);
-	rn_fq_flow_init(&client->handshakes);
 	for (unsigned i = 0; i < RPC_LOOPS_MAX; i++)
 		rn_fq_flow_init(&client->loop[i].flow);
 	all->count++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Clients: the common state of all connections from one address, whatever their number, ports and
- * transport. Shares (of workers, memory and reading) belong to clients, so that nobody gets more by
+ * transport. Quotas (of workers, memory and reading) belong to clients, so that nobody gets more by
  * opening more connections.
  *
  * A client is a host as lib/host.h tells it from others. A client exists while it has connections, which hold
@@ -49,11 +49,12 @@ static inline void rpc_usage_call(struct rpc_usage *u, uint32_t proc, bool error
 	atomic_store_explicit(&u->last_ns, now, memory_order_relaxed);
 }
 
-#define RPC_LANES 16u /* queues of calls that do not wait for each other: daemon/workers/lanes.h */
+/* Queues of calls that do not wait for each other: daemon/workers/fs_queues.h. */
+#define RPC_FS_QUEUES 16u
 #define RPC_LOOPS_MAX 8u /* most event threads */
 
 /* A client's part of one event thread's work; used by that thread only. */
-struct rpc_loop_share {
+struct rpc_loop_part {
 	struct rn_fq_flow flow; /* its connections that wait to be read or written */
 	uint64_t pass, work;	/* pass of the loop, and the work done for the client in it */
 	uint64_t feed, fed;	/* round of feeding starved connections, and those fed in it */
@@ -74,16 +75,15 @@ struct rpc_client {
 	struct rn_payload_account memory;   /* payload buffers */
 	struct rn_payload_account requests; /* only .bytes is used */
 	_Atomic unsigned pipes;		    /* lib/pipe.h: those that carry data to it */
-	/* Calls that wait for a worker, by lane; under the lock of that queue. */
-	struct rn_fq_flow calls[RPC_LANES];
+	/* Calls that wait for a worker, by file system queue; under the lock of struct call_queue. */
+	struct rn_fq_flow calls[RPC_FS_QUEUES];
 	struct rn_fq_flow arrivals; /* RDMA messages that wait for a request; under rr_pool.lock */
 	unsigned arrivals_held;	    /* RDMA requests in use; under rr_pool.lock */
-	/* TLS handshakes that wait for their thread; under the lock of that queue. */
-	struct rn_fq_flow handshakes;
-	unsigned
-		tls_aside; /* TLS sessions in the memory that is set aside for such; the same lock */
-	struct rpc_loop_share loop[RPC_LOOPS_MAX];
-	_Atomic uint64_t pressed_ns; /* last time it had to wait for memory, CLOCK_MONOTONIC ns */
+	/* TLS sessions in the memory that is set aside for such; under the lock of struct tls. */
+	unsigned tls_aside;
+	struct rpc_loop_part loop[RPC_LOOPS_MAX];
+	_Atomic uint64_t
+		memory_wait_ns;	     /* last time it had to wait for memory, CLOCK_MONOTONIC ns */
 	_Atomic uint64_t slow_until; /* see rpc_client_is_slow */
 	struct rpc_usage usage;
 };
@@ -127,7 +127,7 @@ struct rpc_usage_view {
  */
 bool rpc_usage_next(struct rpc_clients *all, const struct rn_host *after,
 		    struct rpc_usage_view *out);
-/* That of one address. False: it has none. */
+/* Finds the usage of one address. False: it has none. */
 bool rpc_usage_find(struct rpc_clients *all, const struct sockaddr_storage *peer,
 		    struct rpc_usage_view *out);
 /* The sum of those clients that were forgotten, and their number: a client that came again is several. */

@@ -57,12 +57,12 @@ struct rpc_conn_ops {
 	void (*destroy)(struct rpc_conn *conn);
 };
 
-#define RPC_STANDING_BITS 2
+#define RPC_ADMISSION_BITS 2
 #define RPC_DEVICE_MAX 64
 
 /* Figures of a connection, for listings: see rpc/conns.h. Times are CLOCK_MONOTONIC, ns. */
 struct rpc_conn_tally {
-	_Atomic uint64_t calls;		      /* handed to the sink */
+	_Atomic uint64_t calls;		      /* handed to the executor */
 	_Atomic uint64_t ended;		      /* of them: back from it */
 	_Atomic uint64_t called_ns;	      /* time of the last call; 0: none has come */
 	_Atomic uint64_t oldest_ns;	      /* time of the oldest call under way; 0: none is */
@@ -91,13 +91,13 @@ struct rpc_conn {
 	const struct rpc_conn_ops *ops;
 	struct sockaddr_storage peer;
 	struct sockaddr_storage local;
-	struct rpc_client *client; /* client whose shares are used; a reference. NULL: no limits */
+	struct rpc_client *client; /* client whose quotas are used; a reference. NULL: no limits */
 	uint64_t id;		   /* unique in this run of the daemon, and not 0 */
 	bool dialed;		   /* made by the server, for calls to the client */
 	uint64_t made_ns;	   /* CLOCK_MONOTONIC */
 	struct rpc_conns *conns;   /* table that it is in, or NULL */
 	TAILQ_ENTRY(rpc_conn) of_conns;
-	TAILQ_HEAD(, rpc_request) under_way; /* calls that the sink has, oldest first */
+	TAILQ_HEAD(, rpc_request) under_way; /* calls that the executor has, oldest first */
 	struct rpc_conn_tally tally;
 	struct rpc_conn_rdma *rdma; /* NULL: another transport */
 	/* NFSv4 client whose session the connection was bound to last, which may be gone; 0: none */
@@ -107,13 +107,13 @@ struct rpc_conn {
 	_Atomic uint64_t only_client;
 	_Atomic uint32_t refs;
 	_Atomic(struct rpc_worker *) last_worker; /* the daemon's hint for dispatching */
-	/* Its reverse direction, a reference; NULL: not used so far. For rpc/backchannel.c. */
+	/* The connection's reverse direction, a reference; NULL: not used so far. For rpc/backchannel.c. */
 	_Atomic(struct rpc_backchannel *) back;
 	_Atomic bool
 		closing; /* the client sends no more, or it is closed; set by rpc_backchannel_close() */
-	/* The last known standing, in the low RPC_STANDING_BITS, and until when it holds; the
+	/* The last known admission, in the low RPC_ADMISSION_BITS, and until when it holds; the
 	 * daemon's. */
-	_Atomic uint64_t standing;
+	_Atomic uint64_t admission;
 	/* enum rpc_protection; changes once, when a handshake is over and before any call is read under it */
 	_Atomic uint8_t protection;
 	/* Bits (enum rpc_sec_bit) of the flavours of the calls that came so far, but for NULL calls */
@@ -122,20 +122,20 @@ struct rpc_conn {
 	_Atomic(const struct rpc_conn_tls *) tls;
 };
 
-/* Standing of the host that a call came from, by the exports: see rpc_server.standing. The values are
- * bits of rpc_conn.standing. */
-enum rpc_standing {
+/* Admission of the host that a call came from, by the exports: see rpc_server.admission. The values are
+ * bits of rpc_conn.admission. */
+enum rpc_admission {
 	RPC_UNKNOWN,  /* not known yet: a name service is being asked */
 	RPC_STRANGER, /* no export admits it */
-	RPC_FORMER,   /* no export admits it any more; one did less than a lease time ago */
+	RPC_RECENT,   /* no export admits it any more; one did less than a lease time ago */
 	RPC_ADMITTED, /* some export admits it */
 };
 
-/* The last known standing; starts no query. */
-static inline enum rpc_standing rpc_conn_standing(const struct rpc_conn *c)
+/* The last known admission; starts no query. */
+static inline enum rpc_admission rpc_conn_admission(const struct rpc_conn *c)
 {
-	return (enum rpc_standing)(atomic_load_explicit(&c->standing, memory_order_relaxed) &
-				   ((1u << RPC_STANDING_BITS) - 1));
+	return (enum rpc_admission)(atomic_load_explicit(&c->admission, memory_order_relaxed) &
+				    ((1u << RPC_ADMISSION_BITS) - 1));
 }
 
 static inline enum rpc_protection rpc_conn_protection(const struct rpc_conn *c)

@@ -33,7 +33,7 @@ TAILQ_HEAD(conn_list, rpc_conn);
 struct rpc_conns {
 	pthread_mutex_t lock;
 	uint64_t last_id;
-	struct conn_list bucket[BUCKETS]; /* by id; ids ascend in each */
+	struct conn_list bucket[BUCKETS]; /* connections by id, each list in ascending order */
 };
 
 struct rpc_conns *rpc_conns_new(void)

@@ -31,7 +31,7 @@ static inline void rpc_tally(_Atomic uint64_t *n, uint64_t add)
 			      memory_order_relaxed);
 }
 
-/* A call that has come over the connection is handed to the sink; arrived_ns is set. */
+/* A call that has come over the connection is handed to the executor; arrived_ns is set. */
 static inline void rpc_conn_begin(struct rpc_conn *conn, struct rpc_request *req)
 {
 	struct rpc_conn_tally *n = &conn->tally;
@@ -45,7 +45,7 @@ static inline void rpc_conn_begin(struct rpc_conn *conn, struct rpc_request *req
 		atomic_store_explicit(&n->oldest_ns, req->arrived_ns, memory_order_relaxed);
 }
 
-/* The call is back from the sink. Nothing for a request that was not begun. */
+/* The call is back from the executor. Nothing for a request that was not begun. */
 static inline void rpc_conn_end(struct rpc_conn *conn, struct rpc_request *req)
 {
 	struct rpc_conn_tally *n = &conn->tally;

@@ -25,27 +25,34 @@ static void rpc_observe(struct rpc_request *req, bool error)
 			error);
 }
 
-/* Without an answer, by an operation of the connection. */
-static void rpc_give_back(struct rpc_request *req, void (*by)(struct rpc_request *req))
-{
-	const struct rpc_server *server = req->server;
-
-	if (server->ended)
-		server->ended(server->ended_ctx, req);
-	by(req);
-}
-
 /* The way to end a connection that gets no answer. */
 static void (*closing(const struct rpc_request *req))(struct rpc_request *)
 {
 	return req->conn->ops->garbage ? req->conn->ops->garbage : req->conn->ops->drop;
 }
 
+static bool is_over(const struct rpc_server *server)
+{
+	return server->may_answer && !server->may_answer(server->may_answer_ctx);
+}
+
+/* By an operation of the connection. All answers pass here, after all that they tell of was done. */
+static void rpc_give_back(struct rpc_request *req, void (*by)(struct rpc_request *req))
+{
+	const struct rpc_server *server = req->server;
+
+	if (is_over(server))
+		by = closing(req);
+	if (server->ended)
+		server->ended(server->ended_ctx, req);
+	by(req);
+}
+
 /* True if results are to be wrapped, and that takes longer than an event thread may. */
 static bool must_move(const struct rpc_request *req)
 {
-	return req->secured && req->secured->wraps && rpc_is_prompt(req) &&
-	       xdr_out_total(&req->out) > RPC_SECURE_PROMPT_MOST;
+	return req->secured && req->secured->wraps && rpc_on_event_thread(req) &&
+	       xdr_out_total(&req->out) > RPC_SECURE_EVENT_MOST;
 }
 
 /* Sends req->out if the client offered room for it. error: it is counted as one. */
@@ -185,17 +192,17 @@ static bool rpc_dispatch_decode_args(struct rpc_request *req)
 }
 
 /* Some procedures need to know it, and wait for the name service. */
-static void find_standing(struct rpc_request *req)
+static void find_admission(struct rpc_request *req)
 {
 	const struct rpc_server *server = req->server;
-	const bool needs = req->proc->flags & (RPC_NO_EXPORT | RPC_AWAITS_STANDING);
+	const bool needs = req->proc->flags & (RPC_NO_EXPORT | RPC_AWAITS_ADMISSION);
 
-	req->standing = RPC_ADMITTED;
-	if (req->call.proc == 0 || !server->standing)
+	req->admission = RPC_ADMITTED;
+	if (req->call.proc == 0 || !server->admission)
 		return;
 	do
-		req->standing = server->standing(server->standing_ctx, req->conn);
-	while (req->standing == RPC_UNKNOWN && needs && rpc_try_later(req, RN_WAIT_NAME, 0));
+		req->admission = server->admission(server->admission_ctx, req->conn);
+	while (req->admission == RPC_UNKNOWN && needs && rpc_try_later(req, RN_WAIT_NAME, 0));
 }
 
 /* RPC_RUN_DONE if the procedure may run for the caller's host. */
@@ -203,13 +210,13 @@ static enum rpc_run rpc_dispatch_admit(const struct rpc_request *req)
 {
 	const unsigned flags = req->proc->flags;
 
-	switch (req->standing) {
+	switch (req->admission) {
 	case RPC_ADMITTED:
 		return RPC_RUN_DONE;
 	case RPC_UNKNOWN:
 		return flags & RPC_NO_EXPORT ? RPC_RUN_SYSTEM_ERR : RPC_RUN_DONE;
-	case RPC_FORMER:
-		return flags & (RPC_FOR_FORMER | RPC_FOR_ALL) ? RPC_RUN_DONE : RPC_RUN_AUTH_BADCRED;
+	case RPC_RECENT:
+		return flags & (RPC_FOR_RECENT | RPC_FOR_ALL) ? RPC_RUN_DONE : RPC_RUN_AUTH_BADCRED;
 	case RPC_STRANGER:
 		break;
 	}
@@ -240,7 +247,7 @@ static void run_proc(struct rpc_request *req)
 {
 	enum rpc_run how;
 
-	find_standing(req);
+	find_admission(req);
 	how = rpc_dispatch_admit(req);
 	if (how == RPC_RUN_DONE)
 		how = rpc_dispatch_identify(req);
@@ -257,7 +264,10 @@ static void run_proc(struct rpc_request *req)
 		rpc_answer_too_long(req);
 		return;
 	}
-	if (first_time(req))
+	/* A process that stood still finds old calls, which clients have sent to another server since. */
+	if (is_over(req->server))
+		rpc_give_back(req, closing(req));
+	else if (first_time(req))
 		rpc_answer_run(req, run_args(req));
 }
 
@@ -321,29 +331,44 @@ static void note_flavor(const struct rpc_request *req)
 		atomic_fetch_or_explicit(&conn->secs, bit, memory_order_relaxed);
 }
 
-static void find_and_run(struct rpc_request *req)
+/* The program, version and procedure that a call names. NULL: this server does not have it, nor what comes after it. */
+struct rpc_found {
+	const struct rpc_program *program;
+	const struct rpc_version *version;
+	const struct rpc_proc *proc;
+};
+
+static struct rpc_found rpc_find(const struct rpc_request *req)
 {
 	const struct rpc_call *call = &req->call;
-	const struct rpc_program *program = find_program(req->server, call->prog);
+	struct rpc_found to = { .program = find_program(req->server, call->prog) };
 
-	if (!program) {
+	if (to.program)
+		to.version = find_version(req, to.program);
+	if (to.version && call->proc < to.version->nprocs)
+		to.proc = to.version->procs[call->proc];
+	return to;
+}
+
+static void run_found(struct rpc_request *req, struct rpc_found to)
+{
+	if (!to.program) {
 		rpc_refuse(req, RPC_PROG_UNAVAIL);
 		return;
 	}
-	const struct rpc_version *version = find_version(req, program);
-	if (!version) {
-		refuse_version(req, program);
+	if (!to.version) {
+		refuse_version(req, to.program);
 		return;
 	}
-	if (call->proc >= version->nprocs || !version->procs[call->proc]) {
+	if (!to.proc) {
 		rpc_refuse(req, RPC_PROC_UNAVAIL);
 		return;
 	}
-	req->proc = version->procs[call->proc];
+	req->proc = to.proc;
 	note_flavor(req);
-	rpc_call_show(req, program);
-	req->program_ctx = version->ctx ? version->ctx : program->ctx;
-	if (!(req->proc->flags & RPC_PROMPT))
+	rpc_call_show(req, to.program, to.proc);
+	req->program_ctx = to.version->ctx ? to.version->ctx : to.program->ctx;
+	if (!(req->proc->flags & RPC_EVENT_THREAD))
 		rpc_move(req);
 	run_proc(req);
 }
@@ -355,7 +380,7 @@ static void limit_reply(struct rpc_request *req)
 
 	req->reply_max -= rn_min(overhead, req->reply_max);
 	if (req->secured->wraps)
-		req->nbulk_rooms = 0;
+		req->nbulk_spaces = 0;
 }
 
 static void rpc_dispatch_start(struct rpc_request *req)
@@ -372,20 +397,24 @@ static void rpc_dispatch_start(struct rpc_request *req)
 }
 
 /* A verified call goes on at its arguments, which are plain text now. */
-static void run_secured(struct rpc_request *req)
+static void run_secured(struct rpc_request *req, struct rpc_found to)
 {
 	rpc_dispatch_start(req);
 	req->args_at = req->secured->args_at;
 	xdr_skip(&req->in, req->args_at);
-	find_and_run(req);
+	run_found(req, to);
 }
 
 static void secured(struct rpc_request *req, enum rpc_auth_stat stat)
 {
 	const struct rpc_server *server = req->server;
 	const struct xdr_in credential = req->in;
+	const struct rpc_found to = rpc_find(req);
 	enum rpc_secure_verdict v = RPC_SECURE_REFUSE;
 
+	/* The call may wait for its Kerberos context, and administrators look for calls that wait. */
+	if (to.proc)
+		rpc_call_show(req, to.program, to.proc);
 	while (server->security) {
 		v = server->security->accept(server->security_ctx, req, &stat);
 		if (v != RPC_SECURE_NO_ROOM || !rpc_try_later(req, RN_WAIT_CONTEXT, 0))
@@ -396,7 +425,7 @@ static void secured(struct rpc_request *req, enum rpc_auth_stat stat)
 		limit_reply(req);
 	switch (v) {
 	case RPC_SECURE_CALL:
-		run_secured(req);
+		run_secured(req, to);
 		return;
 	case RPC_SECURE_ANSWER:
 		rpc_answer(req, false);
@@ -461,5 +490,5 @@ void rpc_dispatch(struct rpc_request *req)
 		break;
 	}
 	req->args_at = xdr_in_pos(&req->in);
-	find_and_run(req);
+	run_found(req, rpc_find(req));
 }

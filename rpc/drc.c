@@ -13,7 +13,7 @@
 #include <sys/queue.h>
 
 #include "lib/clock.h"
-#include "lib/shares.h"
+#include "lib/quota.h"
 #include "lib/util.h"
 #include "rpc/address.h"
 #include "rpc/principal.h"
@@ -91,7 +91,7 @@ struct duplicate {
 struct drc_entry {
 	TAILQ_ENTRY(drc_entry) age; /* in finished */
 	LIST_ENTRY(drc_entry) link; /* in a bucket */
-	struct rn_share_item place; /* once it is finished */
+	struct rn_quota_item place; /* once it is finished */
 	struct drc_shard *shard;
 	struct drc_key key;
 	struct rpc_cred cred;		/* identity of the caller */
@@ -109,7 +109,7 @@ struct drc_shard {
 	struct entry_list *buckets;
 	uint64_t bucket_mask;
 	struct age_list finished;
-	struct rn_shares shares;
+	struct rn_quota quota;
 	size_t least_cost;	       /* of an entry, so that there are no more than max_entries */
 	uint64_t reach_ns, reached_ns; /* least age at which an entry made room of late, and when */
 	struct drc_stats stats;	       /* all but .evicted and .reach_seconds */
@@ -136,7 +136,7 @@ static int shard_init(struct drc_shard *s, size_t max_entries, size_t max_bytes)
 	s->least_cost = max_bytes / max_entries;
 	s->reach_ns = DRC_AGE_NS;
 	TAILQ_INIT(&s->finished);
-	rn_shares_init(&s->shares, max_bytes, 0);
+	rn_quota_init(&s->quota, max_bytes, 0);
 	return 0;
 }
 
@@ -185,7 +185,7 @@ static void drc_entry_forget(struct drc_entry *e)
 	struct drc_shard *s = e->shard;
 
 	TAILQ_REMOVE(&s->finished, e, age);
-	rn_shares_remove(&s->shares, &e->place);
+	rn_quota_remove(&s->quota, &e->place);
 	s->stats.bytes -= sizeof(*e) + e->reply_len;
 	free(e->reply);
 	drc_entry_drop(e);
@@ -201,7 +201,7 @@ void drc_free(struct drc *drc)
 
 		while (s->buckets && (e = TAILQ_FIRST(&s->finished)))
 			drc_entry_forget(e);
-		rn_shares_fini(&s->shares);
+		rn_quota_fini(&s->quota);
 		free(s->buckets);
 		pthread_mutex_destroy(&s->lock);
 	}
@@ -394,9 +394,9 @@ enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req)
 static void drc_make_room(struct drc_shard *s, const struct rn_host *host, bool admitted,
 			  size_t cost, uint64_t now)
 {
-	struct rn_share_item *old;
+	struct rn_quota_item *old;
 
-	while ((old = rn_shares_in_the_way(&s->shares, host, admitted, cost)) != NULL) {
+	while ((old = rn_quota_in_the_way(&s->quota, host, admitted, cost)) != NULL) {
 		struct drc_entry *e = rn_container_of(old, struct drc_entry, place);
 		const uint64_t age = now - e->done_ns;
 
@@ -411,7 +411,7 @@ static void drc_make_room(struct drc_shard *s, const struct rn_host *host, bool 
 /* Under the lock. Keeps the reply within the shard's bounds; false if it cannot be kept. */
 static bool drc_entry_store(struct drc_entry *e, const struct rpc_request *req, uint64_t now)
 {
-	const bool admitted = rpc_conn_standing(req->conn) == RPC_ADMITTED;
+	const bool admitted = rpc_conn_admission(req->conn) == RPC_ADMITTED;
 	const struct xdr_out *out = &req->out;
 	const size_t cost = rn_max(sizeof(*e) + out->used, e->shard->least_cost);
 	struct drc_shard *s = e->shard;
@@ -424,7 +424,7 @@ static bool drc_entry_store(struct drc_entry *e, const struct rpc_request *req, 
 		return false;
 	rn_host_of_mapped(e->key.addr.bytes, e->key.addr.scope, &host);
 	drc_make_room(s, &host, admitted, cost, now);
-	if (!rn_shares_add(&s->shares, &host, admitted, &e->place, cost)) {
+	if (!rn_quota_add(&s->quota, &host, admitted, &e->place, cost)) {
 		free(e->reply);
 		return false;
 	}
@@ -481,7 +481,7 @@ void drc_stats(struct drc *drc, struct drc_stats *out)
 		struct drc_shard *s = &drc->shards[i];
 
 		pthread_mutex_lock(&s->lock);
-		if (s->shares.pushed_out > 0 && now <= s->reached_ns + DRC_AGE_NS)
+		if (s->quota.pushed_out > 0 && now <= s->reached_ns + DRC_AGE_NS)
 			out->reach_seconds =
 				rn_min(out->reach_seconds, s->reach_ns / RN_NS_PER_SECOND);
 		out->entries += s->stats.entries;
@@ -490,7 +490,7 @@ void drc_stats(struct drc *drc, struct drc_stats *out)
 		out->hits += s->stats.hits;
 		out->in_progress += s->stats.in_progress;
 		out->misses += s->stats.misses;
-		out->evicted += s->shares.pushed_out;
+		out->evicted += s->quota.pushed_out;
 		out->expired += s->stats.expired;
 		pthread_mutex_unlock(&s->lock);
 	}

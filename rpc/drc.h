@@ -5,7 +5,7 @@
  * (TCP, UDP), whether it is a datagram, xid, program, version, procedure, length and keyed sum of all arguments. The caller's
  * identity is compared beside it, not the credential's bytes, which RPCSEC_GSS changes with each
  * transmission. A reply is kept for DRC_AGE_SECONDS at most. Memory is bounded, and hosts share it
- * (lib/shares.h): the host with most makes room, so what a busy one changes does not push out others' replies.
+ * (lib/quota.h): the host with most makes room, so what a busy one changes does not push out others' replies.
  * Entries in progress are never pushed out.
  * Thread-safe, sharded. doc/design/duplicate-requests.md says what two processes behind one
  * address can still do to each other.

@@ -56,7 +56,7 @@ enum rpc_sec {
 	RPC_SEC_KRB5P = 390005,
 };
 
-/* The same flavours in a set of bits. */
+/* Security flavours as bits of a set. */
 enum rpc_sec_bit {
 	RPC_SEC_BIT_NONE = 1 << 0,
 	RPC_SEC_BIT_SYS = 1 << 1,
@@ -72,7 +72,7 @@ static inline uint8_t rpc_sec_bit(enum rpc_sec sec)
 	return sec == RPC_SEC_SYS ? RPC_SEC_BIT_SYS : RPC_SEC_BIT_NONE;
 }
 
-/* How the transport protects a connection (RFC 9289). */
+/* Protection of a connection by its transport (RFC 9289). */
 enum rpc_protection {
 	RPC_PLAIN,
 	RPC_TLS,	/* encrypted; the client has proved no identity */

@@ -33,20 +33,22 @@ enum rpc_proc_flags {
 	 * argument takes */
 	RPC_RUN_DECODES = 2,
 	/*
-	 * Hosts that a procedure serves, by their standing. With none of these flags: hosts that
-	 * some export admits. While the standing is not known the procedure runs, since it looks up
+	 * Hosts that a procedure serves, by their admission. With none of these flags: hosts that
+	 * some export admits. While the admission is not known the procedure runs, since it looks up
 	 * its export by itself and then tells the client to come again.
 	 */
-	/* ends state or gives something back, or checks req->standing by itself */
-	RPC_FOR_FORMER = 4,
-	RPC_FOR_ALL = 8,    /* tells strangers that they are refused, using req->standing */
+	/* ends state or gives something back, or checks req->admission by itself */
+	RPC_FOR_RECENT = 4,
+	RPC_FOR_ALL = 8,    /* tells strangers that they are refused, using req->admission */
 	RPC_NO_EXPORT = 16, /* uses no export: runs only for hosts known to be admitted */
 	/* finds its export by a path: who sends such a datagram has shown no file handle */
 	RPC_BY_PATH = 64,
-	RPC_PROMPT = 32, /* may begin on a prompt worker (rpc/worker.h) */
-	RPC_AWAITS_STANDING =
-		128, /* waits while the standing is not known, as long as calls may wait */
+	RPC_EVENT_THREAD = 32, /* may begin on an event thread's worker (rpc/worker.h) */
+	RPC_AWAITS_ADMISSION =
+		128, /* waits while the admission is not known, as long as calls may wait */
 };
+
+struct nfs3_dialect;
 
 struct rpc_counters {
 	_Atomic uint64_t calls, errors, total_ns;
@@ -65,6 +67,8 @@ struct rpc_proc {
 	/* For RPC_NONIDEMPOTENT: true if this call needs the cache. Called after decode, with
 	 * req->in behind the decoded part; must not move it. NULL: every call does. */
 	bool (*cacheable)(const struct rpc_request *req, const void *args);
+	/* Version whose encoding a handler of several versions uses: nfs3/op.h. NULL for others. */
+	const struct nfs3_dialect *dialect;
 };
 
 struct rpc_version {
@@ -93,13 +97,13 @@ struct rpc_server {
 	struct rn_payload_pool *pool;
 	struct rn_pipe_pool *pipes; /* may be NULL: all data are copied */
 	/*
-	 * Standing of the host at the other end of a connection. Called before every procedure but
+	 * Admission of the host at the other end of a connection. Called before every procedure but
 	 * NULL (procedure 0, which serves all). Hosts that a procedure does not serve are denied as
 	 * the kernel's server denies them, AUTH_ERROR with AUTH_BADCRED, before their arguments are
 	 * decoded. Does not wait. If NULL, everybody is admitted.
 	 */
-	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
-	void *standing_ctx;
+	enum rpc_admission (*admission)(void *ctx, struct rpc_conn *conn);
+	void *admission_ctx;
 	/*
 	 * Finds the user of a call under RPCSEC_GSS: called before the procedure of each call that
 	 * has proved its principal, but for NULL, before its arguments are decoded. Fills
@@ -117,6 +121,10 @@ struct rpc_server {
 	 * call was refused before its procedure was found. */
 	void (*observe)(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error);
 	void *observe_ctx;
+	/* True if calls may run and be answered. False: this server's time is over, and another may act for it: connections are closed
+	 * instead. Thread-safe; must not wait. If NULL, they always may. */
+	bool (*may_answer)(void *ctx);
+	void *may_answer_ctx;
 	/* Called on its worker when a request is about to go back to its transport; may be NULL. */
 	void (*ended)(void *ctx, struct rpc_request *req);
 	void *ended_ctx;

@@ -70,7 +70,7 @@ void rpc_request_reset(struct rpc_request *req)
 	start_reply(req);
 	rn_arena_reset(&req->arena);
 	req->reply_max = 0;
-	req->nbulk_rooms = 0;
+	req->nbulk_spaces = 0;
 	req->proc = NULL;
 	req->program_ctx = NULL;
 	req->args = NULL;
@@ -85,7 +85,7 @@ void rpc_request_reset(struct rpc_request *req)
 
 static uint32_t chunk_of(const struct rpc_request *req, unsigned item)
 {
-	return item < req->nbulk_rooms ? req->bulk_room[item] : 0;
+	return item < req->nbulk_spaces ? req->bulk_space[item] : 0;
 }
 
 /* Bytes of the reply that do not go by Write chunks. */
@@ -100,7 +100,7 @@ static size_t stream_length(const struct rpc_request *req)
 	return len;
 }
 
-size_t rpc_reply_room(const struct rpc_request *req)
+size_t rpc_reply_space(const struct rpc_request *req)
 {
 	const size_t len = stream_length(req);
 

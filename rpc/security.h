@@ -23,7 +23,7 @@ struct rpc_cb_auth_offer;
 struct rpc_cb_initiation;
 
 /* Longer arguments and results are not unwrapped and wrapped on an event thread, which other connections wait for. */
-#define RPC_SECURE_PROMPT_MOST 16384u
+#define RPC_SECURE_EVENT_MOST 16384u
 
 /* Result of looking at a call's credential. */
 enum rpc_secure_verdict {
@@ -74,8 +74,8 @@ struct rpc_cb_auth_ops {
 	/* The sequence number of the next call. Each attempt to send one needs its own. */
 	uint32_t (*seq)(struct rpc_cb_auth *s);
 	/*
-	 * Puts into out the call in msg, which has its xid, and credential and verifier of AUTH_NONE. Bytes; 0: it is too
-	 * long, the context has ended, or the library failed.
+	 * Protects the call in msg, which has its xid, and AUTH_NONE as credential and verifier, and puts it into out. Returns its length
+	 * in bytes; 0: it is too long, the context has ended, or the library failed.
 	 */
 	uint32_t (*wrap)(struct rpc_cb_auth *s, uint32_t seq, const struct rpc_seg *msg,
 			 struct rpc_seg *out);

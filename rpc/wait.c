@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A waiting call is in a bucket, by what it waits for; in the list of all, by when it is looked at; and in the shares,
+ * A waiting call is in a bucket, by what it waits for; in the list of all, by when it is looked at; and in the quota,
  * if it is of rpc_try_later(). One thread ends waits whose time is over or whose client has gone, and wakes by kind.
  */
 #include "rpc/wait.h"
@@ -11,14 +11,14 @@
 
 #include "lib/clock.h"
 #include "lib/error.h"
-#include "lib/shares.h"
+#include "lib/quota.h"
 #include "lib/util.h"
 #include "rpc/client.h"
 #include "rpc/program.h"
 
 #define PLACES 256u
 #define PLACES_OF_HOST 16u
-/* Longest time since the call arrived: less than clients' time-outs. */
+/* Longest time since the call arrived, as long as clients bear: less than their time-outs. */
 #define PATIENCE_NS (12 * RN_NS_PER_SECOND)
 /* Interval at which a waiting call is looked at, whether its client is still there. One of rpc_try_later() looks again
  * itself: the end of an expired client's state wakes nobody, and an answer may come just before the call begins to wait. */
@@ -37,8 +37,8 @@ struct waiter {
 	const void *of;
 	uint64_t until_ns; /* 0: no limit */
 	uint64_t look_ns;
-	struct rn_share_item place;
-	bool shares;
+	struct rn_quota_item place;
+	bool counted; /* it has a place in the quota */
 	int rc;
 	_Atomic int state;
 };
@@ -50,7 +50,7 @@ struct rpc_waits {
 	pthread_t thread;
 	struct waiters bucket[BUCKETS];
 	TAILQ_HEAD(timed_list, waiter) timed; /* in the order of look_ns */
-	struct rn_shares shares;
+	struct rn_quota quota;
 	const struct rn_logger *log;
 	unsigned kinds; /* that are to look again */
 	bool closed, stop;
@@ -71,8 +71,8 @@ static void rpc_wait_end_locked(struct rpc_waits *w, struct waiter *x, int rc,
 {
 	LIST_REMOVE(x, link);
 	TAILQ_REMOVE(&w->timed, x, timed);
-	if (x->shares)
-		rn_shares_remove(&w->shares, &x->place);
+	if (x->counted)
+		rn_quota_remove(&w->quota, &x->place);
 	x->rc = rc;
 	x->next = *woken;
 	*woken = x;
@@ -181,31 +181,31 @@ void rpc_wake(struct rpc_waits *w, const void *of)
 static bool take_place(struct rpc_waits *w, struct waiter *x, struct waiter **woken)
 {
 	const struct rn_host *host = &x->req->conn->client->key;
-	const bool admitted = rpc_conn_standing(x->req->conn) == RPC_ADMITTED;
-	struct rn_share_item *old;
+	const bool admitted = rpc_conn_admission(x->req->conn) == RPC_ADMITTED;
+	struct rn_quota_item *old;
 
-	while ((old = rn_shares_in_the_way(&w->shares, host, admitted, 1)) != NULL)
+	while ((old = rn_quota_in_the_way(&w->quota, host, admitted, 1)) != NULL)
 		rpc_wait_end_locked(w, rn_container_of(old, struct waiter, place), -ENOBUFS, woken);
-	x->shares = rn_shares_add(&w->shares, host, admitted, &x->place, 1);
-	return x->shares;
+	x->counted = rn_quota_add(&w->quota, host, admitted, &x->place, 1);
+	return x->counted;
 }
 
 /* True if x waits. */
 static bool begin_shared(struct rpc_waits *w, struct waiter *x)
 {
 	struct waiter *woken = NULL;
-	struct rn_shares_line line;
+	struct rn_quota_line line;
 	bool taken, tell;
 
 	pthread_mutex_lock(&w->lock);
 	taken = !w->closed && x->req->conn->client && take_place(w, x, &woken);
 	if (taken)
 		put_in(w, x);
-	tell = rn_shares_line_due(&w->shares, rn_now_ns(), &line);
+	tell = rn_quota_line_due(&w->quota, rn_now_ns(), &line);
 	pthread_mutex_unlock(&w->lock);
 	rpc_waiters_resume(woken);
 	if (tell)
-		rn_shares_tell(w->log, "calls that wait for an answer", &line);
+		rn_quota_tell(w->log, "calls that wait for an answer", &line);
 	return taken;
 }
 
@@ -230,6 +230,11 @@ bool rpc_try_later(struct rpc_request *req, enum rn_wait_for what, uint64_t pati
 	/* One that may not wait any longer looks once more. */
 	req->waited = rpc_waiter_rest(&x, what) == -ENOBUFS || rn_now_ns() >= req->wait_until_ns;
 	return true;
+}
+
+bool rpc_has_time(const struct rpc_request *req)
+{
+	return rn_now_ns() < req->arrived_ns + PATIENCE_NS && !atomic_load(&req->conn->closing);
 }
 
 void rpc_wake_all(struct rpc_waits *w, unsigned kinds)
@@ -266,7 +271,7 @@ static void wait_for_change(struct rpc_waits *w)
 static void rpc_waiter_look_at(struct rpc_waits *w, struct waiter *x, uint64_t now,
 			       struct waiter **woken)
 {
-	if (x->shares || (x->until_ns && x->until_ns <= now)) {
+	if (x->counted || (x->until_ns && x->until_ns <= now)) {
 		rpc_wait_end_locked(w, x, -ETIMEDOUT, woken);
 	} else if (atomic_load(&x->req->conn->closing)) {
 		rpc_wait_end_locked(w, x, -RN_EGONE, woken);
@@ -323,7 +328,7 @@ int rpc_waits_new(const struct rn_logger *log, struct rpc_waits **out)
 		return -ENOMEM;
 	w->log = log;
 	TAILQ_INIT(&w->timed);
-	rn_shares_init(&w->shares, PLACES, PLACES_OF_HOST);
+	rn_quota_init(&w->quota, PLACES, PLACES_OF_HOST);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_mutex_init(&w->lock, NULL);
@@ -352,7 +357,7 @@ void rpc_waits_free(struct rpc_waits *w)
 	pthread_join(w->thread, NULL);
 	pthread_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->lock);
-	rn_shares_fini(&w->shares);
+	rn_quota_fini(&w->quota);
 	free(w);
 }
 
@@ -364,7 +369,7 @@ void rpc_waits_close(struct rpc_waits *w)
 	w->closed = true;
 	for (x = TAILQ_FIRST(&w->timed); x; x = next) {
 		next = TAILQ_NEXT(x, timed);
-		if (x->shares)
+		if (x->counted)
 			rpc_wait_end_locked(w, x, -ENOBUFS, &woken);
 	}
 	pthread_mutex_unlock(&w->lock);
@@ -374,7 +379,7 @@ void rpc_waits_close(struct rpc_waits *w)
 unsigned rpc_waits_count(struct rpc_waits *w)
 {
 	pthread_mutex_lock(&w->lock);
-	const unsigned n = (unsigned)w->shares.used;
+	const unsigned n = (unsigned)w->quota.used;
 	pthread_mutex_unlock(&w->lock);
 	return n;
 }

@@ -4,7 +4,8 @@
  * thread, and goes on behind its rpc_wait() when another thread names what it waits for, or its time is over.
  *
  * Calls that wait for others as long as a client may are bounded: at most 256, 16 of a host, which share the places as
- * lib/shares.h says. A call that makes room, or for which there is none, is answered as it is.
+ * lib/quota.h says. A host's call beyond its 16 ends the wait of its oldest one. A call whose wait
+ * is ended so, or for which there is no place, makes its step once more, and is then answered that it should come again.
  * Thread-safe.
  */
 #ifndef RN_RPC_WAIT_H
@@ -39,10 +40,12 @@ void rpc_wake(struct rpc_waits *w, const void *of);
 
 /*
  * In a call that has done nothing yet, and was told that what it needs comes later: waits until it may be there, a
- * quarter of a second at a time. True: it looks again. False: it has waited for patience_ns (0: as long as clients bear),
+ * quarter of a second at a time. True: it looks again. False: it has waited for patience_ns (0: until 12 seconds after it arrived, as long as clients bear),
  * or may not wait, or its client has gone, and it is answered.
  */
 bool rpc_try_later(struct rpc_request *req, enum rn_wait_for what, uint64_t patience_ns);
+/* True until 12 seconds after the call arrived, while its client is there. */
+bool rpc_has_time(const struct rpc_request *req);
 /* Has those look again that wait for one of these: a set of bits 1 << enum rn_wait_for. w may be NULL. */
 void rpc_wake_all(struct rpc_waits *w, unsigned kinds);
 

@@ -32,7 +32,7 @@ static void move_fiber(struct rn_fiber *f)
 static void adopt(struct rn_fiber *f, const struct rpc_worker *w)
 {
 	f->worker = w->vfs;
-	f->move = w->prompt ? move_fiber : NULL;
+	f->move = w->on_event_thread ? move_fiber : NULL;
 	f->wake = move_fiber;
 }
 
@@ -80,9 +80,9 @@ void rpc_hand_over(struct rpc_request *req)
 	rn_fiber_wait(req->fiber, RN_WAIT_THREAD, rpc_worker_leave, req->fiber);
 }
 
-bool rpc_is_prompt(const struct rpc_request *req)
+bool rpc_on_event_thread(const struct rpc_request *req)
 {
-	return req->worker->prompt;
+	return req->worker->on_event_thread;
 }
 
 enum { ARRIVED, CONN, XID_AND_VERS, PROGRAM, PROC, OP };
@@ -93,12 +93,13 @@ static void rpc_call_view_set(struct rpc_request *req, unsigned i, uint64_t valu
 	atomic_store_explicit(&req->fiber->about[i], value, memory_order_relaxed);
 }
 
-void rpc_call_show(struct rpc_request *req, const struct rpc_program *program)
+void rpc_call_show(struct rpc_request *req, const struct rpc_program *program,
+		   const struct rpc_proc *proc)
 {
 	rpc_call_view_set(req, CONN, req->conn->id);
 	rpc_call_view_set(req, XID_AND_VERS, (uint64_t)req->call.xid << 32 | req->call.vers);
 	rpc_call_view_set(req, PROGRAM, (uintptr_t)program);
-	rpc_call_view_set(req, PROC, (uintptr_t)req->proc);
+	rpc_call_view_set(req, PROC, (uintptr_t)proc);
 	rpc_call_view_set(req, OP, 0);
 	/* Last: whoever sees it sees the others. */
 	atomic_store_explicit(&req->fiber->about[ARRIVED], req->arrived_ns, memory_order_release);

@@ -2,7 +2,7 @@
 /*
  * A worker as requests see it. The daemon makes and runs workers.
  *
- * A *prompt* worker runs on an event thread, which other clients wait for: it begins calls, and
+ * An event thread has a worker of its own. Other clients wait for that thread: the worker begins calls, and
  * what would wait or needs another identity moves to a worker of the pool, for good.
  */
 #ifndef RN_RPC_WORKER_H
@@ -27,7 +27,7 @@ struct rpc_worker {
 	struct rn_fiber *spare;	  /* for the next call: rpc_is_ready; put by the owner at the end */
 	struct rn_inbox inbox;	  /* for the owner; nodes are rpc_request.node */
 	struct vfs_worker *vfs;	  /* its ring and identity; used on the worker's thread only */
-	bool prompt;
+	bool on_event_thread;
 	/* Gives req, which is at rest, to a worker that may wait and calls rpc_run. Callable from any thread. NULL:
 	 * it goes to this worker's inbox. */
 	void (*move)(struct rpc_worker *from, struct rpc_request *req);
@@ -45,13 +45,14 @@ void rpc_move(struct rpc_request *req);
 /* In a call: has it go on at the worker that the owner of the workers chooses, after rpc_worker.move. */
 void rpc_hand_over(struct rpc_request *req);
 
-/* True if the request is on a prompt worker: it must not wait. */
-bool rpc_is_prompt(const struct rpc_request *req);
+/* True if the request is on an event thread's worker: it must not wait. */
+bool rpc_on_event_thread(const struct rpc_request *req);
 
 /* Calls under way, and what they wait for, as others see them: each fiber tells of its call (struct rn_fiber.about). */
 
-/* In a call whose procedure was found: shows it from now on. */
-void rpc_call_show(struct rpc_request *req, const struct rpc_program *program);
+/* In a call of that procedure: shows it from now on. */
+void rpc_call_show(struct rpc_request *req, const struct rpc_program *program,
+		   const struct rpc_proc *proc);
 /* The operation of the COMPOUND that it runs. */
 void rpc_call_show_op(struct rpc_request *req, uint32_t opnum);
 

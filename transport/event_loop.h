@@ -45,7 +45,7 @@ struct ev_task {
 };
 
 /*
- * What the loop's thread does with calls that it has kept. One may take long, as it uses a file
+* Functions by which the loop's thread runs calls that it has kept. One may take long, as it uses a file
  * system: ev_loop_replace then lets another thread go on with the loop.
  */
 struct ev_calls {
@@ -88,9 +88,9 @@ struct ev_loop {
 	struct event *pass_ev; /* runs at the end of a pass */
 	bool in_pass;	       /* pass_ev is scheduled */
 	uint64_t pass;
-	uint64_t work;	      /* increased by the visited connections */
-	const void *client;   /* the share visited last, to compare with only: it may be gone */
-	uint64_t shared_pass; /* the last pass that served another client than the visit before */
+	uint64_t work;	      /* increased by the connections that are served */
+	const void *client;   /* the part served last, to compare with only: it may be gone */
+	uint64_t shared_pass; /* the last pass that served another client than the turn before */
 
 	/* Load: load.c. CLOCK_MONOTONIC, ns. */
 	uint64_t awake_ns;	   /* start of the present work; 0 during a wait */

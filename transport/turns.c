@@ -18,40 +18,41 @@ static void open_pass(struct ev_loop *loop)
 	event_active(loop->pass_ev, EV_TIMEOUT, 1);
 }
 
-static uint64_t visit_size(const struct ev_loop *loop)
+static uint64_t turn_quantum(const struct ev_loop *loop)
 {
-	return loop->pass - loop->shared_pass < TURN_SHARED_PASSES ? TURN_VISIT_SHARED : TURN_VISIT;
+	return loop->pass - loop->shared_pass < TURN_SHARED_PASSES ? TURN_QUANTUM_SHARED
+								   : TURN_QUANTUM;
 }
 
-/* Visits t of the client that has share; returns the work done. */
-static uint64_t turn_visit(struct ev_loop *loop, const struct rpc_loop_share *share, struct turn *t)
+/* Gives t of the client that has part its turn; returns the work done. */
+static uint64_t turn_run(struct ev_loop *loop, const struct rpc_loop_part *part, struct turn *t)
 {
 	const uint64_t start = loop->work;
 
-	if (share != loop->client && loop->client)
+	if (part != loop->client && loop->client)
 		loop->shared_pass = loop->pass;
-	loop->client = share;
-	t->visit(t, start + visit_size(loop));
+	loop->client = part;
+	t->run(t, start + turn_quantum(loop));
 	t->since_ns = 0;
 	return loop->work - start;
 }
 
-void turn_take(struct ev_loop *loop, struct rpc_loop_share *share, struct turn *t)
+void turn_take(struct ev_loop *loop, struct rpc_loop_part *part, struct turn *t)
 {
 	if (turn_waits(t))
 		return;
 	open_pass(loop);
-	if (share->pass != loop->pass) {
-		share->pass = loop->pass;
-		share->work = 0;
+	if (part->pass != loop->pass) {
+		part->pass = loop->pass;
+		part->work = 0;
 	}
-	if (share->work < visit_size(loop) && !rn_fq_waits(&share->flow)) {
-		share->work += turn_visit(loop, share, t);
+	if (part->work < turn_quantum(loop) && !rn_fq_waits(&part->flow)) {
+		part->work += turn_run(loop, part, t);
 		return;
 	}
 	t->since_ns = rn_now_ns();
-	t->flow = &share->flow;
-	rn_fq_push(&loop->queue, &share->flow, &t->item, 1);
+	t->flow = &part->flow;
+	rn_fq_push(&loop->queue, &part->flow, &t->item, 1);
 }
 
 void turn_leave(struct ev_loop *loop, struct turn *t)
@@ -64,7 +65,7 @@ static void on_pass(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval now;
 	struct ev_loop *loop = arg;
-	const uint64_t end = loop->work + visit_size(loop);
+	const uint64_t end = loop->work + turn_quantum(loop);
 	struct rn_fq_item *it;
 
 	(void)fd;
@@ -76,10 +77,9 @@ static void on_pass(evutil_socket_t fd, short what, void *arg)
 		struct rn_fq_flow *flow = t->flow;
 		struct rpc_conn *conn = t->conn;
 
-		rpc_conn_ref(conn); /* the visit may close the connection, which holds the client */
-		rn_fq_charge(
-			&loop->queue, flow,
-			turn_visit(loop, rn_container_of(flow, struct rpc_loop_share, flow), t));
+		rpc_conn_ref(conn); /* the turn may close the connection, which holds the client */
+		rn_fq_charge(&loop->queue, flow,
+			     turn_run(loop, rn_container_of(flow, struct rpc_loop_part, flow), t));
 		rpc_conn_put(conn);
 	}
 	loop->in_pass = loop->queue.nitems > 0;
@@ -89,7 +89,7 @@ static void on_pass(evutil_socket_t fd, short what, void *arg)
 
 int turns_init(struct ev_loop *loop)
 {
-	rn_fq_init(&loop->queue, TURN_VISIT_SHARED);
+	rn_fq_init(&loop->queue, TURN_QUANTUM_SHARED);
 	loop->pass = TURN_SHARED_PASSES; /* alone so far */
 	loop->pass_ev = event_new(loop->base, -1, 0, on_pass, loop);
 	return loop->pass_ev ? 0 : -ENOMEM;

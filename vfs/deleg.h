@@ -11,7 +11,7 @@
  * begins while somebody else has one: nothing has to be repaired afterwards.
  *
  * The holder of a directory's delegation may be told of changes afterwards instead (section 10.9.2):
- * struct vfs_dir_news. A change passes if all others' delegations take news of its kind.
+ * struct vfs_dir_notification. A change passes if all others' delegations take notifications of its kind.
  *
  * All functions are thread-safe; none waits for a client.
  */
@@ -26,23 +26,25 @@
 enum vfs_deleg_type { VFS_DELEG_READ = 1, VFS_DELEG_WRITE = 2 };
 
 /* Kinds of changes of a directory that its holders may be told of, and what they are told with them. */
-enum vfs_news {
-	VFS_NEWS_ADD = 1, /* an entry was made: a new file, a link, or one from another directory */
-	VFS_NEWS_REMOVE = 2, /* an entry has gone, perhaps to another directory */
-	VFS_NEWS_RENAME = 4, /* an entry has another name */
-	VFS_NEWS_ATTRS = 8, /* attributes of the directory, but none that decides who may read it */
-	VFS_NEWS_ENTRY = 16, /* not a kind: handle and attributes of new entries are told, too */
+enum vfs_notification {
+	VFS_NOTIFY_ADD =
+		1, /* an entry was made: a new file, a link, or one from another directory */
+	VFS_NOTIFY_REMOVE = 2, /* an entry has gone, perhaps to another directory */
+	VFS_NOTIFY_RENAME = 4, /* an entry has another name */
+	VFS_NOTIFY_ATTRS =
+		8, /* attributes of the directory, but none that decides who may read it */
+	VFS_NOTIFY_ENTRY = 16, /* not a kind: handle and attributes of new entries are told, too */
 };
-#define VFS_NEWS_ENTRIES (VFS_NEWS_ADD | VFS_NEWS_REMOVE | VFS_NEWS_RENAME)
+#define VFS_NOTIFY_ENTRIES (VFS_NOTIFY_ADD | VFS_NOTIFY_REMOVE | VFS_NOTIFY_RENAME)
 
 /* Holders of one directory's delegations that are told; further ones get delegations without. */
-#define VFS_NEWS_HOLDERS 64u
+#define VFS_NOTIFY_HOLDERS 64u
 
 /* A change of a directory, which has been made. */
-struct vfs_dir_news {
-	enum vfs_news what;
+struct vfs_dir_notification {
+	enum vfs_notification what;
 	const void *client; /* vfs_ctx.client of the one who has made it */
-	const char *name;   /* of the entry, NUL-terminated; VFS_NEWS_RENAME: before */
+	const char *name;   /* of the entry, NUL-terminated; VFS_NOTIFY_RENAME: before */
 	const char *to;	    /* the new name of what was renamed (RENAME, ADD); else NULL */
 	bool replaced;	    /* another entry of the new name has gone with it (ADD, RENAME) */
 	/* Handle of the new entry, which is below export_id, and its attributes; NULL: not known. */
@@ -62,11 +64,11 @@ struct vfs_deleg_ops {
 	 */
 	void (*recall)(struct vfs_deleg *d);
 	/*
-	 * A change of a kind in d->news has been made. Called in the order of the changes, by the
+	 * A change of a kind in d->dir_notify has been made. Called in the order of the changes, by the
 	 * holder's own too (but not of attributes), on the thread that has made it. Like recall(); other
-	 * changes of the directory wait meanwhile. May be NULL if no delegation has news.
+	 * changes of the directory wait meanwhile. May be NULL if no delegation takes notifications.
 	 */
-	void (*tell)(struct vfs_deleg *d, const struct vfs_dir_news *news);
+	void (*tell)(struct vfs_deleg *d, const struct vfs_dir_notification *notification);
 };
 
 /* Lies in the protocol's object, and must not move from give to end. */
@@ -75,9 +77,9 @@ struct vfs_deleg {
 	const struct vfs_deleg_ops *ops;
 	const void *client; /* its holder: compared with vfs_ctx.client, never followed; not NULL */
 	enum vfs_deleg_type type;
-	/* Kinds of enum vfs_news that the holder is told of. vfs_deleg_give may clear it; the holder
+	/* Kinds of enum vfs_notification that the holder is told of. vfs_deleg_give may clear it; the holder
 	 * may clear it at any time: from then on, changes recall the delegation. */
-	_Atomic unsigned news;
+	_Atomic unsigned notify_kinds;
 	/* Set by vfs/: */
 	struct vfs_file *file; /* with a reference while it is given; NULL before and after */
 	bool recalled;	       /* recall() was called, or is about to be */
@@ -89,7 +91,7 @@ struct vfs_deleg {
 	bool late; /* recalled after a local process had changed the file, which waited for nothing */
 	bool leased;	  /* its file has a lease of the kernel, and with it a descriptor */
 	unsigned calling; /* calls of ops that are running */
-	bool has_news;	  /* given with news */
+	bool notifies;	  /* given with notifications */
 	uint64_t told;	  /* number of the last change that tell() was called for */
 	LIST_ENTRY(vfs_deleg) link;
 };
@@ -118,10 +120,10 @@ void vfs_deleg_end(struct vfs_deleg *d);
 void vfs_deleg_ask_back(struct vfs_file *f, struct vfs_deleg *d);
 
 /* Descriptors that the kernel's leases of delegated files take, and may take. */
-struct vfs_lease_room {
+struct vfs_lease_usage {
 	unsigned used, most;
 };
-struct vfs_lease_room vfs_lease_room(const struct vfs *vfs);
+struct vfs_lease_usage vfs_lease_usage(const struct vfs *vfs);
 
 /*
  * Calls found(arg, d) if another client than ctx->client has a write delegation of n's file, recalled or
@@ -137,7 +139,7 @@ void vfs_deleg_writer(struct vfs_ctx *ctx, struct vfs_node *n,
 bool vfs_deleg_is_late(struct vfs_ctx *ctx, const struct vfs_node *n);
 
 /*
- * True: clients may have delegations of an earlier run that they have not reclaimed yet, nobody knows
+* reclaiming is true while clients may have delegations of an earlier run that they have not reclaimed yet, nobody knows
  * of which files. Until then each change of a regular file is refused with -RN_EDELEG, except of
  * files that somebody has open to write: nobody else had a delegation of those. Opens are the
  * protocol's business. Callable under locks.

@@ -24,7 +24,8 @@ struct vfs_export;
 enum vfs_access_flags {
 	VFS_RO = 1,
 	VFS_ROOT_SQUASH = 2, /* uid and gid 0 become anonymous */
-	VFS_ALL_SQUASH = 4,
+	VFS_ALL_SQUASH =
+		4, /* everybody is anonymous: by the option, or since the flavour or transport is not accepted */
 	VFS_ASYNC = 8,		  /* acknowledge before it is stable */
 	VFS_SECURE = 16,	  /* the client's port must be below 1024 */
 	VFS_ABSENT = 32,	  /* NFSv4: the files are at other servers only (refer=) */
@@ -54,7 +55,7 @@ struct vfs_access {
 	uint8_t nsecs;
 	struct {
 		uint8_t sec;   /* enum vfs_sec */
-		uint8_t flags; /* VFS_FLAVOR_FLAGS under it */
+		uint8_t flags; /* VFS_FLAVOR_FLAGS under it, all of which are below 256 */
 	} secs[VFS_SECS];
 };
 
@@ -79,6 +80,11 @@ struct vfs_export_config {
 	unsigned flags; /* enum vfs_export_flags */
 };
 
+/* Facts about file systems, for opening several exports one after the other. What they tell is not looked at again until they are freed.
+ * NULL: no memory. */
+struct vfs_fs_seen *vfs_fs_seen_new(void);
+void vfs_fs_seen_free(struct vfs_fs_seen *seen); /* NULL is allowed */
+
 /*
  * Opens an export. The mount is cloned
  * without what is mounted below it where the kernel allows (open_tree), so lookups cannot leave it.
@@ -87,6 +93,9 @@ struct vfs_export_config {
  */
 int vfs_export_open(struct vfs *vfs, const struct vfs_export_config *cfg, struct vfs_export **out,
 		    const char **why);
+/* The same with facts that were found just before, to which it adds; NULL: none. */
+int vfs_export_open_next(struct vfs *vfs, const struct vfs_export_config *cfg,
+			 struct vfs_fs_seen *seen, struct vfs_export **out, const char **why);
 void vfs_export_ref(struct vfs_export *exp);
 void vfs_export_put(struct vfs_export *exp);
 uint32_t vfs_export_id(const struct vfs_export *exp);
@@ -106,11 +115,11 @@ enum vfs_root_name vfs_export_root_name(const struct vfs_export *exp);
 /* The part of path behind dir and a slash; NULL if path is not below dir. */
 const char *vfs_path_below(const char *path, const char *dir);
 
-/* True: the administrator promises that nobody but this server's clients changes what is exported
+/* nfs_only is true if the administrator promises that nobody but this server's clients changes what is exported
  * (exports option nfs_only). False at first. */
 void vfs_export_set_nfs_only(struct vfs_export *exp, bool nfs_only);
 bool vfs_export_is_nfs_only(const struct vfs_export *exp);
-/* True: clients get no new state below it (opens, locks, delegations), and keep what they have. False at first. The
+/* draining is true while clients get no new state below the export (opens, locks, delegations), and keep what they have. False at first. The
  * protocols ask. */
 void vfs_export_set_draining(struct vfs_export *exp, bool draining);
 bool vfs_export_is_draining(const struct vfs_export *exp);
@@ -121,10 +130,10 @@ uint64_t vfs_export_mnt_id(const struct vfs_export *exp);
 /* True if both are the same directory of the same file system: handles of one are good for the
  * other. */
 bool vfs_export_same_root(const struct vfs_export *a, const struct vfs_export *b);
-/* False if only the device number identifies its file system, so that handles may end with the next
- * mount of it. */
 /* True if handles carry a MAC, so that clients cannot make them up. */
 bool vfs_export_signs(const struct vfs_export *exp);
+/* False if only the device number identifies its file system, so that handles may end with the next
+ * mount of it. */
 bool vfs_export_fs_known(const struct vfs_export *exp);
 /* Fills path with where the mount of a handle lies, if that is a mount below the export: 1. 0: it is the export's own mount, or the
  * handle is not one of ours, which vfs_fh_open tells. -ESTALE: there is no such mount. */
@@ -140,17 +149,17 @@ bool vfs_export_is_local(const struct vfs_export *exp);
 /* An export that lies within another one. */
 struct vfs_nested {
 	const char *real_path; /* without symbolic links */
-	/* Where the mount is that it lies on, and the one that the directory above it lies on: lengths of parts of real_path */
+	/* Mount points of the export and of the directory above it, as lengths of parts of real_path */
 	size_t mount, dir_mount;
 	struct vfs_export *exp; /* NULL: it is not served now */
 	uint32_t id;		/* of what has a line */
 	bool refused;		/* nobody may enter, as its line is in error; it has no id */
-	/* What by_id would say to the peer, and, if that is 0, his rights */
+	/* result of by_id for the peer, and, if that is 0, his rights */
 	int rc;
 	struct vfs_access access;
 };
 
-/* Where else an export's files are. */
+/* Another location of an export's files. */
 struct vfs_location {
 	const char *path; /* absolute */
 	size_t path_len;
@@ -162,12 +171,12 @@ struct vfs_exports {
 	/*
 	 * The export with that id, if the client may use it: 0 and a reference in *exp; -ESTALE: no
 	 * such export; -EACCES: not for this client; -RN_EUNNAMED: not known now, the client may come
-	 * again; -ETIMEDOUT: it is not mounted yet.
+	 * again; -RN_ESILENT: it is not mounted yet.
 	 */
 	int (*by_id)(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
 		     struct vfs_access *access);
 	/* In a call that is about to use the file system of that export, which it may do: has it go on at a thread that
-	 * serves that file system. 0, or -ETIMEDOUT: it does not answer. No lock is held. NULL: there is no difference. */
+	 * serves that file system. 0, or -RN_ESILENT: it does not answer. No lock is held. NULL: there is no difference. */
 	int (*enter)(void *ctx, uint32_t id);
 	/* The export with the longest path, as written or without symbolic links, that leads to path, among those for the peer; *rest
 	 * points behind it within path (without leading slashes). 0, -ENOENT, -EACCES or -RN_EUNNAMED. */
@@ -177,7 +186,7 @@ struct vfs_exports {
 	 * returns false; n is valid during the call. All are of one set, whatever reloads come. NULL: no export does. */
 	void (*nested)(void *ctx, const char *name, uint32_t len, const struct sockaddr *peer,
 		       bool (*each)(void *arg, const struct vfs_nested *n), void *arg);
-	/* Whether an export deeper than outer has that path, which is without symbolic links, and a line for the peer, though it may
+	/* Tells if an export deeper than outer has that path, which is without symbolic links, and a line for the peer, though it may
 	 * not be served now, or one in error: 1, 0, or -RN_EUNNAMED: not known now. NULL: none has. */
 	int (*governs)(void *ctx, const struct vfs_export *outer, const char *path,
 		       const struct sockaddr *peer);
@@ -206,7 +215,7 @@ static inline int vfs_exports_enter(const struct vfs_exports *exports, uint32_t 
 }
 
 /*
- * What a reload has taken away, so that the protocols revoke what clients hold there: then the
+* Exports that a reload has taken away, so that the protocols revoke what clients hold there: then the
  * file system can be unmounted, and others may have what was held. An export that is still the same
  * directory and still for the client is not lost, whatever else its options say now: a client that
  * may only read any more keeps its opens and locks, and its writes are refused.
@@ -215,6 +224,8 @@ struct vfs_exports_lost {
 	/* Ids of exports that some clients have lost, and of exports that all have lost */
 	const uint32_t *ids;
 	unsigned n;
+	uint32_t *
+		some; /* as long, for whoever the struct is given to: nobody may fail for want of memory any more */
 	/* True if the export of that id is gone, is another directory, or is not for that client
 	 * any more. May look names up: no lock is held. */
 	bool (*lost)(void *ctx, uint32_t id, const struct sockaddr *peer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the clients of all protocol versions hold of a file: shares (vfs/share.h) and byte-range
+* State that clients of all protocol versions have on a file: shares (vfs/share.h) and byte-range
  * locks (vfs/lock.h). A struct vfs_file is the file itself (its file system and the kernel's
  * handle), whatever the export, the mount or the name by which a client came to it. There is one
  * for each file that has shares, locks, or a reference; two references of one file are equal
@@ -37,14 +37,14 @@ enum vfs_yield {
 	VFS_HOLDS,    /* the conflict remains */
 	VFS_YIELDED,  /* the holder gave way: try again */
 	VFS_BEGUN,    /* the holder has begun to give way: try again, as others may be in the way */
-	VFS_YIELDING, /* the holder, and all others in the way, will have given way in a moment */
+	VFS_YIELDING, /* the holder will have given way in a moment; from vfs_conflict_yield: and so will all others in the way */
 };
 struct vfs_holder_ops {
 	/* Takes a reference for the refused caller. Called under the file's lock: it may only
 	 * count, and take no lock under which vfs/ is called. */
 	void (*ref)(struct vfs_holder *h);
 	void (*put)(struct vfs_holder *h); /* called without locks */
-	/* Another protocol's caller conflicts: gives way if its client is a courtesy client. Called
+	/* Another client conflicts, of whatever protocol: gives way if its client is a courtesy client. Called
 	 * without locks; NULL: never gives way. Once it has returned VFS_YIELDING, the holder gives
 	 * way for good. */
 	enum vfs_yield (*yield)(struct vfs_holder *h);
@@ -81,6 +81,8 @@ struct vfs_file_stats {
 	uint64_t files, shares, locks, waiters;
 	uint64_t held;	 /* descriptors that open or locked files hold */
 	uint64_t unheld; /* files whose locks local processes do not see, for want of descriptors */
+	uint64_t
+		surplus; /* files of which the kernel has not unlocked what clients have given up */
 };
 void vfs_file_stats(struct vfs *vfs, struct vfs_file_stats *out);
 

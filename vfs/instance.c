@@ -12,7 +12,7 @@
 #include "vfs/fs/handle_cache.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/lease.h"
-#include "vfs/hold/open_gate.h"
+#include "vfs/hold/open_guard.h"
 #include "vfs/hold/unlinked.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/mount_table.h"
@@ -58,14 +58,14 @@ static bool vfs_make_parts(struct vfs *vfs)
 	vfs->files = vfs_files_new();
 	vfs->flusher = vfs_flusher_new();
 	vfs->leases = vfs_leases_new();
-	vfs->gates = vfs_gates_new();
+	vfs->guards = vfs_guards_new();
 	return vfs->cache && vfs->changes && vfs->dir_changes && vfs->entry_orders && vfs->files &&
-	       vfs->flusher && vfs->leases && vfs->gates;
+	       vfs->flusher && vfs->leases && vfs->guards;
 }
 
 static void free_parts(struct vfs *vfs)
 {
-	vfs_gates_free(vfs->gates);
+	vfs_guards_free(vfs->guards);
 	vfs_leases_free(vfs->leases);
 	vfs_flusher_free(vfs->flusher);
 	vfs_handle_cache_free(vfs->handles);
@@ -146,15 +146,16 @@ void vfs_reap(struct vfs *vfs)
 	struct vfs_export *exp;
 
 	vfs_cache_close_idle(vfs, before);
+	vfs_mirror_mend(vfs);
 	vfs_cache_sweep(vfs);
 	vfs_cache_flush_idle(vfs, before);
 	pthread_mutex_lock(&vfs->exports_lock);
 	LIST_FOREACH (exp, &vfs->exports, link) {
 		if (exp->crossmnt)
 			vfs_mounts_close_idle(exp, before);
-		vfs_mounts_read_watches(exp);
 	}
 	pthread_mutex_unlock(&vfs->exports_lock);
+	vfs_dir_watches_read(&vfs->dir_watches);
 }
 
 void vfs_forget_export(struct vfs *vfs, uint32_t export_id)
@@ -180,7 +181,7 @@ void vfs_mounts_changed(struct vfs *vfs, const struct vfs_mount_table *t)
 void vfs_stats(struct vfs *vfs, struct vfs_stats *out)
 {
 	*out = (struct vfs_stats){
-		.fds = (uint64_t)atomic_load(&vfs->fds) + vfs_lease_room(vfs).used,
+		.fds = (uint64_t)atomic_load(&vfs->fds) + vfs_lease_usage(vfs).used,
 		.stale = atomic_load(&vfs->stale),
 		.bad_handles = atomic_load(&vfs->bad_handles),
 	};

@@ -30,7 +30,7 @@ enum vfs_stable {
 	VFS_FILE_SYNC = 2
 }; /* RFC 1813 stable_how */
 
-/* How an operation makes a regular file's data durable (vfs/node/uncommitted.h). */
+/* Ways in which an operation makes a regular file's data durable (vfs/node/uncommitted.h). */
 enum vfs_syncing_kind {
 	VFS_SYNCING_ALL,   /* fsync of the whole file */
 	VFS_SYNCING_PART,  /* fsync of a range */
@@ -118,7 +118,7 @@ int vfs_commit(struct vfs_io *io);
 
 STAILQ_HEAD(vfs_sync_list, vfs_sync);
 
-/* How the nodes of a vfs_sync were changed. */
+/* Kind of change that a vfs_sync makes durable. */
 enum vfs_sync_how {
 	VFS_SYNC_EACH,	   /* nothing is known */
 	VFS_SYNC_ONE_STEP, /* one system call has changed all of them, and none was changed since */

@@ -7,12 +7,17 @@
  *
  * The union over all owners is mirrored to open-file-description locks of the kernel, so that local
  * processes (and other servers of the same files) see clients' locks, and theirs are in the way of
- * clients'. What lies beyond the kernel's largest offset (2^63 - 1) is not mirrored. A file that
+ * clients'. On a local file system (struct vfs_fs_traits) all servers' clients are this one's, so a lock that the kernel cannot have is
+ * granted all the same. What lies beyond the kernel's largest offset (2^63 - 1) is not mirrored there. A file that
  * cannot be opened for writing (a read-only mount, a program that runs) has write locks mirrored as
  * read locks. Files for whose mirror there is no descriptor left in the budget are not mirrored.
  *
+ * On any other file system another server may grant the same lock. So nothing is granted there
+ * without the kernel's lock of that type and range.
+ *
  * A range is offset and length; length UINT64_MAX is to the largest offset there is, whatever the
- * file's size. -EINVAL: length 0, or offset + length - 1 beyond UINT64_MAX.
+ * file's size. -EINVAL: length 0, or offset + length - 1 beyond UINT64_MAX. -EFBIG, of a file that is not on a local file
+ * system: beyond 2^63 - 1, unless it is to the largest offset.
  *
  * Calls with one owner must not run at the same time. Calls for files with very many ranges, and those for
  * which a descriptor has to be opened, move from a thread that must not block.
@@ -63,7 +68,7 @@ struct vfs_lock_request {
 	enum vfs_lock_type type;
 	uint64_t offset, length;
 	/*
-	 * Not 0: the client will ask again until it gets it (READW_LT, WRITEW_LT, a blocking
+	 * Nonzero if the client will ask again until it gets the lock (READW_LT, WRITEW_LT, a blocking
 	 * NLM_LOCK), under this number, which stands for owner and client (a hash of both, say).
 	 * Those that wait are remembered in order of arrival (vfs_lock_remember_waiter), and one
 	 * that has asked in vain a few times has the range kept free for its next call: others that
@@ -72,6 +77,7 @@ struct vfs_lock_request {
 	 * vfs_lock_forget_waiter.
 	 */
 	uint64_t waiter;
+	bool reclaim; /* the client had it before a restart; for vfs_config.may_lock alone */
 };
 
 /* Takes a reference of f. */
@@ -86,17 +92,21 @@ bool vfs_lock_held(const struct vfs_lock_owner *o);
 /*
  * Locks a range, or changes the type of what the owner has of it. n is a node of the owner's file
  * (whence the mirror's descriptor). -RN_EDENIED: c (may be NULL) has a conflicting range, the one
- * with the lowest offset whose holder does not give way (or of all, if all do). -RN_EDELEG: others have delegations in the way. -ENOLCK: too many locks altogether, or the kernel's. Nothing has changed
- * on failure.
+ * with the lowest offset whose holder does not give way (or of all, if all do). -RN_EDELEG: others have delegations in the way. -ENOLCK: too many locks altogether, or the kernel's.
+ * -RN_EFULL: no descriptor for it. -RN_EGRACE: vfs_config.may_lock forbids it. Nothing has changed on failure.
  */
 int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
 	     const struct vfs_lock_request *r, struct vfs_conflict *c);
-/* Unlocks what the owner has of a range, which may be nothing. -ENOMEM, -ENOLCK: a split found no
- * memory, and nothing has changed. */
+/* Waits until no call of vfs_lock() is under way that vfs_config.may_lock has permitted, with reclaim or without. Whoever forbids
+ * locks calls it afterwards, and then knows that none is about to be granted. It takes as long as the file systems' lock calls do. */
+void vfs_lock_settle(struct vfs *vfs, bool reclaim);
+/* Unlocks what the owner has of a range, which may be nothing. -ENOMEM: a split found no
+ * memory, and nothing has changed. Where the kernel does not unlock it, the owner has lost it all the same. The kernel is asked again
+ * every second, and until then the range is free to this server's clients only. */
 int vfs_unlock(struct vfs_ctx *ctx, struct vfs_lock_owner *o, uint64_t offset, uint64_t length);
 
-/* Tests if vfs_lock would succeed. o may be NULL: an owner that has no locks of this file. 0, or
- * -RN_EDENIED with c filled. Whoever waits is not in the way of a test. */
+/* Tests if vfs_lock would succeed. o may be NULL: an owner that has no locks of this file. 0,
+ * -RN_EDENIED with c filled, or -ENOLCK: the kernel's. Whoever waits is not in the way of a test. */
 int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock_owner *o,
 		  const struct vfs_lock_request *r, struct vfs_conflict *c);
 

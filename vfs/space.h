@@ -27,7 +27,7 @@ struct vfs_space {
  * only if it begins there); -ENOSPC; -EOPNOTSUPP: not by this file system. Nothing is durable until vfs_sync. */
 int vfs_space(struct vfs_space *s);
 
-/* Where the next data (or hole) at or behind offset begins; every file has a hole at its end. */
+/* Start of the next data (or hole) at or behind offset; every file has a hole at its end. */
 struct vfs_seek {
 	bool opened; /* as in struct vfs_io */
 	bool hole;   /* a hole is looked for, not data */
@@ -65,7 +65,7 @@ struct vfs_parts {
 	bool eof; /* if the last part is a hole, or there is none: the file ends there */
 };
 /*
- * Where the holes of a range are. If it has more parts than are wanted, the last one is data, holes
+* Finds the holes of a range. If it has more parts than are wanted, the last one is data, holes
  * included. A hole is told of as it was at some moment of the call; data are to be read afterwards.
  * 0, or as vfs_read. It moves from a thread that must not block where it has to search.
  */
@@ -108,7 +108,7 @@ struct vfs_copy {
 	uint64_t count; /* bytes; 0: up to the end of the source */
 
 	/* vfs_copy only */
-	/* True: a range that ends behind the source's end ends there. False: it is -EINVAL. */
+	/* True if a range that ends behind the source's end is cut there; else that is -EINVAL. */
 	bool cut;
 	struct rn_payload_account *account; /* pays for a buffer, where one is needed; or NULL */
 	/* Result: true: they are on disk. False: they are like those of an unstable WRITE. */

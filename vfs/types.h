@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What passes between the protocol folders and vfs/: attributes, identities, file handles. Times
+* Types that pass between the protocol folders and vfs/: attributes, identities, file handles. Times
  * and types are the kernel's (timespec, S_IF* modes). Errors everywhere below vfs/ are 0 or -errno.
  */
 #ifndef RN_VFS_TYPES_H

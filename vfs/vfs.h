@@ -38,6 +38,12 @@ struct vfs_config {
 	/* Called when a READ or WRITE has moved bytes of a file in that export. Must not wait. May be NULL. */
 	void (*moved)(void *ctx, uint32_t export_id, uint64_t read, uint64_t written);
 	void *moved_ctx;
+	/*
+	 * Permission to lock a byte range now. False: the lock waits (-RN_EGRACE), as clients of another server may reclaim it; with
+	 * reclaim: it can be reclaimed no more, or not yet. Thread-safe; must not wait. NULL: there are no other servers.
+	 */
+	bool (*may_lock)(void *ctx, bool reclaim);
+	void *may_lock_ctx;
 	bool handle_mac;
 	unsigned helpers;	 /* threads that look ahead in listings, at most 3; 0: none */
 	uint8_t secret[16];	 /* SipHash key of handles: from the state directory */
@@ -91,6 +97,9 @@ struct vfs_ctx {
 	const void *client;
 	struct vfs_conflict
 		*in_way; /* gets whose share keeps a name (vfs_share_check_name); or NULL */
+	/* Gets the attributes of the directory that vfs_lookup() searches, from before the search, if they are looked at for it: mode is
+	 * 0 otherwise. Or NULL. */
+	struct vfs_attr *searched;
 };
 
 static inline struct vfs_worker *vfs_worker_of(const struct vfs_ctx *ctx)
@@ -151,7 +160,7 @@ uint64_t vfs_mounted_on(const struct vfs_node *n, uint64_t fileid);
  * followed. attr may be NULL. */
 int vfs_lookup(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       struct vfs_node **out, struct vfs_attr *attr);
-/* The same in a directory whose attributes have just been had: -ENOENT is about the name, without
+/* Like vfs_lookup(), in a directory whose attributes have just been had: -ENOENT is about the name, without
  * another look at the directory. */
 int vfs_lookup_below(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 		     struct vfs_node **out, struct vfs_attr *attr);
@@ -159,7 +168,7 @@ int vfs_lookup_below(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name
 /* As vfs_lookup, but only the handle and the attributes: nothing stays open for it. */
 int vfs_peek(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	     struct vfs_fh *fh, struct vfs_attr *attr);
-/* The same for an entry of vfs_readdir, while it is handed over. */
+/* Like vfs_peek(), for an entry of vfs_readdir, while it is handed over. */
 struct vfs_dirent;
 int vfs_peek_entry(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_dirent *de,
 		   struct vfs_fh *fh, struct vfs_attr *attr);
@@ -172,7 +181,7 @@ enum vfs_may { VFS_MAY_READ = 1, VFS_MAY_WRITE = 2, VFS_MAY_EXEC = 4, VFS_MAY_DE
 int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned *granted,
 	       struct vfs_attr *attr);
 
-/* Whether the caller may read or write a file's data. NFSv3 has no open, so a file's owner may
+/* Checks that the caller may read or write a file's data. NFSv3 has no open, so a file's owner may
  * whatever the mode says (RFC 1813 section 4.4), and who may execute a file may read it; otherwise
  * the kernel decides under the caller's identity, ACLs included. 0; -EISDIR, -EINVAL: not a regular
  * file; -EACCES, -EROFS, -EPERM; -ESTALE: the last link is gone. */
@@ -185,7 +194,7 @@ int vfs_may_write(struct vfs_ctx *ctx, struct vfs_node *n);
  * -EROFS, -ESTALE. Not to be asked of a file that the same call has just created: its mode may
  * forbid what its maker does. */
 int vfs_open_check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
-/* The same for a file that vfs_lookup has just found: it is there. */
+/* Like vfs_open_check(), for a file that vfs_lookup has just found: it is there. */
 int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
 /* -RN_ELEASE: a local process has a lease of the file, and is told to give it up, so that what follows
  * sees what it has kept to itself; the client may ask again. -RN_EDELEG: likewise a client with a
@@ -214,7 +223,7 @@ struct vfs_create {
 int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       struct vfs_create *how, struct vfs_node **out);
 /*
- * Where something other than a regular file is made, and with which attributes. 0 and no node: it was made, and a local process
+* An object to make that is no regular file: its directory, name and attributes. 0 and no node: it was made, and a local process
  * has removed it or given its name to another object before the server could see which it was.
  */
 struct vfs_make {
@@ -263,11 +272,11 @@ struct vfs_dirent {
 	uint32_t type;		       /* DT_* or DT_UNKNOWN */
 	const struct vfs_shown *shown; /* for vfs_peek_entry; NULL: nobody has looked yet */
 };
-/* Where entries go. */
+/* Receiver of a directory's entries. */
 struct vfs_listing {
 	/* Takes an entry. False: no room, and the entry comes again next time. */
 	bool (*each)(void *arg, const struct vfs_dirent *de);
-	/* How many entries there will be room for, about. 0 ends the listing: never before the
+	/* Estimates how many entries more fit. 0 ends the listing: never before the
 	 * first entry. NULL: unknown. */
 	unsigned (*expect)(void *arg);
 	void *arg;
@@ -284,7 +293,7 @@ int vfs_statfs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_statfs *out);
 /* True if two names in the directory n that differ in case only are one. case_insensitive of
  * vfs_statfs is what the type of file system says; here the directory is asked, too. */
 bool vfs_folds_case(struct vfs_ctx *ctx, struct vfs_node *n);
-/* The same of a directory that is open to be read. */
+/* Like vfs_folds_case(), for a directory that is open to be read. */
 bool vfs_dir_folds_case(int fd);
 
 #endif

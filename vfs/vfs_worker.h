@@ -30,14 +30,14 @@ void vfs_worker_free(struct vfs_worker *w);
 bool vfs_worker_has_ring(const struct vfs_worker *w);
 
 /*
- * A prompt worker, for a thread that must not wait: fibers move from it before what could wait for a disk, and
+ * An event thread's worker, for a thread that must not wait: fibers move from it before what could wait for a disk, and
  * what needs another identity than root's. Its thread's credentials never change. It reads what is
  * in memory, and writes to memory. Uses no ring and no watch. -EPERM: the process is not root.
  */
-int vfs_worker_new_prompt(struct vfs *vfs, struct vfs_worker **out);
-bool vfs_worker_is_prompt(const struct vfs_worker *w);
+int vfs_worker_new_event(struct vfs *vfs, struct vfs_worker **out);
+bool vfs_worker_on_event_thread(const struct vfs_worker *w);
 /* Takes CAP_SYS_RESOURCE from this thread's effective set, as vfs_worker_new does, and so from those
- * that it starts: for the main thread, before it starts threads of prompt workers. 0 or -errno. */
+ * that it starts: for the main thread, before it starts event threads. 0 or -errno. */
 int vfs_thread_obey_limits(void);
 /* Calls ready(ctx) from vfs_worker_wait or _poll whenever fd (a non-blocking eventfd or the like)
  * has become readable; 8 bytes have been read from it then. Once per worker; fd must stay open

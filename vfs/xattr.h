@@ -119,7 +119,7 @@ struct vfs_acls {
 };
 
 /* Room for the entries of both ACLs. */
-struct vfs_acl_room {
+struct vfs_acl_buffer {
 	struct vfs_acl_entry access[VFS_ACL_MAX], inherited[VFS_ACL_MAX];
 };
 
@@ -132,7 +132,7 @@ bool vfs_acl_supported(const struct vfs_ctx *ctx, const struct vfs_node *n);
  * permission bits). Needs no permission, like other attributes. 0 or -errno: -EOPNOTSUPP: n can
  * have none; -E2BIG: more than VFS_ACL_MAX entries.
  */
-int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_room *room,
+int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_buffer *room,
 		struct vfs_acls *out);
 
 /* The access ACL that permission bits stand for. */

@@ -61,7 +61,7 @@ void control_calls(void *control, const struct admin_request *req, struct admin_
 	int n;
 
 	(void)req;
-	n = v ? rpc_calls_view(workers_stacks(c->from.held.workers), v, MOST, &all) : -1;
+	n = v ? rpc_calls_view(workers_stacks(c->from.parts.workers), v, MOST, &all) : -1;
 	if (n < 0) {
 		free(v);
 		admin_reply_error(r, 503, "no_memory", "there is no memory for the answer");

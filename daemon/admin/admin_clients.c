@@ -339,8 +339,8 @@ bool control_has_client(const struct control *c, uint64_t id, struct admin_reply
 {
 	bool found = false;
 
-	if (c->from.held.nfs4)
-		nfs4_view_client(c->from.held.nfs4, id, clients_note_found, &found);
+	if (c->from.parts.nfs4)
+		nfs4_view_client(c->from.parts.nfs4, id, clients_note_found, &found);
 	if (!found)
 		admin_reply_error(r, 404, "not_found", "there is no NFSv4 client 0x%016" PRIx64,
 				  id);
@@ -350,7 +350,7 @@ bool control_has_client(const struct control *c, uint64_t id, struct admin_reply
 void control_clients(void *control, const struct admin_request *req, struct admin_reply *r)
 {
 	const struct control *c = control;
-	struct nfs4_server *nfs4 = c->from.held.nfs4;
+	struct nfs4_server *nfs4 = c->from.parts.nfs4;
 	struct page p = { .rows = json_array(),
 			  .traffic = { .conns = rpc_clients_conns(c->from.clients),
 				       .users = c->from.tls_users } };

@@ -22,8 +22,8 @@ static void put_threads(const struct control_sources *from, char text[TEXT_MAX])
 
 static void config_put_memory(const struct control_sources *from, char text[TEXT_MAX])
 {
-	if (from->settings->server.memory_max != from->held.budget->max)
-		snprintf(text, TEXT_MAX, "%zu", from->held.budget->max);
+	if (from->settings->server.memory_max != from->parts.budget->max)
+		snprintf(text, TEXT_MAX, "%zu", from->parts.budget->max);
 }
 
 static void put_fds(const struct control_sources *from, char text[TEXT_MAX])
@@ -34,14 +34,14 @@ static void put_fds(const struct control_sources *from, char text[TEXT_MAX])
 
 static void put_connections(const struct control_sources *from, char text[TEXT_MAX])
 {
-	if (from->held.tcp && from->settings->tcp.max_connections > from->limits->connections)
+	if (from->parts.tcp && from->settings->tcp.max_connections > from->limits->connections)
 		snprintf(text, TEXT_MAX, "%u", from->limits->connections);
 }
 
 static void config_put_rdma(const struct control_sources *from, char text[TEXT_MAX])
 {
 	if (from->settings->rdma.enabled == CFG_AUTO)
-		snprintf(text, TEXT_MAX, "%s", from->held.rdma ? "yes" : "no");
+		snprintf(text, TEXT_MAX, "%s", from->parts.rdma ? "yes" : "no");
 }
 
 static void config_append(char text[TEXT_MAX], const char *fmt, ...)

@@ -176,7 +176,7 @@ static int read_address(const struct admin_request *req, char address[INET6_ADDR
 void control_connections(void *control, const struct admin_request *req, struct admin_reply *r)
 {
 	const struct control *c = control;
-	struct page p = { .nfs4 = c->from.held.nfs4,
+	struct page p = { .nfs4 = c->from.parts.nfs4,
 			  .users = c->from.tls_users,
 			  .now = rn_now_ns() };
 	uint64_t after = 0;

@@ -10,7 +10,7 @@
 #include "daemon/admin/exports_json.h"
 #include "daemon/admin/text.h"
 #include "daemon/daemon_drain.h"
-#include "daemon/held.h"
+#include "daemon/server_parts.h"
 #include "lib/clock.h"
 
 #define PATH_LEN 4097
@@ -87,13 +87,15 @@ static json_t *held_json(const struct control *c, const char *path)
 	uint32_t *ids = drained_ids(c, path, &below.n);
 	json_t *object = NULL;
 
-	if (ids && control_drain_lock(c->from.clients_lock)) {
+	below.some = ids ? calloc(below.n + 1, sizeof(*ids)) : NULL;
+	if (below.some && control_drain_lock(c->from.clients_lock)) {
 		below.ids = ids;
-		held_below(c->from.held.nfs4, c->from.nfs3, &below, &held);
+		exports_count_holders(c->from.parts.nfs4, c->from.nfs3, &below, &held);
 		pthread_mutex_unlock(c->from.clients_lock);
 		object = exports_revoked_json(&held);
 	}
 	free(held.holder);
+	free(below.some);
 	free(ids);
 	return object;
 }
@@ -156,10 +158,10 @@ static void control_drain_follow(const struct control *c)
 	const bool any = drain_each(c->from.drain, add_path, none, &since_ns);
 
 	json_decref(none);
-	if (c->from.held.nfs4)
-		nfs4_drain(c->from.held.nfs4, drain_is_all(c->from.drain) ? NFS4_DRAIN_ALL
-					      : any			  ? NFS4_DRAIN_SOME
-									  : NFS4_DRAIN_NONE);
+	if (c->from.parts.nfs4)
+		nfs4_drain(c->from.parts.nfs4, drain_is_all(c->from.drain) ? NFS4_DRAIN_ALL
+					       : any			   ? NFS4_DRAIN_SOME
+									   : NFS4_DRAIN_NONE);
 	exports_follow_drain(c->from.exports);
 }
 

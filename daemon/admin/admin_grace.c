@@ -51,7 +51,7 @@ void control_grace(void *control, const struct admin_request *req, struct admin_
 	const struct control *c = control;
 
 	(void)req;
-	admin_reply_json(r, control_grace_json(c->from.held.nfs4));
+	admin_reply_json(r, control_grace_json(c->from.parts.nfs4));
 }
 
 /* The end is written to disk meanwhile. */
@@ -69,7 +69,7 @@ static int control_grace_end_soon(struct nfs4_server *nfs4)
 void control_grace_end(void *control, const struct admin_request *req, struct admin_reply *r)
 {
 	const struct control *c = control;
-	struct nfs4_server *nfs4 = c->from.held.nfs4;
+	struct nfs4_server *nfs4 = c->from.parts.nfs4;
 	json_t *was = control_grace_json(nfs4);
 	const bool active = json_is_true(json_object_get(was, "active"));
 	const int rc = active ? control_grace_end_soon(nfs4) : 0;

@@ -13,7 +13,7 @@
 #define PATIENCE_SECONDS 2
 
 struct path_searchers {
-	_Atomic unsigned refs; /* the control's, and of each search */
+	_Atomic unsigned refs; /* references: one of the control, one of each search */
 	_Atomic unsigned running;
 };
 

@@ -23,7 +23,7 @@
 struct page {
 	json_t *rows;
 	struct rpc_conns *conns;
-	bool trusted; /* the peer sees ids */
+	bool trusted; /* true if the peer may see ids */
 };
 
 static const char *const paths[] = {
@@ -165,7 +165,7 @@ static void add_session(void *arg, const struct nfs4_view_session *s)
 void control_sessions(void *control, const struct admin_request *req, struct admin_reply *r)
 {
 	const struct control *c = control;
-	struct nfs4_server *nfs4 = c->from.held.nfs4;
+	struct nfs4_server *nfs4 = c->from.parts.nfs4;
 	struct page p = {
 		.conns = rpc_clients_conns(c->from.clients),
 		.trusted = control_trusts(req),

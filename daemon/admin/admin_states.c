@@ -58,9 +58,9 @@ static bool states_fill_page(struct state_page *p, const struct control_sources 
 		.show = show4,
 		.arg = p,
 	};
-	const bool nfs4 = from->held.nfs4 && (!p->filter.by_client || p->filter.clientid != 0);
+	const bool nfs4 = from->parts.nfs4 && (!p->filter.by_client || p->filter.clientid != 0);
 
-	if (!p->nlm && nfs4 && !nfs4_view(from->held.nfs4, &q, &p->at4, PIECES))
+	if (!p->nlm && nfs4 && !nfs4_view(from->parts.nfs4, &q, &p->at4, PIECES))
 		return false;
 	p->nlm = true;
 	if (p->kind != NFS4_VIEW_LOCKS || !from->nfs3 || p->filter.clientid != 0)
@@ -113,7 +113,7 @@ static bool states_parse_query(struct state_page *p, const struct control *c,
 	return state_filter_init(&p->filter, &c->from.view, req, r);
 }
 
-/* True, and r has the answer, if nothing is found because the address is that of no client of NFSv3. */
+/* True if nothing is found because the address is that of no NFSv3 client; r then has the answer. */
 static bool is_mistaken(const struct state_page *p, const struct control *c, struct admin_reply *r)
 {
 	struct sockaddr_storage peer;

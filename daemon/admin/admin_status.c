@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "daemon/admin/control_private.h"
+#include "daemon/counters/numbers.h"
 #include "daemon/tls_setup.h"
 #include "lib/clock.h"
 #include "transport/tls/tls.h"
@@ -79,8 +80,8 @@ static void status_add_listeners(json_t *to, const struct control_sources *from)
 	add_listeners_of(list, &set->tcp.listen, p->tcp4, p->tcp6, "tcp", "nfs");
 	add_listeners_of(list, &set->tcp.listen, p->mount4 == p->tcp4 ? 0 : p->mount4,
 			 p->mount6 == p->tcp6 ? 0 : p->mount6, "tcp", "mount");
-	if (from->held.rdma) {
-		const unsigned serves = rr_server_serves(from->held.rdma);
+	if (from->parts.rdma) {
+		const unsigned serves = rr_server_serves(from->parts.rdma);
 		const uint16_t port = (uint16_t)set->rdma.port;
 
 		add_listeners_of(list, &set->rdma.listen, serves & RR_SERVES_IPV4 ? port : 0,
@@ -94,7 +95,7 @@ static void add_threads(json_t *to, const struct control_sources *from)
 	json_t *threads = add_object(to, "threads");
 	struct workers_stats w;
 
-	workers_stats(from->held.workers, &w);
+	workers_stats(from->parts.workers, &w);
 	status_add_number(threads, "event", from->event_threads);
 	status_add_number(threads, "workers", w.workers);
 	status_add_number(threads, "stuck", w.stuck + w.stuck_loops);
@@ -106,10 +107,10 @@ static void status_add_connections(json_t *to, const struct control_sources *fro
 	struct tcp_stats t = { 0 };
 	struct rr_stats r = { 0 };
 
-	if (from->held.tcp)
-		tcp_server_stats(from->held.tcp, &t);
-	if (from->held.rdma)
-		rr_server_stats(from->held.rdma, &r);
+	if (from->parts.tcp)
+		tcp_server_stats(from->parts.tcp, &t);
+	if (from->parts.rdma)
+		rr_server_stats(from->parts.rdma, &r);
 	status_add_number(connections, "tcp", t.connections);
 	status_add_number(connections, "rdma", r.connections);
 }
@@ -119,8 +120,8 @@ static void add_clients(json_t *to, const struct control_sources *from)
 	json_t *clients = add_object(to, "clients");
 	struct nfs4_held h = { 0 };
 
-	if (from->held.nfs4)
-		nfs4_held(from->held.nfs4, &h);
+	if (from->parts.nfs4)
+		nfs4_held(from->parts.nfs4, &h);
 	status_add_number(clients, "connected", rpc_clients_count(from->clients));
 	status_add_number(clients, "nfs4", h.clients);
 	status_add_number(clients, "nfs4_courtesy", h.courtesy_clients);
@@ -131,22 +132,29 @@ static void add_grace(json_t *to, const struct control_sources *from)
 	json_t *grace = add_object(to, "grace");
 	struct nfs4_grace_status g = { 0 };
 
-	if (from->held.nfs4)
-		nfs4_grace_status(from->held.nfs4, &g);
+	if (from->parts.nfs4)
+		nfs4_grace_status(from->parts.nfs4, &g);
 	json_object_set_new(grace, "active", json_boolean(g.active));
 	status_add_number(grace, "seconds_left", g.seconds_left);
 	status_add_number(grace, "expected", g.expected);
 	status_add_number(grace, "waiting", g.waiting);
 }
 
+/* Nothing if the server is alone. */
+static void add_cluster(json_t *to, const struct control_sources *from)
+{
+	if (from->cluster)
+		json_object_set_new(to, "cluster", cluster_json(from->cluster));
+}
+
 static void add_records(json_t *to, const struct control_sources *from)
 {
 	json_t *records = add_object(to, "records");
 	struct nsm_stats nfs3 = { 0 };
-	bool failing = from->held.nfs4 && nfs4_records_failing(from->held.nfs4);
+	bool failing = from->parts.nfs4 && nfs4_records_failing(from->parts.nfs4);
 
-	if (from->held.nsm)
-		nsm_stats(from->held.nsm, &nfs3);
+	if (from->parts.nsm)
+		nsm_stats(from->parts.nsm, &nfs3);
 	failing |= nfs3.failing;
 	json_object_set_new(records, "failing", json_boolean(failing));
 }
@@ -190,7 +198,7 @@ static void add_handshakes(json_t *to, struct tls *tls)
 /* Nothing if TLS is not offered. */
 static void add_tls(json_t *to, const struct control_sources *from)
 {
-	struct tls *tls = from->held.tcp ? tcp_server_tls(from->held.tcp) : NULL;
+	struct tls *tls = from->parts.tcp ? tcp_server_tls(from->parts.tcp) : NULL;
 	struct tls_own own;
 	json_t *object;
 
@@ -213,8 +221,8 @@ static void add_memory(json_t *to, const struct control_sources *from)
 {
 	json_t *memory = add_object(to, "memory");
 
-	status_add_number(memory, "used", from->held.budget->used);
-	status_add_number(memory, "limit", from->held.budget->max);
+	status_add_number(memory, "used", from->parts.budget->used);
+	status_add_number(memory, "limit", from->parts.budget->max);
 }
 
 static void add_one_held(void *object, const char *name, uint64_t value)
@@ -226,7 +234,7 @@ static void add_held(json_t *to, const struct control_sources *from)
 {
 	const struct held_sink sink = { .add = add_one_held, .ctx = add_object(to, "held") };
 
-	held_each(&from->held, &sink);
+	held_each(&from->parts, &sink);
 }
 
 void control_status(void *control, const struct admin_request *req, struct admin_reply *r)
@@ -241,6 +249,7 @@ void control_status(void *control, const struct admin_request *req, struct admin
 	status_add_connections(status, &c->from);
 	add_clients(status, &c->from);
 	add_grace(status, &c->from);
+	add_cluster(status, &c->from);
 	add_exports(status, &c->from);
 	add_records(status, &c->from);
 	add_drain(status, &c->from);

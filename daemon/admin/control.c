@@ -63,6 +63,8 @@ static const struct {
 	{ "GET", "/v1/calls", control_calls, true },
 	{ "GET", "/v1/clients", control_clients, true },
 	{ "POST", "/v1/clients/evict", control_client_evict, false },
+	{ "GET", "/v1/cluster", control_cluster, true },
+	{ "POST", "/v1/cluster/remove", control_cluster_remove, false },
 	{ "GET", "/v1/config", control_config, true },
 	{ "GET", "/v1/connections", control_connections, true },
 	{ "GET", "/v1/delegations", control_delegations, true },
@@ -136,7 +138,7 @@ static void prepare_pages(struct control *c)
 	const struct control_sources *from = &c->from;
 
 	c->page.from = (struct metrics_sources){
-		.held = from->held,
+		.parts = from->parts,
 		.counters = from->counters,
 		.settings = from->settings,
 		.exports = from->exports,

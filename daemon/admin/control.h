@@ -15,27 +15,28 @@
 #include "daemon/counters/daemon_trace.h"
 #include "daemon/daemon_register.h"
 #include "daemon/exports/export_set.h"
-#include "daemon/held.h"
 #include "daemon/limits.h"
 #include "daemon/logs.h"
 #include "daemon/metrics/collect.h"
 #include "daemon/names/names.h"
+#include "daemon/server_parts.h"
 #include "daemon/tasks.h"
 #include "rpc/client.h"
 #include "vfs/export.h"
 
 struct control;
+struct cluster_part;
 struct drain;
 struct nfs3_server;
 
-/* Borrowed pointers, which outlive the control; what may be NULL in held may be here. */
+/* Borrowed pointers, which outlive the control; what may be NULL in parts may be here. */
 struct tls_users;
 
 struct control_sources {
 	const struct cfg_settings *settings;
 	struct logs *logs;
 	const struct limits *limits;
-	struct held_sources held;
+	struct server_parts parts;
 	const struct counters *counters;
 	struct rpc_clients *clients;
 	const struct rpc_server *rpc;
@@ -45,6 +46,7 @@ struct control_sources {
 	pthread_mutex_t *clients_lock; /* held while clients' state is ended */
 	struct askers *askers;
 	struct exports *exports;
+	struct cluster_part *cluster; /* or NULL */
 	struct drain *drain;
 	struct tls_users *tls_users; /* or NULL */
 	struct tasks *tasks;

@@ -33,21 +33,21 @@ static inline bool control_trusts(const struct admin_request *req)
 	return req->peer.uid == 0 || req->peer.uid == geteuid();
 }
 
-/* calls.c: GET /v1/calls */
+/* admin_calls.c: GET /v1/calls */
 void control_calls(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* clients.c: GET /v1/clients */
+/* admin_clients.c: GET /v1/clients */
 void control_clients(void *control, const struct admin_request *req, struct admin_reply *r);
 /* True if that NFSv4 client is registered; else r has the answer. */
 bool control_has_client(const struct control *c, uint64_t id, struct admin_reply *r);
 
-/* connections.c: GET /v1/connections */
+/* admin_connections.c: GET /v1/connections */
 void control_connections(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* config.c: GET /v1/config */
+/* admin_config.c: GET /v1/config */
 void control_config(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* drain.c: GET /v1/drain, POST /v1/drain, /v1/drain/cancel */
+/* admin_drain.c: GET /v1/drain, POST /v1/drain, /v1/drain/cancel */
 void control_drain(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_drain_begin(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_drain_cancel(void *control, const struct admin_request *req, struct admin_reply *r);
@@ -59,46 +59,51 @@ void control_delegation_recall(void *control, const struct admin_request *req,
 void control_lock_release(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_open_close(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* grace.c: GET /v1/grace, POST /v1/grace/end */
+/* admin_cluster.c: GET /v1/cluster, POST /v1/cluster/remove */
+void control_cluster(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_cluster_remove(void *control, const struct admin_request *req, struct admin_reply *r);
+json_t *cluster_json(struct cluster_part *part);
+
+/* admin_grace.c: GET /v1/grace, POST /v1/grace/end */
 void control_grace(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_grace_end(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* nfs3_clients.c: GET /v1/nfs3_clients */
+/* admin_clients.c: GET /v1/nfs3_clients */
 void control_nfs3_clients(void *control, const struct admin_request *req, struct admin_reply *r);
 
 /* log_level.c: GET and POST /v1/log */
 void control_log(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_log_set(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* states.c: GET /v1/opens, /v1/locks, /v1/delegations */
+/* admin_states.c: GET /v1/opens, /v1/locks, /v1/delegations */
 void control_opens(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_locks(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_delegations(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* exports_list.c: GET /v1/exports */
+/* exports_task.c: GET /v1/exports */
 void control_exports(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* exports_edit.c: POST /v1/exports/add, /v1/exports/remove */
+/* exports_task.c: POST /v1/exports/add, /v1/exports/remove */
 void control_exports_add(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_exports_remove(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* exports_explain.c: GET /v1/exports/explain */
+/* admin_exports_explain.c: GET /v1/exports/explain */
 void control_exports_explain(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* exports_reload.c: POST /v1/exports/reload, /v1/exports/diff */
+/* exports_task.c: POST /v1/exports/reload; admin_exports_diff.c: /v1/exports/diff */
 void control_exports_reload(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_exports_diff(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* sessions.c: GET /v1/sessions */
+/* admin_sessions.c: GET /v1/sessions */
 void control_sessions(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* stats.c: GET /v1/stats */
+/* admin_stats.c: GET /v1/stats */
 void control_stats(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* status.c: GET /v1/status */
+/* admin_status.c: GET /v1/status */
 void control_status(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* trace.c: POST and GET /v1/trace, POST /v1/trace/stop */
+/* admin_trace.c: POST and GET /v1/trace, POST /v1/trace/stop */
 void control_trace(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_trace_start(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_trace_stop(void *control, const struct admin_request *req, struct admin_reply *r);

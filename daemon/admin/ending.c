@@ -101,7 +101,7 @@ static void end_page(struct ending *e, const struct admin_request *req, struct a
 {
 	struct state_page p = { .kind = e->kind };
 
-	e->nfs4 = e->c->from.held.nfs4;
+	e->nfs4 = e->c->from.parts.nfs4;
 	e->deadline_ns = rn_now_ns() + PATIENCE_NS;
 	if (state_page_init(&p, e->c, req, r)) {
 		if (!state_filter_is_set(&p.filter)) {
@@ -175,7 +175,7 @@ void control_client_evict(void *control, const struct admin_request *req, struct
 	const struct control *c = control;
 	const struct ending e = {
 		.c = c,
-		.nfs4 = c->from.held.nfs4,
+		.nfs4 = c->from.parts.nfs4,
 		.deadline_ns = rn_now_ns() + PATIENCE_NS,
 		.end = control_forget_client,
 	};

@@ -5,15 +5,16 @@
 
 #include "daemon/admin/control_private.h"
 #include "daemon/admin/text.h"
+#include "lib/host.h"
 
 void endpoint_put_address(const struct sockaddr_storage *from, char text[INET6_ADDRSTRLEN])
 {
+	uint8_t addr[16];
+
 	text[0] = '\0';
-	if (from->ss_family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)from)->sin_addr, text,
-			  INET6_ADDRSTRLEN);
-	else if (from->ss_family == AF_INET6)
-		client_put_address(((const struct sockaddr_in6 *)from)->sin6_addr.s6_addr, text);
+	rn_address_map((const struct sockaddr *)from, addr);
+	if (from->ss_family == AF_INET || from->ss_family == AF_INET6)
+		rn_address_text(addr, text);
 }
 
 bool endpoint_read_address(const char *text, struct sockaddr_storage *out)

@@ -11,6 +11,7 @@
 #include "admin/admin_query.h"
 #include "daemon/admin/control_private.h"
 #include "daemon/admin/text.h"
+#include "lib/host.h"
 #include "vfs/vfs.h"
 
 static bool state_filter_add_export(void *arg, struct vfs_export *exp)
@@ -346,7 +347,7 @@ json_t *state_row3(const struct state_filter *f, const struct nlm_view_owner *o)
 	char client[INET6_ADDRSTRLEN] = "", id[24];
 	struct state_where w;
 
-	client_put_address(o->addr, client);
+	rn_address_text(o->addr, client);
 	snprintf(id, sizeof(id), "nlm-%" PRIu64, o->id);
 	if (!state_filter_has_file(f, o->file) || !state_filter_has(f, client, id) ||
 	    !state_filter_where(f, o->export_id, &o->fh, o->file, &w))

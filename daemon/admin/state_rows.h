@@ -32,7 +32,7 @@ struct state_filter {
 	size_t n, room;
 };
 
-/* Where a state is: its export, NULL if that is gone, and its path. */
+/* Location of a state: its export, NULL if that is gone, and its path. */
 struct state_where {
 	struct vfs_export *exp;
 	struct vfs_view_path path;
@@ -70,8 +70,8 @@ struct state_page {
 	uint64_t limit;
 	/* The place to go on from: in the tables of NFSv4, then in those of NLM. */
 	bool nlm;
-	struct nfs4_view_place at4;
-	struct nlm_view_place at3;
+	struct nfs4_view_cursor at4;
+	struct nlm_view_cursor at3;
 	struct path_searchers *searchers;
 	struct path_search *search; /* of rows without a path; NULL: there are none */
 };

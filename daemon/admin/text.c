@@ -2,11 +2,11 @@
 /* Values as text: names of files, bytes and addresses of clients. */
 #include "daemon/admin/text.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/host.h"
 #include "lib/util.h"
 
 json_t *control_text(const char *text)
@@ -39,21 +39,10 @@ json_t *client_printable(const uint8_t *bytes, uint32_t len)
 	return s;
 }
 
-void client_put_address(const uint8_t addr[16], char text[INET6_ADDRSTRLEN])
-{
-	struct in6_addr in6;
-
-	memcpy(&in6, addr, sizeof(in6));
-	if (IN6_IS_ADDR_V4MAPPED(&in6))
-		inet_ntop(AF_INET, addr + 12, text, INET6_ADDRSTRLEN);
-	else
-		inet_ntop(AF_INET6, addr, text, INET6_ADDRSTRLEN);
-}
-
 json_t *client_address(const uint8_t addr[16])
 {
-	char text[INET6_ADDRSTRLEN] = "";
+	char text[RN_ADDRESS_TEXT];
 
-	client_put_address(addr, text);
+	rn_address_text(addr, text);
 	return json_string(text);
 }

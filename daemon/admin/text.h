@@ -18,7 +18,6 @@ json_t *control_text(const char *text);
 /* Bytes that a client has chosen: those that are no printable ASCII become \xNN. NULL: no memory. */
 json_t *client_printable(const uint8_t *bytes, uint32_t len);
 /* An IPv6 address, or an IPv4 one that is mapped. */
-void client_put_address(const uint8_t addr[16], char text[INET6_ADDRSTRLEN]);
 json_t *client_address(const uint8_t addr[16]);
 
 /* Members of a connection's or client's row that tell how its calls are protected, and whose its certificate is. */

@@ -96,8 +96,8 @@ struct counters_row {
 	struct rn_durations time; /* of those that were timed */
 	uint64_t calls;		  /* all */
 	uint64_t ok;
-	/* Failures by their place, COUNTERS_STATUSES of them; of NULL and COMPOUND of NFSv4 one
-	 * alone, for COUNTERS_STATUS_REFUSED. */
+	/* Failures, a count for each status, COUNTERS_STATUSES in all. NULL and COMPOUND of NFSv4 have one
+	 * count, COUNTERS_STATUS_REFUSED. */
 	const _Atomic uint64_t *failures;
 	unsigned nfailures;
 };

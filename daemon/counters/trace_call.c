@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "daemon/counters/daemon_trace.h"
-#include "daemon/workers/standing.h"
+#include "daemon/workers/admission.h"
 #include "lib/clock.h"
 #include "lib/util.h"
 #include "nfs3/nfs3_server.h"

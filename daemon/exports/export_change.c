@@ -10,7 +10,7 @@
 #include "daemon/exports/path_probe.h"
 #include "daemon/logs.h"
 #include "daemon/names/names.h"
-#include "daemon/workers/lanes.h"
+#include "daemon/workers/fs_queues.h"
 #include "vfs/mount_table.h"
 #include "vfs/vfs.h"
 
@@ -41,11 +41,46 @@ static int find_place(struct exports *ex, struct export_set *set, const struct m
 	op->mounts_only = is_followed(m, e, known);
 	const int rc = export_place_find(op, e, known ? &m->old->place[was->index] : NULL, place);
 
-	if (place->exp && ex->cfg.lanes && m->why != TO_TRY)
-		lanes_put(ex->cfg.lanes, &(struct lanes_export){ e->id, e->path, place->dev,
-								 vfs_export_is_local(place->exp) });
+	if (place->exp && ex->cfg.fs_queues && m->why != TO_TRY)
+		fs_queues_put(ex->cfg.fs_queues,
+			      &(struct fs_queue_export){ e->id, e->path, place->dev,
+							 vfs_export_is_local(place->exp) });
 	/* A change of one export does not fail because of another, which stays as it was. */
 	return m->edit && op->mounts_only && rc != -ENOMEM ? 0 : rc;
+}
+
+/* Asks whether the file systems of all paths answer: of exports, and behind them of lines in error. NULL: no memory. */
+static bool *ask_all(struct path_probe *probe, const struct exp_table *t)
+{
+	const size_t lines = (size_t)t->n_exports + t->n_refused;
+	size_t n = lines;
+
+	for (unsigned i = 0; i < t->n_exports; i++)
+		n += t->exports[i].n_clients;
+	const char **path = calloc(n + 1, sizeof(*path)), **mp = path + lines;
+	bool *answers = calloc(n + 1, sizeof(*answers)), *mounted = answers + lines;
+
+	if (!path || !answers) {
+		free(path);
+		free(answers);
+		return NULL;
+	}
+	for (unsigned i = 0; i < t->n_exports; i++) {
+		const struct exp_export *e = &t->exports[i];
+
+		path[i] = e->path;
+		for (unsigned j = 0; j < e->n_clients; j++, mp++)
+			if (e->clients[j].opts.mountpoint != e->path)
+				*mp = e->clients[j].opts.mountpoint;
+	}
+	for (unsigned i = 0; i < t->n_refused; i++)
+		path[t->n_exports + i] = t->refused[i].path;
+	path_probe_ask(probe, path, n, answers);
+	for (unsigned i = 0; i < t->n_exports; i++)
+		for (unsigned j = 0; j < t->exports[i].n_clients; j++)
+			answers[i] &= *mounted++;
+	free(path);
+	return answers;
 }
 
 /* Finds the places of all exports. 0, or the first error. */
@@ -55,13 +90,18 @@ static int export_set_find_all(struct exports *ex, struct export_set *set, const
 	struct export_opener op = { .vfs = ex->cfg.vfs,
 				    .io_mode = ex->cfg.io_mode,
 				    .log = m->why == TO_TRY ? &silent : ex->cfg.log,
+				    .shared = ex->cfg.shared,
 				    .probe = ex->probe,
 				    .table = &table };
 	int first = vfs_mount_table_load(&table);
 
 	if (first < 0)
 		return first;
-	set->place = calloc(set->table->n_exports + 1, sizeof(set->place[0]));
+	bool *answers = ask_all(ex->probe, set->table);
+
+	op.answers = answers;
+	op.seen = vfs_fs_seen_new();
+	set->place = answers ? calloc(set->table->n_exports + 1, sizeof(set->place[0])) : NULL;
 	if (!set->place)
 		first = -ENOMEM;
 	for (unsigned i = 0; set->place && i < set->table->n_exports; i++) {
@@ -72,6 +112,8 @@ static int export_set_find_all(struct exports *ex, struct export_set *set, const
 	}
 	if (set->place && export_set_index_lines(set, &op) < 0)
 		first = -ENOMEM;
+	free(answers);
+	vfs_fs_seen_free(op.seen);
 	vfs_mount_table_free(&table);
 	return first;
 }
@@ -153,8 +195,8 @@ static int load_files(struct exports *ex, struct export_set *set, const struct m
 {
 	struct exp_load_opts load = ex->cfg.load;
 
-	load.answers = path_probe_answers;
-	load.answers_ctx = ex->probe;
+	load.ask = path_probe_ask;
+	load.ask_ctx = ex->probe;
 	if (m->draft && m->draft->name) {
 		load.file = m->draft->name;
 		load.text = m->draft->text;
@@ -168,8 +210,8 @@ static int edit_table(struct exports *ex, struct export_set *set, const struct m
 	struct set_source *source = m->old->source;
 	struct exp_load_opts load = ex->cfg.load;
 
-	load.answers = path_probe_answers;
-	load.answers_ctx = ex->probe;
+	load.ask = path_probe_ask;
+	load.ask_ctx = ex->probe;
 	set->source->edits = source->edits + 1;
 	set->source->files = source->files ? source->files : source;
 	atomic_fetch_add(&set->source->files->refs, 1);
@@ -200,8 +242,8 @@ static void report_failed(struct export_set *set, const struct making *m)
 			continue;
 		if (set->place[i].state == EXPORT_FAILED && set->place[i].why)
 			cfg_diag_add(&set->source->diags,
-				     (struct cfg_place){ .file = c->file ? c->file : "temporary",
-							 .line = c->line },
+				     (struct cfg_position){ .file = c->file ? c->file : "temporary",
+							    .line = c->line },
 				     CFG_ERROR, "export %s: %s", e->path, set->place[i].why);
 	}
 }
@@ -341,20 +383,22 @@ static void check_submounts(const struct exports *ex)
 	vfs_mount_table_free(&t);
 }
 
-/* Finds out what clients lose when now replaces old, puts it in force unless why is TO_TRY, and counts it
- * in out unless that is NULL. */
+/* Puts the new set in force, finds out what clients lose by it, counts that in out unless that is NULL, and has the hook end the
+ * clients' state. With TO_TRY it only finds out and counts. */
 static int set_follow(struct exports *ex, const struct loss *loss, enum purpose why,
 		      struct exports_outcome *out)
 {
 	struct vfs_exports_lost lost = { .lost = export_change_is_lost,
 					 .ctx = (void *)(uintptr_t)loss };
-	uint32_t *ids = calloc(loss->old->table->n_exports + 1, sizeof(*ids));
+	const size_t most = loss->old->table->n_exports + 1;
+	uint32_t *ids = calloc(2 * most, sizeof(*ids));
 	int rc = ids ? 0 : -ENOMEM;
 
 	if (!rc && why != TO_TRY)
 		rc = export_set_use(ex, loss->now);
 	if (!rc) {
 		lost.ids = ids;
+		lost.some = ids + most;
 		lost.n = find_lost(loss, ids);
 		if (out)
 			ex->hooks.count(ex->hooks.ctx, &lost, &out->revoked);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "daemon/exports/export_set.h"
+#include "lib/error.h"
 #include "lib/log_ids.h"
 #include "vfs/vfs.h"
 
@@ -104,7 +105,7 @@ static int export_place_try_open(const struct export_opener *op, const struct ex
 					       .mode = op->io_mode,
 					       .flags = export_place_open_flags(e, p->crossmnt) };
 	const char *why = NULL;
-	int rc = vfs_export_open(op->vfs, &cfg, &p->exp, &why);
+	int rc = vfs_export_open_next(op->vfs, &cfg, op->seen, &p->exp, &why);
 
 	if (rc) {
 		p->exp = NULL;
@@ -141,7 +142,13 @@ static int open_it(const struct export_opener *op, const struct exp_export *e,
 			"export %s: its option sign_fh is not obeyed, as handle_mac = no in [vfs] "
 			"leaves the handles of all exports unsigned",
 			e->path);
-	if (!vfs_export_fs_known(p->exp))
+	if (!vfs_export_fs_known(p->exp) && op->shared)
+		rn_warn(op->log,
+			"export %s: its file system has no UUID: members of a cluster that mount "
+			"it on "
+			"other machines find its handles stale; give it the option fsid=NUMBER",
+			e->path);
+	else if (!vfs_export_fs_known(p->exp))
 		rn_notice(
 			op->log,
 			"export %s: its file system has no UUID: clients must mount it again when "
@@ -205,7 +212,7 @@ static int find_anew(const struct export_opener *op, const struct exp_export *e,
 	return 0;
 }
 
-/* A removed directory whose number another one has got is told by its count of names. */
+/* True if the directory was removed. Its count of names tells that where another one has got its inode number. */
 static bool is_removed(enum vfs_root_name root, const struct export_place *was,
 		       const struct export_place *now, int rc)
 {
@@ -251,6 +258,19 @@ static int follow_removed(const struct export_opener *op, const struct exp_expor
 	return replace_removed(op, e, &removed, p);
 }
 
+/* The table of the load is older than the look at the path: the mount may have gone between. */
+static bool is_mounted_now(uint64_t mnt_id)
+{
+	struct vfs_mount_table now;
+	bool found;
+
+	if (vfs_mount_table_load(&now) != 0)
+		return true;
+	found = vfs_mount_table_find(&now, mnt_id);
+	vfs_mount_table_free(&now);
+	return found;
+}
+
 /* Checks a served export after the mount table has changed, or the name of its root. */
 static int follow_served(const struct export_opener *op, const struct exp_export *e,
 			 const struct export_place *was, struct export_place *p)
@@ -261,6 +281,8 @@ static int follow_served(const struct export_opener *op, const struct exp_export
 	bool mounted =
 		vfs_mount_table_find(op->table, was->mnt_id) || (!rc && p->mnt_id == was->mnt_id);
 
+	if (mounted && !rc && p->mnt_id != was->mnt_id)
+		mounted = is_mounted_now(was->mnt_id);
 	if (mounted && is_removed(root, was, p, rc))
 		return follow_removed(op, e, was, p);
 	if (mounted && !rc && p->mnt_id == was->mnt_id && must_open_anew(was, p))
@@ -373,17 +395,6 @@ static void log_change(const struct export_opener *op, const struct exp_export *
 				  "on, and file handles from before are stale");
 }
 
-static bool export_place_all_answer(const struct export_opener *op, const struct exp_export *e)
-{
-	for (unsigned i = 0; i < e->n_clients; i++) {
-		const char *mp = e->clients[i].opts.mountpoint;
-
-		if (mp && mp != e->path && !path_probe_answers(op->probe, mp))
-			return false;
-	}
-	return path_probe_answers(op->probe, e->path);
-}
-
 /* The file system does not answer. */
 static int export_place_no_answer(const struct export_opener *op, const struct exp_export *e,
 				  const struct export_place *was, struct export_place *p)
@@ -392,7 +403,7 @@ static int export_place_no_answer(const struct export_opener *op, const struct e
 		p->why = "its file system does not answer";
 		if (!op->mounts_only)
 			log_failed(op, e, "its file system does not answer: not served");
-		return -ETIMEDOUT;
+		return -RN_ESILENT;
 	}
 	stay(was, p);
 	p->crossmnt = was->crossmnt;
@@ -413,7 +424,7 @@ int export_place_find(const struct export_opener *op, const struct exp_export *e
 	int rc;
 
 	*out = (struct export_place){ .state = EXPORT_FAILED, .crossmnt = wants_crossmnt(e) };
-	if (!export_place_all_answer(op, e))
+	if (!op->answers[e->index])
 		return export_place_no_answer(op, e, was, out);
 	rc = check_mountpoints(e, out, &waits);
 	if (rc)

@@ -80,21 +80,12 @@ static bool export_line_cut_path(char *path)
 	return true;
 }
 
-/* True if the directory that has that entry folds the case of its names, or that is not known. */
-static bool entry_folds_case(const struct export_opener *op, const char *path)
+/* True if the directory folds the case of its names, or that is not known. */
+static bool path_folds_case(const char *dir)
 {
-	char dir[PATH_MAX];
 	bool folds;
-	int fd;
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (strlen(path) >= sizeof(dir))
-		return true;
-	strcpy(dir, path);
-	if (!export_line_cut_path(dir))
-		return false;
-	if (!path_probe_answers(op->probe, dir))
-		return true;
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return errno != ENOENT;
 	folds = vfs_dir_folds_case(fd);
@@ -117,11 +108,11 @@ static bool lies_in_another(const struct export_set *set, const char *path)
 
 /* The path without symbolic links, of which the last names need not be there; as it is written if its file system does not answer.
  * NULL: no memory. */
-static char *export_line_resolve(const struct export_opener *op, const char *path)
+static char *export_line_resolve(const char *path, bool answers)
 {
 	char above[PATH_MAX], *real = NULL, *whole;
 
-	if (strlen(path) >= sizeof(above) || !path_probe_answers(op->probe, path))
+	if (strlen(path) >= sizeof(above) || !answers)
 		return strdup(path);
 	strcpy(above, path);
 	do
@@ -153,14 +144,14 @@ static void find_mounts(const struct vfs_mount_table *t, struct export_line *l)
 	}
 }
 
-static int export_line_add(struct export_set *set, const struct export_opener *op, const char *path,
-			   const struct exp_export *e)
+static int export_line_add(struct export_set *set, const char *path, const struct exp_export *e,
+			   bool answers)
 {
 	const struct vfs_export *exp = e ? set->place[e->index].exp : NULL;
 	const char *real = exp ? vfs_export_real_path(exp) : NULL;
 
 	if (!real) {
-		char *found = export_line_resolve(op, path);
+		char *found = export_line_resolve(path, answers);
 
 		if (!found)
 			return -ENOMEM;
@@ -174,24 +165,53 @@ static int export_line_add(struct export_set *set, const struct export_opener *o
 	return 0;
 }
 
-/* Keeps those that lie within another one. */
-static void sort_nested(struct export_set *set, const struct export_opener *op)
+/* The nested lines in directories that fold case. Lines of one directory that follow one another have one question. 0 or -ENOMEM. */
+static int find_folding(struct export_set *set, const struct export_opener *op)
+{
+	const char **dir = calloc(set->n_nested + 1, sizeof(*dir)), *last = "";
+	bool *answers = calloc(set->n_nested + 1, sizeof(*answers));
+	int rc = dir && answers ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; !rc && i < set->n_nested; i++) {
+		char *above = strdup(set->nested[i].path);
+
+		rc = above ? 0 : -ENOMEM;
+		if (above && export_line_cut_path(above) && strcmp(above, last) != 0)
+			dir[i] = last = above;
+		else
+			free(above);
+	}
+	if (!rc)
+		path_probe_ask(op->probe, dir, set->n_nested, answers);
+	for (unsigned i = 0; !rc && i < set->n_nested; i++) {
+		set->nested[i].folds =
+			dir[i] ? !answers[i] || path_folds_case(dir[i]) : set->nested[i - 1].folds;
+		set->n_folding += set->nested[i].folds;
+	}
+	for (unsigned i = 0; dir && i < set->n_nested; i++)
+		free((char *)(uintptr_t)dir[i]);
+	free(dir);
+	free(answers);
+	return rc;
+}
+
+/* Keeps those that lie within another one. 0 or -ENOMEM. */
+static int sort_nested(struct export_set *set, const struct export_opener *op)
 {
 	const unsigned n = set->n_nested;
+	int rc;
 
 	set->n_nested = 0;
 	for (unsigned i = 0; i < n; i++) {
-		struct export_line l = set->nested[i];
-
-		if (!lies_in_another(set, l.path))
+		if (!lies_in_another(set, set->nested[i].path))
 			continue;
-		find_mounts(op->table, &l);
-		l.folds = entry_folds_case(op, l.path);
-		set->n_folding += l.folds;
-		set->nested[set->n_nested++] = l;
+		set->nested[set->n_nested] = set->nested[i];
+		find_mounts(op->table, &set->nested[set->n_nested++]);
 	}
+	rc = find_folding(set, op);
 	if (set->n_nested > 0)
 		qsort(set->nested, set->n_nested, sizeof(*set->nested), compare_names);
+	return rc;
 }
 
 int export_set_index_lines(struct export_set *set, const struct export_opener *op)
@@ -206,16 +226,16 @@ int export_set_index_lines(struct export_set *set, const struct export_opener *o
 	if (!set->line || !set->nested || !set->real)
 		return -ENOMEM;
 	for (unsigned i = 0; rc == 0 && i < t->n_exports; i++)
-		rc = export_line_add(set, op, t->exports[i].path, &t->exports[i]);
+		rc = export_line_add(set, t->exports[i].path, &t->exports[i], op->answers[i]);
 	for (unsigned i = 0; rc == 0 && i < t->n_refused; i++)
 		if (t->refused[i].path[0] == '/')
-			rc = export_line_add(set, op, t->refused[i].path, NULL);
+			rc = export_line_add(set, t->refused[i].path, NULL,
+					     op->answers[t->n_exports + i]);
 	if (rc < 0)
 		return rc;
 	if (set->n_lines > 0)
 		qsort(set->line, set->n_lines, sizeof(*set->line), export_line_compare);
-	sort_nested(set, op);
-	return 0;
+	return sort_nested(set, op);
 }
 
 static void export_set_free_lines(struct export_set *set)
@@ -450,13 +470,26 @@ static bool promises_nfs_only(const struct exp_export *e)
 	return false;
 }
 
+/* True if the promise of an export counts. */
+static bool keeps_promise(const struct exports *ex, const struct exp_export *e)
+{
+	if (!promises_nfs_only(e))
+		return false;
+	if (ex->cfg.shared)
+		rn_warn(ex->cfg.log,
+			"%s: nfs_only has no effect in a cluster, whose other members change "
+			"files, too: remove the option",
+			e->path);
+	return !ex->cfg.shared;
+}
+
 /* Delegations that were given on a promise that is no longer made are recalled. */
-static void set_promises(struct vfs *vfs, const struct export_set *set)
+static void set_promises(const struct exports *ex, const struct export_set *set)
 {
 	bool taken_back = false;
 
 	for (unsigned i = 0; i < set->table->n_exports; i++) {
-		const bool promised = promises_nfs_only(&set->table->exports[i]);
+		const bool promised = keeps_promise(ex, &set->table->exports[i]);
 		struct vfs_export *exp = set->place[i].exp;
 
 		if (!exp)
@@ -465,7 +498,7 @@ static void set_promises(struct vfs *vfs, const struct export_set *set)
 		vfs_export_set_nfs_only(exp, promised);
 	}
 	if (taken_back)
-		vfs_deleg_recall_unguarded(vfs);
+		vfs_deleg_recall_unguarded(ex->cfg.vfs);
 }
 
 static void set_draining(struct exports *ex, const struct export_set *set)
@@ -510,7 +543,7 @@ int export_set_use(struct exports *ex, struct export_set *set)
 	if (!rc)
 		atomic_store(&ex->any_nested, set->n_nested > 0);
 	if (!rc)
-		set_promises(ex->cfg.vfs, set);
+		set_promises(ex, set);
 	/* Raised after the sets are replaced: a reader of the new number sees the new set. 0 is
 	 * never used. */
 	if (!rc && atomic_fetch_add(&ex->generation, 1) == UINT32_MAX)

@@ -49,7 +49,11 @@ struct export_opener {
 	struct vfs *vfs;
 	enum vfs_io_mode io_mode;
 	const struct rn_logger *log;
+	bool shared;		  /* other servers have the same exports, on other machines */
+	struct vfs_fs_seen *seen; /* of this load */
 	struct path_probe *probe;
+	/* By exp_export.index, and behind these by the number of lines in error: false if a file system does not answer */
+	const bool *answers;
 	const struct vfs_mount_table *table; /* mount table, as it is now */
 	/*
 	 * True if only the mount table has changed. False: the export is looked up as at a start.
@@ -83,17 +87,18 @@ struct drain;
 struct exp_matcher;
 struct export_place;
 struct export_set;
-struct lanes;
+struct fs_queues;
 struct exports;
 
 struct exports_config {
 	struct vfs *vfs;
 	enum vfs_io_mode io_mode;
 	struct exp_load_opts load;
-	bool must_be_whole;    /* any error fails exports_new(), as it fails a reload */
-	struct askers *askers; /* threads that wait for name services */
-	struct drain *drain;   /* NULL: nothing is ever drained */
-	struct lanes *lanes;   /* learn the exports' file systems */
+	bool must_be_whole;	     /* any error fails exports_new(), as it fails a reload */
+	struct askers *askers;	     /* threads that wait for name services */
+	struct drain *drain;	     /* NULL: nothing is ever drained */
+	struct fs_queues *fs_queues; /* learn the exports' file systems */
+	bool shared; /* other servers change the files, too: nfs_only promises nothing */
 	const struct rn_logger *log;
 };
 
@@ -119,6 +124,14 @@ struct exports_revoked {
 	struct exports_holder *holder; /* the first EXPORTS_HOLDERS_MAX of them; or NULL */
 	unsigned nholders;
 };
+
+struct nfs3_server;
+struct nfs4_server;
+
+/* Counts what clients hold below exports, by client. The caller has the lock under which clients' state is ended. The
+ * servers may be NULL; out is zeroed, and its list is the caller's to free. */
+void exports_count_holders(struct nfs4_server *nfs4, struct nfs3_server *nfs3,
+			   const struct vfs_exports_lost *below, struct exports_revoked *out);
 
 /* Calls of exports_watch(). */
 struct exports_hooks {

@@ -6,7 +6,7 @@
 
 #include "conf/exports.h"
 #include "daemon/exports/export_set_private.h"
-#include "daemon/workers/lanes.h"
+#include "daemon/workers/fs_queues.h"
 #include "daemon/workers/workers.h"
 #include "lib/error.h"
 
@@ -61,7 +61,7 @@ int export_set_admits(const struct export_set *set, const struct exp_export *e,
 		return rc;
 	rc = export_place_usable(e, place, opts);
 	if (rc)
-		return rc == -EALREADY ? -ETIMEDOUT : rc;
+		return rc == -EALREADY ? -RN_ESILENT : rc;
 	exports_access(opts, place->read_only, access);
 	return 0;
 }
@@ -112,7 +112,7 @@ static int view_enter(void *ctx, uint32_t id)
 {
 	const struct exports *ex = ctx;
 
-	return worker_enters(ex->cfg.lanes, id);
+	return worker_enters(ex->cfg.fs_queues, id);
 }
 
 int exports_find(const struct exports_now *now, const char *path, const struct sockaddr *peer,
@@ -135,7 +135,7 @@ static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer
 	if (rc == 0)
 		rc = export_admit(view->set, e, peer, exp, access);
 	export_set_view_put(view);
-	return rc == -ESTALE || rc == -ETIMEDOUT ? -ENOENT : rc == -EPERM ? -EACCES : rc;
+	return rc == -ESTALE || rc == -RN_ESILENT ? -ENOENT : rc == -EPERM ? -EACCES : rc;
 }
 
 static void view_nested(void *ctx, const char *name, uint32_t len, const struct sockaddr *peer,

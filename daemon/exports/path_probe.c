@@ -101,23 +101,32 @@ void mount_watch_free(struct mount_watch *w)
 }
 
 #define PATIENCE_SECONDS 2
-#define IDLE_SECONDS                                                                               \
-	1 /* a thread stays so long for the next question: thousands of exports are opened one after the other */
+#define STALL_MS 50 /* without an answer for so long, another thread asks about the other paths */
 
-struct probe {
-	LIST_ENTRY(probe) link;
-	bool taken, done;
-	bool left; /* the user waits for it no longer */
-	char path[];
+struct question {
+	LIST_ENTRY(question) link; /* from when a thread takes it until it is answered */
+	const char *path;	   /* the round's; NULL: nothing is asked */
+	bool skipped;		   /* another question for the path was under way */
+	bool left;		   /* the caller waits for it no longer */
+};
+LIST_HEAD(questions, question);
+
+/* Questions of one call. Threads without an answer keep it when the call has ended. */
+struct probe_round {
+	struct path_probe *probe;
+	unsigned refs;	/* the caller's, and each thread's */
+	size_t n, next; /* questions, and the first that no thread has taken */
+	size_t open;	/* questions without an answer */
+	struct questions taken;
+	char *text; /* paths of all */
+	struct question q[];
 };
 
 struct path_probe {
-	pthread_mutex_t lock; /* guards the members below */
-	pthread_cond_t changed;
-	LIST_HEAD(, probe) waiting;
-	unsigned untaken; /* of them: no thread has them yet */
-	unsigned idle;	  /* threads that wait for one */
-	unsigned refs;	  /* references: the user's and each thread's */
+	pthread_mutex_t lock;	 /* guards all, also the rounds */
+	pthread_cond_t answered; /* a round has all answers */
+	struct questions left;
+	unsigned refs; /* the user's and each round's */
 	const struct rn_logger *log;
 };
 
@@ -131,9 +140,9 @@ struct path_probe *path_probe_new(const struct rn_logger *log)
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->changed, &attr);
+	pthread_cond_init(&p->answered, &attr);
 	pthread_condattr_destroy(&attr);
-	LIST_INIT(&p->waiting);
+	LIST_INIT(&p->left);
 	p->refs = 1;
 	p->log = log;
 	return p;
@@ -147,7 +156,7 @@ static void path_probe_put_locked(struct path_probe *p)
 	pthread_mutex_unlock(&p->lock);
 	if (!last)
 		return;
-	pthread_cond_destroy(&p->changed);
+	pthread_cond_destroy(&p->answered);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
@@ -157,8 +166,20 @@ void path_probe_free(struct path_probe *p)
 	if (!p)
 		return;
 	pthread_mutex_lock(&p->lock);
-	p->log = NULL;
-	pthread_cond_broadcast(&p->changed);
+	path_probe_put_locked(p);
+}
+
+/* Takes over the lock and a reference. */
+static void probe_round_put_locked(struct probe_round *r)
+{
+	struct path_probe *p = r->probe;
+
+	if (--r->refs > 0) {
+		pthread_mutex_unlock(&p->lock);
+		return;
+	}
+	free(r->text);
+	free(r);
 	path_probe_put_locked(p);
 }
 
@@ -167,146 +188,172 @@ static void touch(const char *path)
 {
 	struct statfs fs;
 	struct stat st;
-	int fd = open(path, O_PATH | O_CLOEXEC), dir = -1;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
 
-	if (fd < 0)
+	if (fd < 0) {
+		(void)!stat(path, &st);
 		return;
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && fstatfs(fd, &fs) == 0)
-		dir = open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
-	if (dir >= 0)
-		close(dir);
+	}
+	if (fstat(fd, &st) == 0)
+		(void)!fstatfs(fd, &fs);
 	close(fd);
 }
 
-/* Under the lock. NULL: there is none. */
-static struct probe *take_question(struct path_probe *p)
-{
-	struct probe *probe;
-
-	LIST_FOREACH (probe, &p->waiting, link) {
-		if (probe->taken)
-			continue;
-		probe->taken = true;
-		p->untaken--;
-		return probe;
-	}
-	return NULL;
-}
-
-/* Under the lock. NULL: none comes for a while. */
-static struct probe *next_question(struct path_probe *p)
-{
-	const struct timespec until = rn_after_seconds(IDLE_SECONDS);
-	struct probe *probe;
-	int rc = 0;
-
-	p->idle++;
-	while ((probe = take_question(p)) == NULL && p->log && rc == 0)
-		rc = pthread_cond_timedwait(&p->changed, &p->lock, &until);
-	p->idle--;
-	return probe;
-}
-
-static void *probe_main(void *arg)
-{
-	struct path_probe *p = arg;
-	struct probe *probe;
-
-	pthread_mutex_lock(&p->lock);
-	while ((probe = next_question(p)) != NULL) {
-		pthread_mutex_unlock(&p->lock);
-		touch(probe->path);
-		pthread_mutex_lock(&p->lock);
-		probe->done = true;
-		LIST_REMOVE(probe, link);
-		if (probe->left)
-			free(probe);
-		else
-			pthread_cond_broadcast(&p->changed);
-	}
-	path_probe_put_locked(p);
-	return NULL;
-}
-
 /* Under the lock. */
-static bool is_waiting(const struct path_probe *p, const char *path)
+static bool questions_ask(const struct questions *list, const char *path)
 {
-	const struct probe *probe;
+	const struct question *q;
 
-	LIST_FOREACH (probe, &p->waiting, link)
-		if (probe->left && strcmp(probe->path, path) == 0)
+	LIST_FOREACH (q, list, link)
+		if (strcmp(q->path, path) == 0)
 			return true;
 	return false;
 }
 
-/* Under the lock: makes sure that a thread takes the next question. */
-static bool has_thread(struct path_probe *p)
+/* Under the lock. NULL: all are taken. */
+static struct question *take_question(struct probe_round *r)
 {
-	pthread_t thread;
+	while (r->next < r->n) {
+		struct question *q = &r->q[r->next++];
 
-	if (p->idle > p->untaken)
-		return true;
-	if (pthread_create(&thread, NULL, probe_main, p) != 0)
-		return false;
-	pthread_setname_np(thread, "paths");
-	pthread_detach(thread);
-	p->refs++;
-	return true;
+		if (!q->path)
+			continue;
+		q->skipped = questions_ask(&r->taken, q->path) ||
+			     questions_ask(&r->probe->left, q->path);
+		if (!q->skipped) {
+			LIST_INSERT_HEAD(&r->taken, q, link);
+			return q;
+		}
+		r->open--;
+	}
+	return NULL;
 }
 
-/* Under the lock. NULL: no memory, or no thread. */
-static struct probe *path_probe_start(struct path_probe *p, const char *path)
+static void *probe_main(void *arg)
 {
-	const size_t len = strlen(path) + 1;
-	struct probe *probe = calloc(1, sizeof(*probe) + len);
+	struct probe_round *r = arg;
+	struct path_probe *p = r->probe;
+	struct question *q;
 
-	if (!probe)
-		return NULL;
-	if (!has_thread(p)) {
-		free(probe);
+	pthread_mutex_lock(&p->lock);
+	while ((q = take_question(r)) != NULL) {
+		pthread_mutex_unlock(&p->lock);
+		touch(q->path);
+		pthread_mutex_lock(&p->lock);
+		LIST_REMOVE(q, link);
+		r->open--;
+	}
+	if (r->open == 0)
+		pthread_cond_broadcast(&p->answered);
+	probe_round_put_locked(r);
+	return NULL;
+}
+
+/* Under the lock. NULL: no memory. */
+static struct probe_round *probe_round_new(struct path_probe *p, const char *const *path, size_t n)
+{
+	struct probe_round *r = calloc(1, sizeof(*r) + n * sizeof(r->q[0]));
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++)
+		len += path[i] ? strlen(path[i]) + 1 : 0;
+	char *at = r ? malloc(len + 1) : NULL;
+
+	if (!at) {
+		free(r);
 		return NULL;
 	}
-	memcpy(probe->path, path, len);
-	LIST_INSERT_HEAD(&p->waiting, probe, link);
-	p->untaken++;
-	pthread_cond_broadcast(&p->changed);
-	return probe;
+	*r = (struct probe_round){ .probe = p, .refs = 1, .n = n, .text = at };
+	p->refs++;
+	for (size_t i = 0; i < n; i++) {
+		if (!path[i])
+			continue;
+		r->q[i].path = at;
+		at = stpcpy(at, path[i]) + 1;
+		r->open++;
+	}
+	return r;
 }
 
 /* Under the lock. */
-static bool path_probe_wait_for(struct path_probe *p, struct probe *probe)
+static bool probe_round_start_thread(struct probe_round *r)
 {
-	const struct timespec until = rn_after_seconds(PATIENCE_SECONDS);
-	int rc = 0;
+	pthread_t thread;
 
-	while (!probe->done && rc == 0)
-		rc = pthread_cond_timedwait(&p->changed, &p->lock, &until);
-	if (probe->done) {
-		free(probe);
-		return true;
-	}
-	probe->left = true;
-	return false;
+	if (pthread_create(&thread, NULL, probe_main, r) != 0)
+		return false;
+	pthread_setname_np(thread, "paths");
+	pthread_detach(thread);
+	r->refs++;
+	return true;
 }
 
-bool path_probe_answers(void *ctx, const char *path)
+/* Waits, under the lock, until all have answered or had their time. */
+static void probe_round_run(struct probe_round *r)
+{
+	const bool started = probe_round_start_thread(r);
+	struct timespec end = rn_after_seconds(PATIENCE_SECONDS);
+	size_t next = r->next;
+
+	while (started && r->open > 0) {
+		const struct timespec until = r->next < r->n ? rn_after_ms(STALL_MS) : end;
+		const int rc = pthread_cond_timedwait(&r->probe->answered, &r->probe->lock, &until);
+
+		if (r->next != next)
+			end = rn_after_seconds(PATIENCE_SECONDS);
+		else if (rc == ETIMEDOUT && r->next == r->n)
+			break;
+		else if (rc == ETIMEDOUT && !probe_round_start_thread(r))
+			r->next = r->n;
+		next = r->next;
+	}
+	r->next = r->n;
+}
+
+/* Under the lock: leaves the questions without an answer to their threads. */
+static void probe_round_leave(struct probe_round *r, bool *answers)
+{
+	struct path_probe *p = r->probe;
+	struct question *q;
+
+	while ((q = LIST_FIRST(&r->taken)) != NULL) {
+		LIST_REMOVE(q, link);
+		LIST_INSERT_HEAD(&p->left, q, link);
+		q->left = true;
+	}
+	for (size_t i = 0; i < r->n; i++) {
+		q = &r->q[i];
+		answers[i] = !q->left && !(q->skipped && questions_ask(&p->left, q->path));
+	}
+}
+
+void path_probe_ask(void *ctx, const char *const *path, size_t n, bool *answers)
 {
 	struct path_probe *p = ctx;
-	struct probe *probe;
-	bool answers = true, new = false;
+	struct probe_round *r;
 
+	memset(answers, true, n * sizeof(*answers));
 	pthread_mutex_lock(&p->lock);
-	if (is_waiting(p, path)) {
-		answers = false;
-	} else {
-		probe = path_probe_start(p, path);
-		/* Without a thread the caller asks by itself. */
-		answers = !probe || path_probe_wait_for(p, probe);
-		new = !answers;
+	r = probe_round_new(p, path, n);
+	if (!r) {
+		pthread_mutex_unlock(&p->lock);
+		return;
 	}
+	probe_round_run(r);
+	probe_round_leave(r, answers);
 	pthread_mutex_unlock(&p->lock);
-	if (new)
-		rn_warn(p->log, "%s: its file system does not answer", path);
+	for (size_t i = 0; i < n; i++)
+		if (r->q[i].left)
+			rn_warn(p->log, "%s: its file system does not answer", r->q[i].path);
+	pthread_mutex_lock(&p->lock);
+	probe_round_put_locked(r);
+}
+
+bool path_probe_answers(struct path_probe *p, const char *path)
+{
+	bool answers;
+
+	path_probe_ask(p, &path, 1, &answers);
 	return answers;
 }
 
@@ -315,7 +362,7 @@ bool path_probe_waits(struct path_probe *p)
 	bool waits;
 
 	pthread_mutex_lock(&p->lock);
-	waits = !LIST_EMPTY(&p->waiting);
+	waits = !LIST_EMPTY(&p->left);
 	pthread_mutex_unlock(&p->lock);
 	return waits;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds out whether the file system of a path answers. Each question has a thread to itself, so that a
- * dead network disk, or a program behind FUSE, holds up nothing but that thread; one that has its answer takes the next. Thread-safe.
+ * Finds out whether the file systems of paths answer. One thread asks about all paths of a call in turn. While it has no answer, as from a
+ * dead network disk or a program behind FUSE, another one goes on with the rest, so that a file system holds up nothing but the threads
+ * that asked it. Thread-safe.
  */
 #ifndef RN_DAEMON_EXPORTS_PATH_PROBE_H
 #define RN_DAEMON_EXPORTS_PATH_PROBE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "lib/log.h"
 
@@ -16,9 +18,12 @@ struct path_probe *path_probe_new(const struct rn_logger *log); /* NULL: no memo
 /* Threads that still wait are left to themselves. NULL is allowed. */
 void path_probe_free(struct path_probe *p);
 
-/* True if the file system answers, with an error or without. False after two seconds (logged), and
- * at once while an earlier question for the path has no answer. ctx is a struct path_probe. */
-bool path_probe_answers(void *ctx, const char *path);
+/* Sets answers[i] to true if the file system of path[i] answers, with an error or without; also for a path of NULL, and where no thread can
+ * be started. False after two seconds (logged), and at once while an earlier question for the path has no answer. ctx is a struct
+ * path_probe. */
+void path_probe_ask(void *ctx, const char *const *path, size_t n, bool *answers);
+/* The same for one path. */
+bool path_probe_answers(struct path_probe *p, const char *path);
 /* True if a question has no answer yet. */
 bool path_probe_waits(struct path_probe *p);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers, event threads, and calls that wait for workers. */
+/* Event threads, and calls that wait for workers. */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -8,28 +8,6 @@
 #include "daemon/metrics/collect.h"
 #include "daemon/process.h"
 #include "lib/clock.h"
-
-static void put_workers(struct metrics *m, const struct workers_stats *w)
-{
-	static const struct metrics_family workers = { "ringnfs_workers", METRICS_GAUGE, NULL,
-						       "Worker threads by what they do." };
-	static const struct metrics_family stuck = {
-		"ringnfs_stuck_threads", METRICS_GAUGE, NULL,
-		"Workers and event threads that have waited for a file system for two seconds or "
-		"longer."
-	};
-	static const struct metrics_family queued = { "ringnfs_queued_calls", METRICS_GAUGE, NULL,
-						      "Calls that wait for a worker." };
-
-	metrics_family(m, &workers);
-	metrics_value(m, w->busy, "state", "busy", NULL);
-	metrics_value(m, w->workers - w->busy - w->stuck, "state", "idle", NULL);
-	metrics_value(m, w->stuck, "state", "stuck", NULL);
-	metrics_family(m, &stuck);
-	metrics_value(m, w->stuck + w->stuck_loops, NULL);
-	metrics_family(m, &queued);
-	metrics_value(m, w->queued, NULL);
-}
 
 static void put_waits(struct metrics *m, struct workers *ws)
 {
@@ -64,11 +42,7 @@ static void put_loops(struct metrics *m, const struct metrics_sources *from)
 
 void metrics_threads(struct metrics *m, const struct metrics_sources *from)
 {
-	struct workers_stats w;
-
-	workers_stats(from->held.workers, &w);
-	put_workers(m, &w);
-	put_waits(m, from->held.workers);
+	put_waits(m, from->parts.workers);
 	put_loops(m, from);
 }
 
@@ -132,6 +106,10 @@ void metrics_process(struct metrics *m, const struct metrics_sources *from)
 	static const struct metrics_family start = { "ringnfs_start_time_seconds", METRICS_GAUGE,
 						     "seconds",
 						     "Start of the server, since 1970." };
+	static const struct metrics_family clients = {
+		"ringnfs_clients", METRICS_GAUGE, NULL,
+		"Addresses that are connected; of IPv6, networks of 64 bits."
+	};
 
 	metrics_family(m, &build);
 	metrics_value(m, 1, "version", PACKAGE_VERSION, NULL);
@@ -139,4 +117,6 @@ void metrics_process(struct metrics *m, const struct metrics_sources *from)
 	put_cpu(m);
 	metrics_put_process_memory(m);
 	metrics_put_process_fds(m);
+	metrics_family(m, &clients);
+	metrics_value(m, rpc_clients_count(from->clients), NULL);
 }

@@ -2,7 +2,8 @@
 /*
  * Threads that wait for name services, so that no worker does. Questions of one network (an IPv4
  * /24, an IPv6 /64) take turns with those of other networks, and use a quarter of the threads at
- * most: a silent reverse zone delays no other network. Threads are started on demand. Thread-safe.
+ * most: a silent reverse zone delays no other network. When too many wait, those of the network with most are cancelled.
+ * Threads are started on demand. Thread-safe.
  */
 #ifndef RN_DAEMON_NAMES_NAMES_H
 #define RN_DAEMON_NAMES_NAMES_H
@@ -33,7 +34,8 @@ struct askers_config {
 
 struct askers *askers_new(const struct askers_config *cfg); /* NULL: no memory */
 /* Has run(job, false) called by a thread that may wait, on behalf of the peer; NULL: the server
- * itself. False: too many of its network wait already; run is not called. */
+ * itself. False: too many of its network wait already; run is not called. run(job, true): it made room for another,
+ * or the server stops. */
 bool askers_ask(struct askers *a, enum asker_kind kind, const struct sockaddr *peer,
 		void (*run)(void *job, bool cancelled), void *job);
 /* Takes no more questions; waiting ones are run as cancelled. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/workers/standing.h"
+#include "daemon/workers/admission.h"
 
 #include "nfs2/nfs2_server.h"
 #include "nfs3/nfs3_proto.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Distribution of requests. A worker with room gets a request straight into its inbox. When none
- * has room, the request waits for its client's turn (daemon/workers/lanes.h), and workers that have
+ * Distribution of requests: to workers of the pool, and at the end of the file which calls stay on event threads. A worker with room gets a request straight into its inbox. When none
+ * has room, the request waits for its client's turn (daemon/workers/fs_queues.h), and workers that have
  * finished one take the next from there. So the limit for a worker's inbox is also the number of
  * one client's calls that can be ahead of another's.
  *
- * Requests go by lanes, one for each file system (daemon/workers/lanes.h). A worker with requests of one
- * lane takes none of another: if the file system does not answer, only its own calls wait behind
+ * Requests go by queues, one for each file system (daemon/workers/fs_queues.h). A worker with requests of one
+ * queue takes none of another: if the file system does not answer, only its own calls wait behind
  * the worker, and only its own operations are in the worker's ring.
  *
  * A worker has room while it has fewer than INBOX_MAX calls to begin and IN_FLIGHT_MAX operations
@@ -39,7 +39,7 @@
 #define IN_FLIGHT_MAX 32u
 #define PICK_TRIES 3u
 #define NO_STACK_MS 10 /* until a worker without a stack for a call looks for one again */
-#define STUCK_MORE 4u  /* workers that calls of a blocked lane may have beyond the lane's own */
+#define STUCK_MORE 4u  /* workers that calls of a blocked queue may have beyond the queue's own */
 #define TAKE_MAX 8u    /* calls that a worker begins before it polls its ring again */
 
 static void worker_assign_call(struct worker *w, struct rpc_request *req)
@@ -59,7 +59,7 @@ static struct worker *worker_add(struct workers *ws, struct ev_loop *loop)
 		return NULL;
 	w->pool = ws;
 	w->rpc.stacks = ws->stacks;
-	w->rpc.prompt = loop != NULL;
+	w->rpc.on_event_thread = loop != NULL;
 	w->rpc.move = worker_move_call;
 	w->loop = loop;
 	w->next = atomic_load(&ws->all);
@@ -88,80 +88,80 @@ static struct worker *worker_of(const struct rpc_request *req)
 	return rn_container_of(req->worker, struct worker, rpc);
 }
 
-int worker_enters(struct lanes *lanes, uint32_t export_id)
+int worker_enters(struct fs_queues *fs_queues, uint32_t export_id)
 {
-	const unsigned lane = lanes_of(lanes, export_id);
+	const unsigned fs_queue = fs_queue_of_export_id(fs_queues, export_id);
 	const struct rn_fiber *f = rn_fiber_current();
 	struct rpc_request *req = f ? f->owner : NULL;
 
-	if (lanes_blocked(lanes, lane))
-		return -ETIMEDOUT;
+	if (fs_queue_blocked(fs_queues, fs_queue))
+		return -RN_ESILENT;
 	if (!req)
 		return 0;
 	/* The call began for another file system, or for none: this worker must not count for that one when it gets stuck here. */
-	if (lane != req->lane || (lane == 0 && rpc_is_prompt(req))) {
+	if (fs_queue != req->fs_queue || (fs_queue == 0 && rpc_on_event_thread(req))) {
 		req->entered = 0;
-		req->lane = lane;
+		req->fs_queue = fs_queue;
 		rpc_hand_over(req);
-		/* The watch gives calls of a lane that is blocked to lane 0, to be refused. */
-		if (lanes_blocked(lanes, lane))
-			return -ETIMEDOUT;
+		/* The watch gives calls of a queue that is blocked to queue 0, to be refused. */
+		if (fs_queue_blocked(fs_queues, fs_queue))
+			return -RN_ESILENT;
 	}
-	req->entered = lane;
-	atomic_store_explicit(&worker_of(req)->touching, lane, memory_order_relaxed);
+	req->entered = fs_queue;
+	atomic_store_explicit(&worker_of(req)->touching, fs_queue, memory_order_relaxed);
 	return 0;
 }
 
-/* Counts one more request of that lane in the worker's hands. False: it has requests of another
- * lane, or the lane has all its workers. */
-static bool worker_hold_lane(struct worker *w, unsigned lane)
+/* Counts one more request of that queue in the worker's hands. False: it has requests of another
+ * queue, or the queue has all its workers. */
+static bool worker_hold_fs_queue(struct worker *w, unsigned fs_queue)
 {
 	struct workers *ws = w->pool;
 	uint32_t is = atomic_load(&w->hold);
 
 	while (hold_count(is) > 0) {
-		if (hold_lane(is) != lane || hold_count(is) == 0xffff)
+		if (hold_fs_queue(is) != fs_queue || hold_count(is) == 0xffff)
 			return false;
 		if (atomic_compare_exchange_weak(&w->hold, &is, is + 1))
 			return true;
 	}
-	if (atomic_fetch_add(&ws->bound[lane], 1) < (lane ? ws->cfg.count : ws->most) &&
-	    atomic_compare_exchange_strong(&w->hold, &is, lane << 16 | 1))
+	if (atomic_fetch_add(&ws->bound[fs_queue], 1) < (fs_queue ? ws->cfg.count : ws->most) &&
+	    atomic_compare_exchange_strong(&w->hold, &is, fs_queue << 16 | 1))
 		return true;
-	atomic_fetch_sub(&ws->bound[lane], 1);
+	atomic_fetch_sub(&ws->bound[fs_queue], 1);
 	return false;
 }
 
-/* Counts one request less. The watch may have changed the worker's lane. True: it has none any more. */
-static bool worker_release_lane(struct worker *w)
+/* Counts one request less. The watch may have changed the worker's queue. True: it has none any more. */
+static bool worker_release_fs_queue(struct worker *w)
 {
 	uint32_t is = atomic_load(&w->hold);
 
 	while (!atomic_compare_exchange_weak(&w->hold, &is, hold_count(is) == 1 ? 0 : is - 1))
 		;
 	if (hold_count(is) == 1)
-		atomic_fetch_sub(&w->pool->bound[hold_lane(is)], 1);
+		atomic_fetch_sub(&w->pool->bound[hold_fs_queue(is)], 1);
 	return hold_count(is) == 1;
 }
 
 /* Gives waiting calls to a worker that has no requests any more, and may be asleep. */
 static void feed_any(struct workers *ws)
 {
-	for (unsigned i = 0; i < RPC_LANES; i++)
+	for (unsigned i = 0; i < RPC_FS_QUEUES; i++)
 		if (call_queue_waiting(&ws->calls, i) > 0 && worker_feed(ws, i))
 			return;
 }
 
 /*
  * rpc_worker.move: a call goes on after a wait, or may not go on on its event thread. It goes to whichever worker has room
- * for its lane, as its own may be stuck by now.
+ * for its queue, as its own may be stuck by now.
  */
 static void worker_move_call(struct rpc_worker *from, struct rpc_request *req)
 {
 	struct worker *w = rn_container_of(from, struct worker, rpc);
 	struct workers *ws = w->pool;
 
-	if (!w->loop && worker_release_lane(w))
+	if (!w->loop && worker_release_fs_queue(w))
 		feed_any(ws);
 	worker_hand_over(ws, req);
 }
@@ -169,15 +169,15 @@ static void worker_move_call(struct rpc_worker *from, struct rpc_request *req)
 void workers_ended(void *ctx, struct rpc_request *req)
 {
 	(void)ctx;
-	if (!rpc_is_prompt(req))
-		worker_release_lane(worker_of(req));
+	if (!rpc_on_event_thread(req))
+		worker_release_fs_queue(worker_of(req));
 }
 
 /* Puts a call that there is no stack for back into the queue. */
 static void worker_requeue_call(struct worker *w, struct rpc_request *req)
 {
 	atomic_fetch_sub(&w->waiting, 1);
-	worker_release_lane(w);
+	worker_release_fs_queue(w);
 	call_queue_push(&w->pool->calls, req);
 }
 
@@ -204,7 +204,7 @@ static void give_to_others(struct worker *w, struct rn_inbox_node *node)
 		struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
 
 		atomic_fetch_sub(&w->waiting, 1);
-		worker_release_lane(w);
+		worker_release_fs_queue(w);
 		worker_hand_over(w->pool, req);
 		node = next;
 	}
@@ -221,31 +221,33 @@ static void on_inbox(void *ctx)
 	worker_drain_inbox(ctx);
 }
 
-static struct rpc_request *pop(struct workers *ws, unsigned lane, enum call_kind kind)
+static struct rpc_request *pop(struct workers *ws, unsigned fs_queue, enum call_kind kind)
 {
-	struct rpc_request *req = call_queue_pop(&ws->calls, lane, kind);
+	struct rpc_request *req = call_queue_pop(&ws->calls, fs_queue, kind);
 
 	if (req)
-		atomic_fetch_add_explicit(&ws->popped[lane], 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&ws->popped[fs_queue], 1, memory_order_relaxed);
 	return req;
 }
 
-/* Takes a request of some lane in hand, and returns the lane. False: no request waits that the
+/* Takes a request of some queue in hand, and returns the queue. False: no request waits that the
  * worker may serve. */
-static bool next_lane(struct worker *w, unsigned *lane)
+static bool next_fs_queue(struct worker *w, unsigned *fs_queue)
 {
 	struct workers *ws = w->pool;
 	const uint32_t is = atomic_load(&w->hold);
 	unsigned from;
 
 	if (hold_count(is) > 0) {
-		*lane = hold_lane(is);
-		return call_queue_waiting(&ws->calls, *lane) > 0 && worker_hold_lane(w, *lane);
+		*fs_queue = hold_fs_queue(is);
+		return call_queue_waiting(&ws->calls, *fs_queue) > 0 &&
+		       worker_hold_fs_queue(w, *fs_queue);
 	}
-	from = atomic_fetch_add_explicit(&ws->next_lane, 1, memory_order_relaxed);
-	for (unsigned i = 0; i < RPC_LANES; i++) {
-		*lane = (from + i) % RPC_LANES;
-		if (call_queue_waiting(&ws->calls, *lane) > 0 && worker_hold_lane(w, *lane))
+	from = atomic_fetch_add_explicit(&ws->next_fs_queue, 1, memory_order_relaxed);
+	for (unsigned i = 0; i < RPC_FS_QUEUES; i++) {
+		*fs_queue = (from + i) % RPC_FS_QUEUES;
+		if (call_queue_waiting(&ws->calls, *fs_queue) > 0 &&
+		    worker_hold_fs_queue(w, *fs_queue))
 			return true;
 	}
 	return false;
@@ -254,7 +256,7 @@ static bool next_lane(struct worker *w, unsigned *lane)
 /* Begins waiting calls. True: there are more, and room for them. */
 static bool take_turns(struct worker *w)
 {
-	unsigned lane;
+	unsigned fs_queue;
 
 	for (unsigned n = 0;; n++) {
 		const bool ring_full = vfs_worker_in_flight(w->rpc.vfs) >= IN_FLIGHT_MAX;
@@ -263,13 +265,13 @@ static bool take_turns(struct worker *w)
 
 		atomic_store(&w->ring_full, ring_full);
 		atomic_store(&w->no_stack, !ready);
-		if (ring_full || !next_lane(w, &lane))
+		if (ring_full || !next_fs_queue(w, &fs_queue))
 			return false;
 		struct rpc_request *req =
-			n < TAKE_MAX ? pop(w->pool, lane, ready ? CALL_ANY : CALL_BEGUN) : NULL;
+			n < TAKE_MAX ? pop(w->pool, fs_queue, ready ? CALL_ANY : CALL_BEGUN) : NULL;
 
 		if (!req) {
-			worker_release_lane(w);
+			worker_release_fs_queue(w);
 			return n == TAKE_MAX;
 		}
 		worker_assign_call(w, req);
@@ -358,24 +360,24 @@ int worker_start(struct workers *ws)
 	return 0;
 }
 
-/* True if the worker may get a call of the lane. Calls in an inbox wait for the call before them.
- * Calls of lane 0 must not, as they may turn out to use any file system. begun: the call has a stack. */
-static bool worker_has_room(struct worker *w, unsigned lane, bool begun)
+/* True if the worker may get a call of the queue. Calls in an inbox wait for the call before them.
+ * Calls of queue 0 must not, as they may turn out to use any file system. begun: the call has a stack. */
+static bool worker_has_room(struct worker *w, unsigned fs_queue, bool begun)
 {
-	return atomic_load(&w->waiting) < (lane ? INBOX_MAX : 1) && !atomic_load(&w->ring_full) &&
-	       (begun || !atomic_load(&w->no_stack)) && atomic_load(&w->ready) &&
-	       !atomic_load(&w->stuck);
+	return atomic_load(&w->waiting) < (fs_queue ? INBOX_MAX : 1) &&
+	       !atomic_load(&w->ring_full) && (begun || !atomic_load(&w->no_stack)) &&
+	       atomic_load(&w->ready) && !atomic_load(&w->stalled);
 }
 
-static bool worker_may_hold_lane(struct worker *w, unsigned lane)
+static bool worker_may_hold_fs_queue(struct worker *w, unsigned fs_queue)
 {
 	const uint32_t is = atomic_load(&w->hold);
 
-	return hold_count(is) == 0 || hold_lane(is) == lane;
+	return hold_count(is) == 0 || hold_fs_queue(is) == fs_queue;
 }
 
-/* The worker with fewest waiting calls that has room for the lane's calls. */
-static struct worker *least_busy(struct workers *ws, unsigned lane, bool begun)
+/* The worker with fewest waiting calls that has room for the queue's calls. */
+static struct worker *least_busy(struct workers *ws, unsigned fs_queue, bool begun)
 {
 	const unsigned from = atomic_fetch_add_explicit(&ws->next, 1, memory_order_relaxed);
 	const unsigned count = atomic_load(&ws->count);
@@ -386,8 +388,8 @@ static struct worker *least_busy(struct workers *ws, unsigned lane, bool begun)
 		struct worker *w = ws->worker[(from + i) % count];
 		unsigned n = atomic_load_explicit(&w->waiting, memory_order_relaxed);
 
-		if (n >= fewest || !worker_has_room(w, lane, begun) ||
-		    !worker_may_hold_lane(w, lane))
+		if (n >= fewest || !worker_has_room(w, fs_queue, begun) ||
+		    !worker_may_hold_fs_queue(w, fs_queue))
 			continue;
 		fewest = n;
 		best = w;
@@ -399,19 +401,20 @@ static struct worker *least_busy(struct workers *ws, unsigned lane, bool begun)
 
 /* An idle worker, the connection's last one first; else the one with fewest waiting calls that has
  * room; else NULL. The request is counted in its hands. */
-static struct worker *pick(struct workers *ws, struct rpc_worker *last, unsigned lane, bool begun)
+static struct worker *pick(struct workers *ws, struct rpc_worker *last, unsigned fs_queue,
+			   bool begun)
 {
 	struct worker *w;
 
 	if (last) {
 		w = rn_container_of(last, struct worker, rpc);
-		if (atomic_load(&w->waiting) == 0 && worker_has_room(w, lane, begun) &&
-		    worker_hold_lane(w, lane))
+		if (atomic_load(&w->waiting) == 0 && worker_has_room(w, fs_queue, begun) &&
+		    worker_hold_fs_queue(w, fs_queue))
 			return w;
 	}
 	/* Another thread may be faster; if no worker has room the call waits in the queue. */
-	for (unsigned i = 0; i < PICK_TRIES && (w = least_busy(ws, lane, begun)) != NULL; i++)
-		if (worker_hold_lane(w, lane))
+	for (unsigned i = 0; i < PICK_TRIES && (w = least_busy(ws, fs_queue, begun)) != NULL; i++)
+		if (worker_hold_fs_queue(w, fs_queue))
 			return w;
 	return NULL;
 }
@@ -422,48 +425,48 @@ static void worker_post_call(struct worker *w, struct rpc_request *req)
 	rn_inbox_post(&w->rpc.inbox, &req->node);
 }
 
-bool worker_feed(struct workers *ws, unsigned lane)
+bool worker_feed(struct workers *ws, unsigned fs_queue)
 {
-	struct worker *w = pick(ws, NULL, lane, false);
-	struct rpc_request *req = w ? pop(ws, lane, CALL_ANY) : NULL;
+	struct worker *w = pick(ws, NULL, fs_queue, false);
+	struct rpc_request *req = w ? pop(ws, fs_queue, CALL_ANY) : NULL;
 
 	if (req)
 		worker_post_call(w, req);
 	else if (w)
-		worker_release_lane(w);
+		worker_release_fs_queue(w);
 	return req != NULL;
 }
 
 static void workers_push_call(struct workers *ws, struct rpc_request *req)
 {
-	const unsigned lane = req->lane;
+	const unsigned fs_queue = req->fs_queue;
 
 	call_queue_push(&ws->calls, req);
 	/* A worker that went to sleep just before has room. */
-	worker_feed(ws, lane);
+	worker_feed(ws, fs_queue);
 }
 
-static void push_to(struct workers *ws, struct rpc_request *req, unsigned lane)
+static void push_to(struct workers *ws, struct rpc_request *req, unsigned fs_queue)
 {
-	req->lane = lane;
+	req->fs_queue = fs_queue;
 	workers_push_call(ws, req);
 }
 
-/* True if a further call may get stuck in a blocked lane. One that has is counted in the lane from one of the next looks on. */
-static bool may_probe(struct workers *ws, unsigned lane)
+/* True if a further call may get stuck in a blocked queue. One that has is counted in the queue from one of the next looks on. */
+static bool may_probe(struct workers *ws, unsigned fs_queue)
 {
 	return call_queue_waiting(&ws->calls, 0) == 0 &&
-	       atomic_load(&ws->bound[lane]) < ws->cfg.count + STUCK_MORE;
+	       atomic_load(&ws->bound[fs_queue]) < ws->cfg.count + STUCK_MORE;
 }
 
-void worker_divert(struct workers *ws, unsigned lane)
+void worker_divert(struct workers *ws, unsigned fs_queue)
 {
-	const bool probe = may_probe(ws, lane);
+	const bool probe = may_probe(ws, fs_queue);
 	struct rpc_request *req;
 
-	while ((req = pop(ws, lane, CALL_OUTSIDE)) != NULL)
+	while ((req = pop(ws, fs_queue, CALL_OUTSIDE)) != NULL)
 		push_to(ws, req, 0);
-	req = probe ? pop(ws, lane, CALL_BEGUN) : NULL;
+	req = probe ? pop(ws, fs_queue, CALL_BEGUN) : NULL;
 	if (req)
 		push_to(ws, req, 0);
 }
@@ -475,8 +478,8 @@ void worker_hand_over(struct workers *ws, struct rpc_request *req)
 	struct worker *w = NULL;
 
 	req->queued_ns = rn_now_ns();
-	if (call_queue_waiting(&ws->calls, req->lane) == 0)
-		w = pick(ws, last, req->lane, req->waits);
+	if (call_queue_waiting(&ws->calls, req->fs_queue) == 0)
+		w = pick(ws, last, req->fs_queue, req->waits);
 	if (w)
 		worker_post_call(w, req);
 	else
@@ -521,7 +524,7 @@ static void *event_worker_begin(void *ctx, struct ev_loop *loop)
 	self = w;
 	if (!w)
 		return NULL;
-	if (vfs_worker_new_prompt(ws->cfg.vfs, &w->rpc.vfs) != 0)
+	if (vfs_worker_new_event(ws->cfg.vfs, &w->rpc.vfs) != 0)
 		w->rpc.vfs = NULL; /* it takes no calls */
 	return w;
 }
@@ -537,7 +540,7 @@ static void event_worker_end(void *state)
 	atomic_store(&w->ended, true);
 }
 
-/* How often the thread has gone to sleep. Waiting for a processor is no sleep. */
+/* Counts how often the thread has gone to sleep. Waiting for a processor is no sleep. */
 static long count_sleeps(void)
 {
 	struct rusage u;
@@ -549,12 +552,12 @@ static long count_sleeps(void)
  * A call that takes long may have waited for its file system, or for a processor. After the first
  * one the thread is careful for a while and counts sleeps; then it knows.
  */
-static void note_slow(struct worker *w, unsigned lane, bool slept)
+static void note_slow(struct worker *w, unsigned fs_queue, bool slept)
 {
 	const uint64_t now = rn_now_ns();
 
 	if (slept)
-		lanes_was_slow(w->pool->cfg.lanes, lane, now);
+		fs_queue_was_slow(w->pool->cfg.fs_queues, fs_queue, now);
 	w->careful_until = now + CAREFUL_NS;
 }
 
@@ -568,7 +571,7 @@ static uint64_t end_of_call(const struct worker *w)
 
 static void run_call(struct worker *w, struct rpc_request *req, uint64_t start)
 {
-	const unsigned lane = req->lane;
+	const unsigned fs_queue = req->fs_queue;
 	const bool careful = start < w->careful_until;
 	const long sleeps = careful ? count_sleeps() : 0;
 
@@ -577,13 +580,13 @@ static void run_call(struct worker *w, struct rpc_request *req, uint64_t start)
 	req->worker = &w->rpc;
 	worker_run(w, req);
 	if (end_of_call(w) - start >= SLOW_NS)
-		note_slow(w, lane, careful && count_sleeps() != sleeps);
+		note_slow(w, fs_queue, careful && count_sleeps() != sleeps);
 }
 
-/* True if calls of that lane may begin here. Those of lane 0 may until they enter a file system. */
-static bool is_for_loops(struct workers *ws, unsigned lane, uint64_t now)
+/* True if calls of that queue may begin here. Those of queue 0 may until they enter a file system. */
+static bool is_for_loops(struct workers *ws, unsigned fs_queue, uint64_t now)
 {
-	return lane == 0 || lanes_prompt(ws->cfg.lanes, lane, now);
+	return fs_queue == 0 || fs_queue_on_event_thread(ws->cfg.fs_queues, fs_queue, now);
 }
 
 static void event_worker_run(void *ctx, void *state, struct rn_inbox_node *call)
@@ -592,8 +595,8 @@ static void event_worker_run(void *ctx, void *state, struct rn_inbox_node *call)
 	const uint64_t now = rn_now_ns();
 	struct worker *w = state;
 
-	/* The thread before may have got stuck in the lane, or left calls to one that could not get its own state. */
-	if (!w || !w->rpc.vfs || !rpc_is_ready(&w->rpc) || !is_for_loops(ctx, req->lane, now))
+	/* The thread before may have got stuck in the queue, or left calls to one that could not get its own state. */
+	if (!w || !w->rpc.vfs || !rpc_is_ready(&w->rpc) || !is_for_loops(ctx, req->fs_queue, now))
 		worker_hand_over(ctx, req);
 	else
 		run_call(w, req, now);
@@ -614,7 +617,7 @@ bool event_worker_keep(struct workers *ws, struct rpc_request *req)
 
 	if (!w || !w->rpc.vfs || !ev_loop_is_current(w->loop) || event_worker_is_long(req))
 		return false;
-	if (!is_for_loops(ws, req->lane, req->arrived_ns))
+	if (!is_for_loops(ws, req->fs_queue, req->arrived_ns))
 		return false;
 	ev_loop_keep(w->loop, &req->node);
 	return true;

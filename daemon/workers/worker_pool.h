@@ -9,12 +9,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "daemon/workers/lanes.h"
+#include "daemon/workers/fs_queues.h"
 #include "daemon/workers/workers.h"
 #include "rpc/worker.h"
 
-/* Time without progress after which a file system counts as one that does not answer, and is told of. Slow disks take time, too. */
-#define SILENT_MS 2000u
+/* Time without progress after which a worker is stuck, and its file system counts as one that does not answer: the queue is blocked, and
+ * the log says so. It has stalled, and gets nothing more, long before (STALLED_MS in worker_watch.c). Slow disks take time, too. */
+#define STUCK_MS 2000u
 
 struct ev_loop;
 
@@ -23,22 +24,22 @@ struct worker {
 	struct workers *pool;
 	struct worker *next;	   /* in workers.all */
 	_Atomic uint64_t beat;	   /* odd while it runs a request */
-	_Atomic unsigned touching; /* the lane whose file system the request uses */
+	_Atomic unsigned touching; /* the queue whose file system the request uses */
 
 	/* Used by the watch only. */
 	uint64_t seen; /* beat at the last look */
-	unsigned stuck_ms;
-	_Atomic bool stuck; /* no progress for so long that it gets no further requests */
+	unsigned stalled_ms;
+	_Atomic bool stalled; /* no progress for so long that it gets no further requests */
 	_Atomic bool
-		silent; /* for so long that its file system counts as one that does not answer */
+		stuck; /* for so long that its file system counts as one that does not answer */
 
-	/* Of an event thread. */
+	/* Members of an event thread's worker. */
 	struct ev_loop *loop; /* NULL: a worker of the pool */
 	_Atomic bool ended;   /* the thread; the loop's next one uses the worker */
 	bool replaced; /* another thread was started to take the loop from it, in this call; used by the watch */
-	uint64_t careful_until; /* rn_now_ns: event_worker.c */
+	uint64_t careful_until; /* rn_now_ns: is_for_loops() */
 
-	/* Of the pool. */
+	/* Members of a worker of the pool. */
 	pthread_t thread;
 	_Atomic unsigned waiting; /* requests submitted to it that it has not started yet */
 	_Atomic(struct rn_inbox_node *)
@@ -47,8 +48,8 @@ struct worker {
 	_Atomic bool ring_full;
 	_Atomic bool no_stack; /* for a call that has not begun */
 	_Atomic bool ready, stop;
-	/* (Lane << 16) + requests in hand, which are given to it and not answered yet. While there
-	 * are some, it takes none of another lane. */
+	/* (Queue << 16) + requests in hand, which are given to it and not answered yet. While there
+	 * are some, it takes none of another queue. */
 	_Atomic uint32_t hold;
 	struct rn_histogram waits; /* times until its requests have begun; recorded by it alone */
 	int error;		   /* result of its start, read after ready */
@@ -60,11 +61,11 @@ struct worker_watch {
 	pthread_cond_t woken;
 	_Atomic bool asleep; /* changed under the lock */
 	bool started, stop;
-	uint64_t popped[RPC_LANES];	  /* at the last look */
-	uint32_t silent;		  /* lanes, as bits: the log has them */
-	uint64_t silent_since[RPC_LANES]; /* rn_now_ns */
-	/* consecutive looks in which calls waited in the lane and none was taken */
-	unsigned starved[RPC_LANES];
+	uint64_t popped[RPC_FS_QUEUES];	      /* at the last look */
+	uint32_t silent;		      /* file system queues, as bits: the log has them */
+	uint64_t silent_since[RPC_FS_QUEUES]; /* rn_now_ns */
+	/* consecutive looks in which calls waited in the queue and none was taken */
+	unsigned starved[RPC_FS_QUEUES];
 };
 
 struct rn_stacks;
@@ -78,17 +79,17 @@ struct workers {
 	pthread_cond_t changed;
 	unsigned started;
 	struct call_queue calls;
-	_Atomic uint64_t popped[RPC_LANES]; /* calls taken from the lane's queue */
-	_Atomic unsigned bound[RPC_LANES];  /* workers that have requests of the lane in hand */
-	_Atomic unsigned next;		    /* where a scan for an idle worker starts */
-	_Atomic unsigned next_lane;
+	_Atomic uint64_t popped[RPC_FS_QUEUES]; /* calls taken from the queue */
+	_Atomic unsigned bound[RPC_FS_QUEUES]; /* workers that have requests of the queue in hand */
+	_Atomic unsigned next;		       /* where a scan for an idle worker starts */
+	_Atomic unsigned next_fs_queue;
 	_Atomic unsigned count; /* elements of worker[] in use; grows */
 	_Atomic unsigned most;
 	struct worker_watch watch;
 	struct worker *worker[]; /* of the pool */
 };
 
-static inline unsigned hold_lane(uint32_t hold)
+static inline unsigned hold_fs_queue(uint32_t hold)
 {
 	return hold >> 16;
 }
@@ -100,16 +101,16 @@ static inline unsigned hold_count(uint32_t hold)
 int worker_start(
 	struct workers *
 		ws); /* starts one more of the pool; 0, -RN_EFULL: there may be no more, or -errno */
-/* Gives waiting calls of the lane to workers that have room. True: there was one. */
-bool worker_feed(struct workers *ws, unsigned lane);
-/* Gives a request to a worker of the pool that has room for its lane, or queues it. Any thread. */
+/* Gives waiting calls of the queue to workers that have room. True: there was one. */
+bool worker_feed(struct workers *ws, unsigned fs_queue);
+/* Gives a request to a worker of the pool that has room for its queue, or queues it. Any thread. */
 void worker_hand_over(struct workers *ws, struct rpc_request *req);
-/* For the watch: gives the calls that a stuck worker has not begun to others. */
+/* For the watch: gives the calls that a stalled worker has not begun to others. */
 void worker_rescue(struct worker *w);
-/* For the watch, at each look: moves the waiting calls of a blocked lane to lane 0, whose workers tell the clients to come
+/* For the watch, at each look: moves the waiting calls of a blocked queue to queue 0, whose workers tell the clients to come
  * again. Of calls that use the file system already it moves one, which may get stuck or have nothing to do there any more,
  * while few are stuck. */
-void worker_divert(struct workers *ws, unsigned lane);
+void worker_divert(struct workers *ws, unsigned fs_queue);
 
 /* On an event thread: keeps the call, to run it there. False: it is for the pool. */
 bool event_worker_keep(struct workers *ws, struct rpc_request *req);

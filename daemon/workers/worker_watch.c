@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looks after workers while there is work. A worker without progress for a while is stuck in a
- * system call: it gets no further requests, and counts for the file system that it is stuck in. If it is an
- * event thread, another thread goes on with its loop.
- * Lanes that wait without being served get further workers. A lane whose workers are all stuck for
- * long is blocked: its calls are answered "come again" until one of them comes back.
+ * Looks after workers while there is work. A worker without progress for a while has stalled in a
+ * system call: it gets no further requests, and counts for the file system that it is in. If it is an
+ * event thread, another thread goes on with its loop. After seconds it is stuck, and its file system is silent.
+ * Queues that wait without being served get further workers. A queue whose workers are all stuck
+ * is blocked: its calls are answered "come again" until one of them comes back.
  */
 #include <string.h>
 #include <time.h>
@@ -16,79 +16,80 @@
 #include "transport/event_loop.h"
 
 #define LOOK_MS 50u
-#define STUCK_MS 100u	  /* time without progress after which a worker is stuck */
-#define STUCK_LOOP_MS 50u /* the same of an event thread, as clients wait for it */
-#define STARVED_LOOKS 2u  /* looks without progress after which a lane gets a further worker */
-#define QUIET_LOOKS 20u	  /* looks without work after which the watch sleeps */
+#define STALLED_MS 100u	    /* time without progress after which a worker has stalled */
+#define STALLED_LOOP_MS 50u /* the same of an event thread, as clients wait for it */
+#define STARVED_LOOKS 2u    /* looks without progress after which a queue gets a further worker */
+#define QUIET_LOOKS 20u	    /* looks without work after which the watch sleeps */
 
-/* Moves a worker that is stuck in another lane's file system to that lane, so that its former lane
+/* Moves a worker that has stalled in another queue's file system to that queue, so that its former queue
  * may get another worker. */
-static void change_lane(struct worker *w)
+static void change_fs_queue(struct worker *w)
 {
 	const unsigned in = atomic_load(&w->touching);
 	uint32_t is = atomic_load(&w->hold);
 
 	do {
-		if (in == 0 || hold_count(is) == 0 || hold_lane(is) == in)
+		if (in == 0 || hold_count(is) == 0 || hold_fs_queue(is) == in)
 			return;
 	} while (!atomic_compare_exchange_weak(&w->hold, &is, in << 16 | hold_count(is)));
 	atomic_fetch_add(&w->pool->bound[in], 1);
-	atomic_fetch_sub(&w->pool->bound[hold_lane(is)], 1);
+	atomic_fetch_sub(&w->pool->bound[hold_fs_queue(is)], 1);
 }
 
-/* The lane that the worker is stuck in. */
-static unsigned lane_of_stuck(const struct worker *w)
+/* The queue that the worker has stalled in. */
+static unsigned fs_queue_of_stalled(const struct worker *w)
 {
-	return w->loop ? atomic_load(&w->touching) : hold_lane(atomic_load(&w->hold));
+	return w->loop ? atomic_load(&w->touching) : hold_fs_queue(atomic_load(&w->hold));
 }
 
-/* Updates whether the worker is stuck, which it is while its beat stands still with work in hand. True: there is work. */
+/* Updates whether the worker has stalled, or is stuck: its beat stands still with work in hand. True: there is work. */
 static bool worker_watch_check_one(struct worker *w)
 {
 	const uint64_t beat = atomic_load(&w->beat), seen = w->seen;
-	/* Idle: it waits for work. A stuck one has been rid of it. */
+	/* Idle: it waits for work. A stalled one has been rid of it. */
 	const bool waits =
-		(beat & 1) == 0 && atomic_load(&w->waiting) == 0 && !atomic_load(&w->stuck);
+		(beat & 1) == 0 && atomic_load(&w->waiting) == 0 && !atomic_load(&w->stalled);
 
 	w->seen = beat;
 	if (waits || beat != seen) {
-		w->stuck_ms = 0;
+		w->stalled_ms = 0;
 		w->replaced = false;
+		atomic_store(&w->stalled, false);
 		atomic_store(&w->stuck, false);
-		atomic_store(&w->silent, false);
 		return !waits || beat != seen || hold_count(atomic_load(&w->hold)) > 0;
 	}
-	w->stuck_ms += LOOK_MS;
-	if (w->stuck_ms < (w->loop ? STUCK_LOOP_MS : STUCK_MS))
+	w->stalled_ms += LOOK_MS;
+	if (w->stalled_ms < (w->loop ? STALLED_LOOP_MS : STALLED_MS))
 		return true;
-	atomic_store(&w->stuck, true);
-	atomic_store(&w->silent, w->stuck_ms >= SILENT_MS);
+	atomic_store(&w->stalled, true);
+	atomic_store(&w->stuck, w->stalled_ms >= STUCK_MS);
 	if (!w->loop) {
-		change_lane(w);
+		change_fs_queue(w);
 		worker_rescue(w);
 	}
 	return true;
 }
 
-/* Number of workers that are stuck in the lane's file system for long. */
-static unsigned count_stuck(struct workers *ws, unsigned lane)
+/* Number of workers that are stuck in the queue's file system. */
+static unsigned count_stuck(struct workers *ws, unsigned fs_queue)
 {
 	unsigned n = 0;
 
 	for (const struct worker *w = atomic_load(&ws->all); w; w = w->next) {
 		const uint32_t is = atomic_load(&w->hold);
 
-		n += w->stuck_ms >= SILENT_MS && hold_count(is) > 0 && hold_lane(is) == lane;
+		n += w->stalled_ms >= STUCK_MS && hold_count(is) > 0 &&
+		     hold_fs_queue(is) == fs_queue;
 	}
 	return n;
 }
 
-static void set_blocked(struct workers *ws, unsigned lane, bool blocked)
+static void set_blocked(struct workers *ws, unsigned fs_queue, bool blocked)
 {
-	char name[LANES_NAME];
+	char name[FS_QUEUE_NAME];
 
-	lanes_block(ws->cfg.lanes, lane, blocked);
-	lanes_name(ws->cfg.lanes, lane, name);
+	fs_queue_block(ws->cfg.fs_queues, fs_queue, blocked);
+	fs_queue_name(ws->cfg.fs_queues, fs_queue, name);
 	if (blocked)
 		rn_warn(ws->cfg.log,
 			"%s has all %u workers that wait for one file system: clients that call it "
@@ -98,53 +99,54 @@ static void set_blocked(struct workers *ws, unsigned lane, bool blocked)
 		rn_notice(ws->cfg.log, "%s is called again", name);
 }
 
-static void worker_watch_log_silent(struct workers *ws, unsigned lane, bool silent)
+static void worker_watch_log_silent(struct workers *ws, unsigned fs_queue, bool silent)
 {
 	const struct rn_log_event event = { .id = silent ? RN_ID_FS_STUCK : RN_ID_FS_ANSWERS };
-	uint64_t *since = &ws->watch.silent_since[lane];
+	uint64_t *since = &ws->watch.silent_since[fs_queue];
 	const uint64_t now = rn_now_ns();
-	char name[LANES_NAME];
+	char name[FS_QUEUE_NAME];
 
-	lanes_name(ws->cfg.lanes, lane, name);
+	fs_queue_name(ws->cfg.fs_queues, fs_queue, name);
 	if (silent) {
-		*since = now - SILENT_MS * 1000000ull;
+		*since = now - STUCK_MS * 1000000ull;
 		rn_log_event(ws->cfg.log, RN_WARNING, &event,
 			     "%s does not answer: a call has waited for it for %u seconds", name,
-			     SILENT_MS / 1000);
+			     STUCK_MS / 1000);
 	} else {
 		rn_log_event(ws->cfg.log, RN_NOTICE, &event, "%s answers again, after %u seconds",
 			     name, (unsigned)((now - *since) / RN_NS_PER_SECOND));
 	}
 }
 
-/* Logs which lanes' file systems no longer answer, and which do again. */
+/* Logs which queues' file systems no longer answer, and which do again. */
 static void log_changes(struct workers *ws, uint32_t silent)
 {
 	const uint32_t changed = ws->watch.silent ^ silent;
 
-	for (unsigned i = 0; i < RPC_LANES; i++)
+	for (unsigned i = 0; i < RPC_FS_QUEUES; i++)
 		if (changed & 1u << i)
 			worker_watch_log_silent(ws, i, silent & 1u << i);
 	ws->watch.silent = silent;
 }
 
-/* True if what the lane's calls wait for are stacks, of which another worker would have none either. */
+/* True if what the queue's calls wait for are stacks, of which another worker would have none either. */
 static bool lacks_stacks(const struct workers *ws)
 {
 	for (const struct worker *w = atomic_load(&ws->all); w; w = w->next)
-		if (!w->loop && atomic_load(&w->no_stack) && !atomic_load(&w->stuck))
+		if (!w->loop && atomic_load(&w->no_stack) && !atomic_load(&w->stalled))
 			return true;
 	return false;
 }
 
-/* Gives the lane's waiting calls to a worker with room, or starts another worker. Lane 0, for calls
+/* Gives the queue's waiting calls to a worker with room, or starts another worker. Queue 0, for calls
  * that name no file, may have all workers. */
-static void worker_watch_feed_lane(struct workers *ws, unsigned lane)
+static void worker_watch_feed_fs_queue(struct workers *ws, unsigned fs_queue)
 {
-	const unsigned most = lane ? ws->cfg.count : ws->most;
+	const unsigned most = fs_queue ? ws->cfg.count : ws->most;
 	int rc;
 
-	if (worker_feed(ws, lane) || atomic_load(&ws->bound[lane]) >= most || lacks_stacks(ws))
+	if (worker_feed(ws, fs_queue) || atomic_load(&ws->bound[fs_queue]) >= most ||
+	    lacks_stacks(ws))
 		return;
 	rc = worker_start(ws);
 	if (!rc)
@@ -155,67 +157,67 @@ static void worker_watch_feed_lane(struct workers *ws, unsigned lane)
 		rn_warn(ws->cfg.log, "cannot start a further worker: %s", strerror(-rc));
 }
 
-static void look_at_lane(struct workers *ws, unsigned lane)
+static void look_at_fs_queue(struct workers *ws, unsigned fs_queue)
 {
 	struct worker_watch *watch = &ws->watch;
-	const uint64_t popped = atomic_load(&ws->popped[lane]);
-	const bool waits = call_queue_waiting(&ws->calls, lane) > 0;
+	const uint64_t popped = atomic_load(&ws->popped[fs_queue]);
+	const bool waits = call_queue_waiting(&ws->calls, fs_queue) > 0;
 	bool blocked;
 
-	watch->starved[lane] =
-		waits && popped == watch->popped[lane] ? watch->starved[lane] + 1 : 0;
-	watch->popped[lane] = popped;
-	if (lane > 0) {
-		blocked = count_stuck(ws, lane) >= ws->cfg.count;
-		if (blocked != lanes_blocked(ws->cfg.lanes, lane))
-			set_blocked(ws, lane, blocked);
+	watch->starved[fs_queue] =
+		waits && popped == watch->popped[fs_queue] ? watch->starved[fs_queue] + 1 : 0;
+	watch->popped[fs_queue] = popped;
+	if (fs_queue > 0) {
+		blocked = count_stuck(ws, fs_queue) >= ws->cfg.count;
+		if (blocked != fs_queue_blocked(ws->cfg.fs_queues, fs_queue))
+			set_blocked(ws, fs_queue, blocked);
 		if (blocked) {
-			worker_divert(ws, lane);
+			worker_divert(ws, fs_queue);
 			return;
 		}
 	}
-	if (watch->starved[lane] >= STARVED_LOOKS)
-		worker_watch_feed_lane(ws, lane);
+	if (watch->starved[fs_queue] >= STARVED_LOOKS)
+		worker_watch_feed_fs_queue(ws, fs_queue);
 }
 
-/* Looks at all workers. *stuck, *silent: the lanes that such ones are in, as bits. True: there is work. */
-static bool worker_watch_check_all(struct workers *ws, uint32_t *stuck, uint32_t *silent)
+/* Looks at all workers. *stalled, *silent: the queues in which some have stalled, and are stuck, as bits. True: there is work. */
+static bool worker_watch_check_all(struct workers *ws, uint32_t *stalled, uint32_t *silent)
 {
 	bool busy = false;
 
 	for (struct worker *w = atomic_load(&ws->all); w; w = w->next) {
 		busy |= worker_watch_check_one(w);
+		if (atomic_load(&w->stalled))
+			*stalled |= 1u << fs_queue_of_stalled(w);
 		if (atomic_load(&w->stuck))
-			*stuck |= 1u << lane_of_stuck(w);
-		if (atomic_load(&w->silent))
-			*silent |= 1u << lane_of_stuck(w);
+			*silent |= 1u << fs_queue_of_stalled(w);
 	}
 	return busy;
 }
 
-/* Has other threads go on with the loops of stuck ones. A thread that has lost its loop and is still stuck says nothing of
+/* Has other threads go on with the loops of stalled ones. A thread that has lost its loop and goes on to stall says nothing of
  * the present one. */
-static void replace_stuck(struct workers *ws)
+static void replace_stalled(struct workers *ws)
 {
 	for (struct worker *w = atomic_load(&ws->all); w; w = w->next)
-		if (w->loop && !w->replaced && atomic_load(&w->stuck))
+		if (w->loop && !w->replaced && atomic_load(&w->stalled))
 			w->replaced = ev_loop_replace(w->loop) == 0;
 }
 
 /* True if there is work. */
 static bool worker_watch_check(struct workers *ws)
 {
-	uint32_t stuck = 0, silent = 0;
-	bool busy = worker_watch_check_all(ws, &stuck, &silent);
+	uint32_t stalled = 0, silent = 0;
+	bool busy = worker_watch_check_all(ws, &stalled, &silent);
 
 	/* The next thread of a loop must know which calls are not for it. */
-	for (unsigned i = 1; i < RPC_LANES; i++)
-		lanes_doubt(ws->cfg.lanes, i, stuck & 1u << i);
-	replace_stuck(ws);
+	for (unsigned i = 1; i < RPC_FS_QUEUES; i++)
+		fs_queue_doubt(ws->cfg.fs_queues, i, stalled & 1u << i);
+	replace_stalled(ws);
 	if (silent != ws->watch.silent)
 		log_changes(ws, silent);
-	for (unsigned i = 0; i < RPC_LANES; i++) {
-		look_at_lane(ws, i);
+	for (unsigned i = 0; i < RPC_FS_QUEUES; i++) {
+		look_at_fs_queue(ws, i);
 		busy |= call_queue_waiting(&ws->calls, i) > 0;
 	}
 	return busy;

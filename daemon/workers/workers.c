@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool and its watch together: start, stop, and the sink of the transports. */
+/* The pool and its watch together: start, stop, and the executor of the transports' calls. */
 #include "daemon/workers/workers.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-#include "daemon/workers/standing.h"
+#include "daemon/workers/admission.h"
 #include "daemon/workers/worker_pool.h"
 #include "lib/fiber.h"
 #include "lib/util.h"
@@ -54,6 +54,7 @@ int workers_start(const struct workers_config *cfg, struct workers **out)
 		rc = worker_watch_start(ws);
 	if (rc || failed) {
 		workers_stop(ws);
+		workers_free(ws);
 		return rc ? rc : failed;
 	}
 	*out = ws;
@@ -70,11 +71,17 @@ static void worker_end(struct worker *w)
 
 void workers_stop(struct workers *ws)
 {
-	struct worker *w;
-
 	worker_watch_stop(ws);
 	for (unsigned i = 0; i < ws->count; i++)
 		worker_end(ws->worker[i]);
+}
+
+void workers_free(struct workers *ws)
+{
+	struct worker *w;
+
+	if (!ws)
+		return;
 	while ((w = atomic_load(&ws->all)) != NULL) {
 		atomic_store(&ws->all, w->next);
 		rn_fiber_put(w->rpc.spare);
@@ -102,19 +109,19 @@ void workers_limit(struct workers *ws, unsigned more)
 	atomic_store(&ws->most, ws->cfg.count + (unsigned)rn_min(more, WORKERS_MORE));
 }
 
-/* A blocked lane's calls are refused by workers that have nothing to do with its file system. */
-static unsigned lane_of_export(const struct workers *ws, uint32_t id)
+/* A blocked queue's calls are refused by workers that have nothing to do with its file system. */
+static unsigned fs_queue_of_export(const struct workers *ws, uint32_t id)
 {
-	const unsigned lane = lanes_of(ws->cfg.lanes, id);
+	const unsigned fs_queue = fs_queue_of_export_id(ws->cfg.fs_queues, id);
 
-	return lanes_blocked(ws->cfg.lanes, lane) ? 0 : lane;
+	return fs_queue_blocked(ws->cfg.fs_queues, fs_queue) ? 0 : fs_queue;
 }
 
-static unsigned lane_of(const struct workers *ws, const struct rpc_request *req)
+static unsigned fs_queue_of_request(const struct workers *ws, const struct rpc_request *req)
 {
 	uint32_t id;
 
-	return first_handle_export(req, &id) ? lane_of_export(ws, id) : 0;
+	return first_handle_export(req, &id) ? fs_queue_of_export(ws, id) : 0;
 }
 
 static void workers_submit(void *ctx, struct rpc_request *req)
@@ -124,7 +131,7 @@ static void workers_submit(void *ctx, struct rpc_request *req)
 	req->server = ws->cfg.server;
 	req->work = rpc_dispatch;
 	req->entered = 0;
-	req->lane = lane_of(ws, req);
+	req->fs_queue = fs_queue_of_request(ws, req);
 	if (!event_worker_keep(ws, req))
 		worker_hand_over(ws, req);
 	if (atomic_load(&ws->watch.asleep))
@@ -134,15 +141,15 @@ static void workers_submit(void *ctx, struct rpc_request *req)
 void workers_background(struct workers *ws, struct rpc_request *req, uint32_t export_id)
 {
 	req->entered = 0;
-	req->lane = lane_of_export(ws, export_id);
+	req->fs_queue = fs_queue_of_export(ws, export_id);
 	worker_hand_over(ws, req);
 	if (atomic_load(&ws->watch.asleep))
 		worker_watch_wake(ws);
 }
 
-struct rpc_sink workers_sink(struct workers *ws)
+struct rpc_executor workers_executor(struct workers *ws)
 {
-	return (struct rpc_sink){ .submit = workers_submit, .ctx = ws };
+	return (struct rpc_executor){ .submit = workers_submit, .ctx = ws };
 }
 
 void workers_stats(struct workers *ws, struct workers_stats *out)
@@ -150,7 +157,7 @@ void workers_stats(struct workers *ws, struct workers_stats *out)
 	*out = (struct workers_stats){ .workers = atomic_load(&ws->count) };
 	out->fds = out->workers;
 	for (const struct worker *w = atomic_load(&ws->all); w; w = w->next) {
-		const bool stuck = atomic_load(&w->silent);
+		const bool stuck = atomic_load(&w->stuck);
 
 		out->stuck += stuck && !w->loop;
 		out->stuck_loops += stuck && w->loop;
@@ -158,7 +165,7 @@ void workers_stats(struct workers *ws, struct workers_stats *out)
 		if (atomic_load(&w->ready))
 			out->fds += vfs_worker_has_ring(w->rpc.vfs);
 	}
-	for (unsigned i = 0; i < RPC_LANES; i++)
+	for (unsigned i = 0; i < RPC_FS_QUEUES; i++)
 		out->queued += call_queue_waiting(&ws->calls, i);
 }
 

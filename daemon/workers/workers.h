@@ -12,7 +12,7 @@
 #include "rpc/program.h"
 
 struct ev_loop;
-struct lanes;
+struct fs_queues;
 struct rn_budget;
 struct rn_stacks;
 struct vfs;
@@ -21,8 +21,9 @@ struct workers;
 #define WORKERS_MORE 60u /* workers that may be started on demand, at most */
 
 struct workers_config {
-	unsigned count; /* and the most for one lane; more are started when other lanes need them */
-	struct lanes *lanes;
+	/* Workers; one file system's queue has at most as many. More start when other queues need them. */
+	unsigned count;
+	struct fs_queues *fs_queues;
 	unsigned ring_entries;
 	struct vfs *vfs;
 	struct rpc_server *server;
@@ -39,8 +40,8 @@ int workers_loop(struct workers *ws, const char *name, struct ev_loop **out);
 void workers_unwatch(struct workers *ws);
 /* At most so many are started on demand: where descriptors are few. */
 void workers_limit(struct workers *ws, unsigned more);
-/* The sink that transports submit to. */
-struct rpc_sink workers_sink(struct workers *ws);
+/* The executor that transports submit calls to. */
+struct rpc_executor workers_executor(struct workers *ws);
 /* rpc_server.background. */
 void workers_background(struct workers *ws, struct rpc_request *req, uint32_t export_id);
 /* Charges the client for its reply, in the order of its next turns. */
@@ -60,10 +61,13 @@ struct rn_stacks *workers_stacks(struct workers *ws);
 void workers_waits(struct workers *ws, struct rn_durations *sum);
 /* rpc_server.ended. */
 void workers_ended(void *ctx, struct rpc_request *req);
-/* In a call that is about to use an export's file system: has it go on at a worker of that one's lane. -ETIMEDOUT: that
+/* In a call that is about to use an export's file system: has it go on at a worker of that one's queue. -RN_ESILENT: that
  * file system does not answer, and has all its workers. No lock is held. */
-int worker_enters(struct lanes *lanes, uint32_t export_id);
+int worker_enters(struct fs_queues *fs_queues, uint32_t export_id);
 /* Ends the threads; nothing is in flight any more and no transport can submit. */
 void workers_stop(struct workers *ws);
+/* After workers_stop, when no thread is left that may have woken a call: it may still look for a worker with room, although its call
+ * has been answered. NULL is allowed. */
+void workers_free(struct workers *ws);
 
 #endif

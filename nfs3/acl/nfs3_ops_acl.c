@@ -1,17 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ACLs on the wire, and GETACL and SETACL of NFSACL version 3. No item is eligible for a chunk of its own (RFC 8267 section 5.2).
+ * ACLs on the wire, and GETACL and SETACL of NFSACL. No item is eligible for a chunk of its own (RFC 8267 section 5.2). Results and errors are those of
+ * the kernel's server, but that SETACL leaves an ACL alone that the call does not name.
  */
 #include <errno.h>
 #include <sys/stat.h>
 
 #include "lib/util.h"
 #include "nfs3/acl/acl_steps.h"
+#include "nfs3/acl/nfsacl.h"
 #include "nfs3/nfs3_procs.h"
+#include "nfs3/op.h"
+#include "vfs/xattr.h"
 
 #define PERMS (VFS_ACL_READ | VFS_ACL_WRITE | VFS_ACL_EXEC)
 
 _Static_assert(VFS_ACL_MAX == NFSACL_ENTRIES_MAX, "what is stored can be shown");
+
+/*
+ * ACLs as NFSACL carries them. A secattr has two lists, of the access and of the default ACL: the
+ * number of entries, then an array that is empty if the entries are not meant. An ACL on the wire
+ * has a mask entry always; one that only repeats the group's permissions stands for none.
+ */
+
+/* A list of a result, and the ids that entries of owner and group are shown with. */
+struct nfsacl_shown {
+	const struct vfs_acl *acl;
+	uint32_t uid, gid;
+	uint32_t flag;	   /* NA_ACL_DEFAULT or 0: set in the type of each entry */
+	bool with_entries; /* false: only the number is sent */
+};
+
+/* ACLs of a result of GETACL. Points into itself. */
+struct nfsacl_found {
+	uint32_t mask;
+	struct vfs_acl_buffer room;
+	struct vfs_acls acls;
+	struct nfsacl_shown access, inherited;
+};
 
 static bool is_minimal(const struct vfs_acl *acl)
 {
@@ -135,111 +161,6 @@ static void nfsacl_get(struct xdr_in *x, struct vfs_acl_entry *room, struct vfs_
 	drop_mask(room, out);
 }
 
-#define GETACL_HEAD_SIZE (4u + NFS3_POST_OP_ATTR_SIZE)
-
-struct getacl_args {
-	struct vfs_fh fh;
-	uint32_t mask;
-};
-
-static bool decode_getacl(struct xdr_in *x, void *args)
-{
-	struct getacl_args *a = args;
-
-	nfs3_get_fh(x, &a->fh);
-	a->mask = xdr_get_u32(x);
-	return !x->err;
-}
-
-/* Puts a whole successful result, or returns -errno with nothing put. */
-static int nfs3_run_getacl(struct nfs3_op *op, const struct getacl_args *a)
-{
-	struct nfsacl_found found;
-	int rc = nfs3_op_open(op, &a->fh, 0);
-
-	if (rc == 0)
-		rc = nfsacl_find(op, a->mask, GETACL_HEAD_SIZE, &found);
-	if (rc < 0)
-		return rc;
-	nfs3_put_status(op, 0);
-	nfs3_put_post_op_attr(&op->req->out, &op->attr);
-	nfsacl_put_found(op, &found);
-	return 0;
-}
-
-static enum rpc_run nfs3_getacl(struct rpc_request *req, void *args)
-{
-	struct nfs3_op *op = nfs3_op_begin(req);
-	int rc;
-
-	if (!op)
-		return RPC_RUN_SYSTEM_ERR;
-	rc = nfs3_run_getacl(op, args);
-	if (rc < 0) {
-		nfs3_put_status(op, rc);
-		nfs3_put_attr_of(op, op->node[0]);
-	}
-	return nfs3_op_end(op, rc);
-}
-
-struct setacl_args {
-	struct vfs_fh fh;
-	struct nfsacl_change change;
-};
-
-static bool nfs3_decode_setacl(struct xdr_in *x, void *args)
-{
-	struct setacl_args *a = args;
-
-	nfs3_get_fh(x, &a->fh);
-	nfsacl_get_change(x, &a->change);
-	return !x->err;
-}
-
-static void nfs3_encode_setacl(struct nfs3_op *op, int rc)
-{
-	nfs3_put_status(op, rc);
-	nfs3_put_attr_of(op, op->node[0]);
-}
-
-static enum rpc_run nfs3_setacl(struct rpc_request *req, void *args)
-{
-	struct setacl_args *a = args;
-	struct nfs3_op *op = nfs3_op_begin(req);
-	int rc;
-
-	if (!op)
-		return RPC_RUN_SYSTEM_ERR;
-	rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_CHANGES);
-	if (rc == 0)
-		rc = nfsacl_set(op, &a->change);
-	return nfsacl_settle(op, rc, nfs3_encode_setacl);
-}
-
-/* NOTSUPP: the export says no_acl. */
-const struct nfs3_proc nfsacl_proc_getacl = {
-	.rpc = {
-		.name = "GETACL",
-		.decode = decode_getacl,
-		.args_size = sizeof(struct getacl_args),
-		.run = nfs3_getacl,
-	},
-	.errors = NFS3_ERRORS(NFS3_E_INVAL | NFS3_E_NOTSUPP),
-};
-
-/* INVAL: the kernel refuses the ACL. */
-const struct nfs3_proc nfsacl_proc_setacl = {
-	.rpc = {
-		.name = "SETACL",
-		.decode = nfs3_decode_setacl,
-		.args_size = sizeof(struct setacl_args),
-		.run = nfs3_setacl,
-		.flags = RPC_NONIDEMPOTENT,
-		.reply_size = 4 + NFS3_POST_OP_ATTR_SIZE,
-	},
-	.errors = NFS3_ERRORS(NFS3_E_PERM | NFS3_E_INVAL | NFS3_E_SPACE | NFS3_E_ROFS | NFS3_E_NOTSUPP),
-};
-
 /* exports(5) no_acl. */
 static int check_shown(const struct nfs3_op *op)
 {
@@ -247,7 +168,7 @@ static int check_shown(const struct nfs3_op *op)
 }
 
 /* An object that can have no ACL has the one of its permission bits. */
-static int nfsacl_get_acls(struct nfs3_op *op, struct vfs_acl_room *room, struct vfs_acls *acls)
+static int nfsacl_get_acls(struct nfs3_op *op, struct vfs_acl_buffer *room, struct vfs_acls *acls)
 {
 	int rc = vfs_getattr(&op->ctx, op->node[0], &op->attr);
 
@@ -276,7 +197,10 @@ static int nfsacl_make_room(struct rpc_request *req, size_t head_size, const str
 	return rpc_reply_grow(req, size) < 0 ? -ENOMEM : 0;
 }
 
-int nfsacl_find(struct nfs3_op *op, uint32_t mask, size_t head_size, struct nfsacl_found *out)
+/* Reads op->attr and the ACLs, and makes room in the reply for them behind head_size bytes. -EOPNOTSUPP: the export
+ * says no_acl. -EINVAL: mask has unknown bits. */
+static int nfsacl_find(struct nfs3_op *op, uint32_t mask, size_t head_size,
+		       struct nfsacl_found *out)
 {
 	static const struct vfs_acl none = { 0 };
 	const struct vfs_acls *acls = &out->acls;
@@ -297,7 +221,8 @@ int nfsacl_find(struct nfs3_op *op, uint32_t mask, size_t head_size, struct nfsa
 	return nfsacl_make_room(op->req, head_size, out);
 }
 
-void nfsacl_put_found(struct nfs3_op *op, const struct nfsacl_found *f)
+/* Puts the secattr. */
+static void nfsacl_put_found(struct nfs3_op *op, const struct nfsacl_found *f)
 {
 	struct xdr_out *x = &op->req->out;
 
@@ -316,10 +241,10 @@ void nfsacl_get_change(struct xdr_in *x, struct nfsacl_change *c)
 	nfsacl_skip(x, c->mask & NA_DFACL);
 }
 
-int nfsacl_set(struct nfs3_op *op, const struct nfsacl_change *c)
+static int nfsacl_set(struct nfs3_op *op, const struct nfsacl_change *c)
 {
 	struct xdr_in lists = c->lists;
-	struct vfs_acl_room room;
+	struct vfs_acl_buffer room;
 	struct vfs_acls acls = {
 		.keep_access = !(c->mask & NA_ACL),
 		.keep_inherited = !(c->mask & NA_DFACL),
@@ -336,9 +261,93 @@ int nfsacl_set(struct nfs3_op *op, const struct nfsacl_change *c)
 	return nfs3_op_setattr(op, &set, NULL);
 }
 
-enum rpc_run nfsacl_settle(struct nfs3_op *op, int rc, void (*encode)(struct nfs3_op *op, int rc))
+/* Puts a whole successful result, or returns -errno with nothing put. */
+static int nfs3_run_getacl(struct nfs3_op *op, const struct nfs3_word_args *a)
 {
+	struct nfsacl_found found;
+	int rc = nfs3_op_open(op, &a->fh, 0);
+
+	if (rc == 0)
+		rc = nfsacl_find(op, a->word, 4 + nfs3_attr_size(op), &found);
+	if (rc < 0)
+		return rc;
+	nfs3_put_status(op, 0);
+	nfs3_put_attr(op, &op->attr);
+	nfsacl_put_found(op, &found);
+	return 0;
+}
+
+enum rpc_run nfs3_getacl(struct rpc_request *req, void *args)
+{
+	struct nfs3_op *op = nfs3_op_begin(req);
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nfs3_run_getacl(op, args);
+	if (rc < 0) {
+		nfs3_put_status(op, rc);
+		nfs3_put_attr_of(op, op->node[0]);
+	}
+	return nfs3_op_end(op, rc);
+}
+
+static bool nfs3_decode_setacl(struct xdr_in *x, void *args)
+{
+	struct nfsacl_setacl_args *a = args;
+
+	nfs3_get_fh(x, &a->fh);
+	nfsacl_get_change(x, &a->change);
+	return !x->err;
+}
+
+static void nfs3_encode_setacl(struct nfs3_op *op, int rc)
+{
+	if (op->dialect) {
+		op->dialect->put_changed(op, rc);
+		return;
+	}
+	nfs3_put_status(op, rc);
+	nfs3_put_attr_of(op, op->node[0]);
+}
+
+enum rpc_run nfs3_setacl(struct rpc_request *req, void *args)
+{
+	struct nfsacl_setacl_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_CHANGES);
+	if (rc == 0)
+		rc = nfsacl_set(op, &a->change);
 	op->sync.node[0] = op->node[0];
 	op->sync.data_from = VFS_SYNC_METADATA;
-	return nfs3_op_settle(op, rc, encode);
+	return nfs3_op_settle(op, rc, nfs3_encode_setacl);
 }
+
+/* NOTSUPP: the export says no_acl. */
+const struct nfs3_proc nfsacl_proc_getacl = {
+	.rpc = {
+		.name = "GETACL",
+		.decode = nfs3_decode_word,
+		.args_size = sizeof(struct nfs3_word_args),
+		.run = nfs3_getacl,
+		.flags = RPC_EVENT_THREAD,
+	},
+	.errors = NFS3_ERRORS(NFS3_E_INVAL | NFS3_E_NOTSUPP),
+};
+
+/* INVAL: the kernel refuses the ACL. */
+const struct nfs3_proc nfsacl_proc_setacl = {
+	.rpc = {
+		.name = "SETACL",
+		.decode = nfs3_decode_setacl,
+		.args_size = sizeof(struct nfsacl_setacl_args),
+		.run = nfs3_setacl,
+		.flags = RPC_NONIDEMPOTENT,
+		.reply_size = 4 + NFS3_POST_OP_ATTR_SIZE,
+	},
+	.errors = NFS3_ERRORS(NFS3_E_PERM | NFS3_E_INVAL | NFS3_E_SPACE | NFS3_E_ROFS | NFS3_E_NOTSUPP),
+};

@@ -187,6 +187,7 @@ enum nlm4_stat nlm_status(int rc)
 	case RN_EDENIED:
 	case RN_ESHARE:
 	case RN_EYIELDS:
+	case RN_EYIELDED:
 	case RN_EUNNAMED:
 		return NLM4_DENIED;
 	/* the only status after which a client tries again that wants no blocking lock */
@@ -276,7 +277,7 @@ static void send_result(struct rpc_request *req, const struct nlm_result *r)
 	struct xdr_out x;
 
 	/* Nothing is sent to a host that somebody else may have named, unless an export admits it. */
-	if (req->conn->ops->datagrams && req->standing < RPC_FORMER)
+	if (req->conn->ops->datagrams && req->admission < RPC_RECENT)
 		return;
 	xdr_out_init(&x, args, sizeof(args));
 	nlm_put_result(&x, req->call.vers, r);

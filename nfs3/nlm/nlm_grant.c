@@ -73,7 +73,7 @@ struct nlm_grants {
 	LIST_HEAD(, nlm_grant) by_waiter[QUEUES];
 	LIST_HEAD(, nlm_grant) by_id[QUEUES]; /* those of messages, by the first byte of the id */
 	unsigned running;
-	struct nlm_room room;
+	struct nlm_memory room;
 	bool stopped;
 };
 
@@ -87,7 +87,7 @@ struct nlm_grants *nlm_grants_new(struct nfs3_server *s)
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->idle, NULL);
 	randombytes_buf(t->key, sizeof(t->key));
-	nlm_room_init(&t->room, MEMORY_MAX);
+	nlm_memory_init(&t->room, MEMORY_MAX);
 	for (unsigned i = 0; i < QUEUES; i++)
 		TAILQ_INIT(&t->queue[i]);
 	TAILQ_INIT(&t->retries);
@@ -118,7 +118,7 @@ static void nlm_grant_put(struct nlm_grant *g)
 	if (atomic_fetch_sub(&g->refs, 1) != 1)
 		return;
 	pthread_mutex_lock(&t->lock);
-	nlm_room_change(&t->room, &g->addr, 0, g->size);
+	nlm_memory_change(&t->room, &g->addr, 0, g->size);
 	if (g->message)
 		LIST_REMOVE(g, by_id);
 	pthread_mutex_unlock(&t->lock);
@@ -134,7 +134,7 @@ static bool nlm_grants_charge(struct nlm_grants *t, const struct rpc_address *ad
 	bool room;
 
 	pthread_mutex_lock(&t->lock);
-	room = !t->stopped && nlm_room_take(&t->room, addr, size);
+	room = !t->stopped && nlm_memory_take(&t->room, addr, size);
 	pthread_mutex_unlock(&t->lock);
 	return room;
 }
@@ -142,7 +142,7 @@ static bool nlm_grants_charge(struct nlm_grants *t, const struct rpc_address *ad
 static void nlm_grants_discharge(struct nlm_grants *t, const struct rpc_address *addr, size_t size)
 {
 	pthread_mutex_lock(&t->lock);
-	nlm_room_change(&t->room, addr, 0, size);
+	nlm_memory_change(&t->room, addr, 0, size);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -344,7 +344,7 @@ static void nlm_grant_begin(struct nlm_grant *g)
 	req->call.cred = g->cred;
 	req->call.vers = g->vers;
 	req->call.proc = g->message ? NLMPROC4_LOCK_MSG : NLMPROC4_LOCK;
-	req->standing = RPC_ADMITTED; /* the export is asked */
+	req->admission = RPC_ADMITTED; /* the export is asked */
 	req->program_ctx = g->all->server;
 	req->waited = true; /* it is tried again by and by */
 	req->transport_private = g;

@@ -4,7 +4,7 @@
 
 #include "lib/error.h"
 #include "lib/util.h"
-#include "nfs/attempt.h"
+#include "nfs/conflict.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_procs.h"
 #include "nfs3/nfs3_server.h"
@@ -64,41 +64,31 @@ static struct vfs_lock_request nlm_lock_request_of(const struct nlm_lock_args *a
 		.type = a->exclusive ? VFS_LOCK_WRITE : VFS_LOCK_READ,
 		.offset = a->offset,
 		.length = a->length ? a->length : UINT64_MAX,
+		.reclaim = a->reclaim,
 	};
-}
-
-struct locking {
-	struct nfs3_op *op;
-	struct vfs_lock_owner *locks;
-	const struct vfs_lock_request *request;
-	bool test;
-	struct vfs_conflict *conflict;
-};
-
-static int lock_once(void *arg)
-{
-	const struct locking *l = arg;
-	struct vfs_ctx *ctx = &l->op->ctx;
-	struct vfs_node *n = l->op->node[0];
-	int rc = l->test ? vfs_lock_test(ctx, n, l->locks, l->request, l->conflict)
-			 : vfs_lock(ctx, n, l->locks, l->request, l->conflict);
-
-	return rc == -RN_EDENIED ? nfs_conflict(l->conflict, rc) : rc;
 }
 
 /* Tests for a lock, or gets it. *c is for the caller to put. */
 static int nlm_try_lock(struct nfs3_op *op, struct nlm_owner *o, const struct vfs_lock_request *r,
 			bool test, struct vfs_conflict *c)
 {
-	struct locking l = { op, o ? &o->locks : NULL, r, test, c };
+	struct vfs_lock_owner *locks = o ? &o->locks : NULL;
+	struct vfs_node *n = op->node[0];
+	int rc;
 
-	return nfs3_op_attempt(lock_once, &l);
+	do {
+		rc = test ? vfs_lock_test(&op->ctx, n, locks, r, c)
+			  : vfs_lock(&op->ctx, n, locks, r, c);
+		if (rc == -RN_EDENIED)
+			rc = nfs_conflict(c, rc);
+	} while (rc == -RN_EYIELDED && nfs3_op_await(op, rc));
+	return rc;
 }
 
-/* For a lock that yields the call does not wait: its client is told when it gets the lock. */
-static bool await_delegation(struct nfs3_op *op, int rc)
+/* A call that may block does not wait for a lock that its holder is about to lose: its client is told when it gets the lock. */
+static bool nlm_await(struct nfs3_op *op, int rc, bool blocks)
 {
-	return rc == -RN_EDELEG && nfs3_op_await(op, rc);
+	return (rc == -RN_EDELEG || (rc == -RN_EYIELDS && !blocks)) && nfs3_op_await(op, rc);
 }
 
 /* During grace only earlier locks may be reclaimed, afterwards none may be: clients of NFSv4 and
@@ -128,7 +118,7 @@ static int nlm_test_lock(struct nfs3_op *op, const struct nlm_owner_key *key,
 			return rc;
 		rc = nlm_try_lock(op, o, r, true, c);
 		nlm_owner_leave(owners_of(op), o);
-	} while (await_delegation(op, rc));
+	} while (nlm_await(op, rc, false));
 	return rc;
 }
 
@@ -242,7 +232,7 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 	if (nlm_status(rc) == NLM4_DENIED)
 		nlm_grant_wait(op, a, o, &r,
 			       &(struct nlm_refusal){ .by_local = !c.holder && !c.kept &&
-								  rc != -RN_EYIELDS,
+								  rc == -RN_EDENIED,
 						      .grant = g });
 	else if (rc == 0 && g)
 		nlm_grant_link(o, g);
@@ -268,7 +258,7 @@ static enum rpc_run nlm_run_lock(struct rpc_request *req, const struct nlm_lock_
 	if (rc == 0)
 		do
 			rc = lock_file(op, a, &key, NULL);
-		while (await_delegation(op, rc));
+		while (nlm_await(op, rc, a->block));
 	stat = nlm_status(rc);
 	return nlm_lock_answer(op, &a->cookie,
 			       stat == NLM4_DENIED && a->block ? NLM4_BLOCKED : stat, rc);
@@ -385,8 +375,8 @@ static enum rpc_run proc_unlock(struct rpc_request *req, void *args)
 
 ROWS(test, "TEST", proc_test, 0, 0, 0);
 ROWS(lock, "LOCK", proc_lock, RPC_NONIDEMPOTENT, RESULT_SIZE, MESSAGE_SIZE);
-ROWS(cancel, "CANCEL", proc_cancel, RPC_NONIDEMPOTENT | RPC_FOR_FORMER, RESULT_SIZE, MESSAGE_SIZE);
-ROWS(unlock, "UNLOCK", proc_unlock, RPC_NONIDEMPOTENT | RPC_FOR_FORMER, RESULT_SIZE, MESSAGE_SIZE);
+ROWS(cancel, "CANCEL", proc_cancel, RPC_NONIDEMPOTENT | RPC_FOR_RECENT, RESULT_SIZE, MESSAGE_SIZE);
+ROWS(unlock, "UNLOCK", proc_unlock, RPC_NONIDEMPOTENT | RPC_FOR_RECENT, RESULT_SIZE, MESSAGE_SIZE);
 ROW(nlm_proc_nm_lock, "NM_LOCK", nlm_decode_lock, proc_nm_lock, RPC_NONIDEMPOTENT, RESULT_SIZE);
 ROW(nlm_proc_nm_lock_old, "NM_LOCK", nlm_decode_lock_old, proc_nm_lock, RPC_NONIDEMPOTENT,
     RESULT_SIZE);
@@ -438,7 +428,7 @@ const struct rpc_proc nlm_proc_granted_res = {
 	.decode = nlm_decode_res,
 	.args_size = sizeof(struct nlm_res_args),
 	.run = proc_granted_res,
-	.flags = RPC_FOR_FORMER,
+	.flags = RPC_FOR_RECENT,
 };
 
 /* FREE_ALL, and other ends of all that a client has. */
@@ -515,7 +505,7 @@ const struct rpc_proc nlm_proc_free_all = {
 	.decode = nlm_decode_free_all,
 	.args_size = sizeof(struct nlm_bytes),
 	.run = proc_free_all,
-	.flags = RPC_FOR_FORMER,
+	.flags = RPC_FOR_RECENT,
 };
 
 /* The versions of NLM, and their procedures by number. */

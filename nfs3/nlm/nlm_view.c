@@ -14,7 +14,7 @@
 
 /* The owner of that bucket with the least serial number above the last one, with a reference to it and to its file; or
  * NULL. An owner in the table has its file. */
-static struct nlm_owner *nlm_view_next_owner(struct nlm_owners *t, const struct nlm_view_place *at,
+static struct nlm_owner *nlm_view_next_owner(struct nlm_owners *t, const struct nlm_view_cursor *at,
 					     struct vfs_file **file)
 {
 	struct nlm_owner *o, *least = NULL;
@@ -52,10 +52,10 @@ static bool nlm_view_show_owner(struct nlm_owner *o, struct vfs_file *file,
 	};
 
 	/* One that a call has is about to change. */
-	if (o->shares && pthread_mutex_trylock(&o->busy) == 0) {
+	if (o->shares && rn_lock_try(&o->busy)) {
 		v.access = o->share.access;
 		v.deny = o->share.deny;
-		pthread_mutex_unlock(&o->busy);
+		rn_lock_give(&o->busy);
 	}
 	memcpy(v.fh.data, o->bytes + o->oh_len + o->caller_len, o->fh_len);
 	v.ranges_known = vfs_view_ranges(file, &o->locks, &ranges);
@@ -63,7 +63,7 @@ static bool nlm_view_show_owner(struct nlm_owner *o, struct vfs_file *file,
 	return (v.ranges_known && ranges.total == 0 && !v.access && !v.deny) || show(arg, &v);
 }
 
-bool nlm_view(struct nfs3_server *s, struct nlm_view_place *at, unsigned steps,
+bool nlm_view(struct nfs3_server *s, struct nlm_view_cursor *at, unsigned steps,
 	      bool (*show)(void *arg, const struct nlm_view_owner *o), void *arg)
 {
 	struct nlm_owners *t = s->nlm;
@@ -74,7 +74,7 @@ bool nlm_view(struct nfs3_server *s, struct nlm_view_place *at, unsigned steps,
 		struct nlm_owner *o = nlm_view_next_owner(t, at, &file);
 
 		if (!o) {
-			*at = (struct nlm_view_place){ .bucket = at->bucket + 1 };
+			*at = (struct nlm_view_cursor){ .bucket = at->bucket + 1 };
 			continue;
 		}
 		at->id = o->serial;
@@ -90,7 +90,7 @@ static bool nlm_view_enter_soon(struct nlm_owner *o)
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
 	for (unsigned i = 0; i < ATTEMPTS; i++) {
-		if (pthread_mutex_trylock(&o->busy) == 0)
+		if (rn_lock_try(&o->busy))
 			return true;
 		nanosleep(&pause, NULL);
 	}

@@ -24,15 +24,15 @@ struct nlm_view_owner {
 	uint8_t access, deny;
 };
 
-/* Where a walk is: zeroed at its beginning. Any values are safe. */
-struct nlm_view_place {
+/* Position of a walk: zeroed at its beginning. Any values are safe. */
+struct nlm_view_cursor {
 	uint32_t bucket;
 	uint64_t id; /* of the last owner shown in that bucket */
 };
 
 /* Goes on with a walk, for so many steps at most. show() returns false to end the call behind that owner. True: the
  * walk has come to its end. */
-bool nlm_view(struct nfs3_server *s, struct nlm_view_place *at, unsigned steps,
+bool nlm_view(struct nfs3_server *s, struct nlm_view_cursor *at, unsigned steps,
 	      bool (*show)(void *arg, const struct nlm_view_owner *o), void *arg);
 
 /* Releases the locks of the owner with that id. Its client is not told. 0; -ENOENT; -EBUSY: a call of the owner does

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "nfs/attempt.h"
+#include "nfs/conflict.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_procs.h"
 #include "nfs3/nfs3_server.h"
@@ -24,8 +24,8 @@ static enum rpc_run nlm_share_answer(struct nfs3_op *op, const struct nlm_share_
 		rc);
 }
 
-/* The caller's permission, as that for an open of NFSv4 with this access. Who asks for no access must have
- * some. */
+/* Checks the caller's permission like that for an NFSv4 OPEN with this access. A caller who asks for no access
+ * needs any permission. */
 static int nlm_share_check_access(struct nfs3_op *op, uint32_t access)
 {
 	const unsigned want = (access & VFS_SHARE_READ ? VFS_MAY_READ : 0) |
@@ -40,17 +40,10 @@ static int nlm_share_check_access(struct nfs3_op *op, uint32_t access)
 	return rc == -EACCES && !want ? vfs_open_check(&op->ctx, op->node[0], VFS_MAY_WRITE) : rc;
 }
 
-struct sharing {
-	struct nlm_owner *owner;
-	const struct nlm_share_args *args;
-};
-
-static int share_once(void *arg)
+static int change_share(struct nlm_owner *o, const struct nlm_share_args *a)
 {
-	const struct sharing *s = arg;
 	struct vfs_conflict c = { .holder = NULL };
-	int rc = vfs_share_change(&s->owner->share, (uint8_t)s->args->access,
-				  (uint8_t)s->args->mode, &c);
+	int rc = vfs_share_change(&o->share, (uint8_t)a->access, (uint8_t)a->mode, &c);
 
 	if (rc == -RN_ESHARE)
 		rc = nfs_conflict(&c, rc);
@@ -63,25 +56,26 @@ static int share_file(struct nfs3_op *op, const struct nlm_share_args *a,
 		      const struct nlm_owner_key *key)
 {
 	struct nlm_owners *owners = op->server->nlm;
-	struct sharing s = { .args = a };
+	struct nlm_owner *o;
 	struct nsm_host *host;
 	int rc = nlm_monitor(op, &a->lock, 0, &host);
 
 	if (rc != 0)
 		return rc;
-	rc = nlm_owner_enter(owners, op, key, true, &s.owner);
+	rc = nlm_owner_enter(owners, op, key, true, &o);
 	if (rc != 0) {
 		nsm_host_drop(op->server->cfg.nsm, host);
 		return rc;
 	}
-	nlm_owner_monitor(owners, s.owner, host,
-			  host ? nsm_host_state(op->server->cfg.nsm, host) : 0);
-	rc = nfs3_op_attempt(share_once, &s);
+	nlm_owner_monitor(owners, o, host, host ? nsm_host_state(op->server->cfg.nsm, host) : 0);
+	do
+		rc = change_share(o, a);
+	while (rc == -RN_EYIELDED && nfs3_op_await(op, rc));
 	if (rc == 0 && !nfs_still_served(&op->server->cfg.exports, op->export_id, op->req->conn)) {
-		nlm_owner_drop(s.owner);
+		nlm_owner_drop(o);
 		rc = -ESTALE;
 	}
-	nlm_owner_leave(owners, s.owner);
+	nlm_owner_leave(owners, o);
 	return rc;
 }
 
@@ -104,7 +98,7 @@ static enum rpc_run proc_share(struct rpc_request *req, void *args)
 	if (rc == 0)
 		do
 			rc = share_file(op, a, &key);
-		while (rc == -RN_EDELEG && nfs3_op_await(op, rc));
+		while (nfs3_op_await(op, rc));
 	return nlm_share_answer(op, a, nlm_status(rc), rc);
 }
 
@@ -146,6 +140,6 @@ const struct rpc_proc nlm_proc_unshare = {
 	.decode = nlm_decode_share,
 	.args_size = sizeof(struct nlm_share_args),
 	.run = proc_unshare,
-	.flags = RPC_NONIDEMPOTENT | RPC_FOR_FORMER,
+	.flags = RPC_NONIDEMPOTENT | RPC_FOR_RECENT,
 	.reply_size = RESULT_SIZE,
 };

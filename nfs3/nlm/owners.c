@@ -12,40 +12,29 @@
 #include "nfs3/nlm/nlm_grant.h"
 #include "nsm/nsm.h"
 
-struct nlm_room_host {
-	LIST_ENTRY(nlm_room_host) link;
-	struct rn_host host;
-	size_t used; /* not 0 */
+struct nlm_memory_host {
+	struct rn_host_entry of; /* in the table */
+	size_t used;		 /* not 0 */
 };
 
-void nlm_room_init(struct nlm_room *r, size_t max)
+void nlm_memory_init(struct nlm_memory *r, size_t max)
 {
-	*r = (struct nlm_room){ .max = max };
-	randombytes_buf(r->key, sizeof(r->key));
+	*r = (struct nlm_memory){ .max = max };
+	rn_host_table_init(&r->hosts);
 }
 
-static unsigned nlm_room_bucket(const struct nlm_room *r, const struct rn_host *host)
+static struct nlm_memory_host *nlm_memory_find(const struct nlm_memory *r,
+					       const struct rpc_address *addr)
 {
-	uint64_t h;
-
-	crypto_shorthash((uint8_t *)&h, (const uint8_t *)host, sizeof(*host), r->key);
-	return h % NLM_ROOM_BUCKETS;
-}
-
-static struct nlm_room_host *nlm_room_find(const struct nlm_room *r, const struct rpc_address *addr)
-{
-	struct nlm_room_host *h;
+	struct rn_host_entry *e;
 	struct rn_host host;
 
 	rn_host_of_mapped(addr->bytes, addr->scope, &host);
-	LIST_FOREACH (h, &r->hosts[nlm_room_bucket(r, &host)], link) {
-		if (rn_host_equal(&h->host, &host))
-			break;
-	}
-	return h;
+	e = rn_host_find(&r->hosts, &host);
+	return e ? rn_container_of(e, struct nlm_memory_host, of) : NULL;
 }
 
-static bool nlm_room_fits_bytes(const struct nlm_room *r, size_t has, size_t bytes)
+static bool nlm_memory_fits_bytes(const struct nlm_memory *r, size_t has, size_t bytes)
 {
 	const size_t for_all = r->max - r->max / 4, after = r->used + bytes;
 
@@ -54,45 +43,46 @@ static bool nlm_room_fits_bytes(const struct nlm_room *r, size_t has, size_t byt
 	return after <= for_all && has + bytes <= for_all - after;
 }
 
-size_t nlm_room_has(const struct nlm_room *r, const struct rpc_address *addr)
+size_t nlm_memory_has(const struct nlm_memory *r, const struct rpc_address *addr)
 {
-	const struct nlm_room_host *h = nlm_room_find(r, addr);
+	const struct nlm_memory_host *h = nlm_memory_find(r, addr);
 
 	return h ? h->used : 0;
 }
 
-bool nlm_room_fits(const struct nlm_room *r, const struct rpc_address *addr, size_t bytes)
+bool nlm_memory_fits(const struct nlm_memory *r, const struct rpc_address *addr, size_t bytes)
 {
-	return nlm_room_fits_bytes(r, nlm_room_has(r, addr), bytes);
+	return nlm_memory_fits_bytes(r, nlm_memory_has(r, addr), bytes);
 }
 
-bool nlm_room_take(struct nlm_room *r, const struct rpc_address *addr, size_t bytes)
+bool nlm_memory_take(struct nlm_memory *r, const struct rpc_address *addr, size_t bytes)
 {
-	struct nlm_room_host *h = nlm_room_find(r, addr);
+	struct nlm_memory_host *h = nlm_memory_find(r, addr);
 
-	if (!nlm_room_fits_bytes(r, h ? h->used : 0, bytes))
+	if (!nlm_memory_fits_bytes(r, h ? h->used : 0, bytes))
 		return false;
 	if (!h) {
 		h = calloc(1, sizeof(*h));
 		if (!h)
 			return false;
-		rn_host_of_mapped(addr->bytes, addr->scope, &h->host);
-		LIST_INSERT_HEAD(&r->hosts[nlm_room_bucket(r, &h->host)], h, link);
+		rn_host_of_mapped(addr->bytes, addr->scope, &h->of.host);
+		rn_host_add(&r->hosts, &h->of);
 	}
 	h->used += bytes;
 	r->used += bytes;
 	return true;
 }
 
-void nlm_room_change(struct nlm_room *r, const struct rpc_address *addr, size_t take, size_t give)
+void nlm_memory_change(struct nlm_memory *r, const struct rpc_address *addr, size_t take,
+		       size_t give)
 {
-	struct nlm_room_host *h = nlm_room_find(r, addr);
+	struct nlm_memory_host *h = nlm_memory_find(r, addr);
 
 	h->used += take - give;
 	r->used += take - give;
 	if (h->used > 0)
 		return;
-	LIST_REMOVE(h, link);
+	rn_host_remove(&h->of);
 	free(h);
 }
 
@@ -105,7 +95,7 @@ void nlm_owner_put(struct nlm_owner *o)
 {
 	if (atomic_fetch_sub(&o->refs, 1) != 1)
 		return;
-	pthread_mutex_destroy(&o->busy);
+	rn_lock_fini(&o->busy);
 	free(o);
 }
 
@@ -136,7 +126,7 @@ struct nlm_owners *nlm_owners_new(struct nsm *nsm)
 	t->nsm = nsm;
 	pthread_mutex_init(&t->lock, NULL);
 	randombytes_buf(t->key, sizeof(t->key));
-	nlm_room_init(&t->room, NLM_MEMORY_MAX);
+	nlm_memory_init(&t->memory, NLM_MEMORY_MAX);
 	return t;
 }
 
@@ -148,19 +138,19 @@ static size_t nlm_owner_size_of(const struct nlm_owner *o)
 /* With the lock held; the caller holds o->busy. */
 static void nlm_owner_charge(struct nlm_owners *t, struct nlm_owner *o, uint32_t ranges)
 {
-	nlm_room_change(&t->room, &o->addr, ranges * (size_t)NLM_RANGE_COST,
-			o->charged * (size_t)NLM_RANGE_COST);
+	nlm_memory_change(&t->memory, &o->addr, ranges * (size_t)NLM_RANGE_COST,
+			  o->charged * (size_t)NLM_RANGE_COST);
 	o->charged = ranges;
 }
 
 bool nlm_owner_has_room(struct nlm_owners *t, const struct nlm_owner *o)
 {
-	bool room;
+	bool memory;
 
 	pthread_mutex_lock(&t->lock);
-	room = nlm_room_fits(&t->room, &o->addr, 2 * (size_t)NLM_RANGE_COST);
+	memory = nlm_memory_fits(&t->memory, &o->addr, 2 * (size_t)NLM_RANGE_COST);
 	pthread_mutex_unlock(&t->lock);
-	return room;
+	return memory;
 }
 
 /* The caller holds o->busy, and o is used no more. */
@@ -170,7 +160,7 @@ static void unlink_owner(struct nlm_owners *t, struct nlm_owner *o)
 	LIST_REMOVE(o, link);
 	o->linked = false;
 	nlm_owner_charge(t, o, 0);
-	nlm_room_change(&t->room, &o->addr, 0, nlm_owner_size_of(o));
+	nlm_memory_change(&t->memory, &o->addr, 0, nlm_owner_size_of(o));
 	pthread_mutex_unlock(&t->lock);
 	if (o->host && o->held)
 		nsm_host_put(t->nsm, o->host);
@@ -264,7 +254,7 @@ static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_fil
 		return NULL;
 	o->holder.ops = &holder_ops;
 	atomic_init(&o->refs, 2); /* the table's reference and the caller's */
-	pthread_mutex_init(&o->busy, NULL);
+	rn_lock_init(&o->busy);
 	o->hash = k->hash;
 	o->addr = k->addr;
 	o->svid = k->svid;
@@ -284,7 +274,7 @@ static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_fil
 static void owner_free(struct nlm_owner *o)
 {
 	vfs_lock_owner_end(&o->locks);
-	pthread_mutex_destroy(&o->busy);
+	rn_lock_fini(&o->busy);
 	free(o);
 }
 
@@ -305,7 +295,7 @@ static struct nlm_owner *nlm_owners_find(struct nlm_owners *t, const struct nlm_
 		atomic_fetch_add(&o->refs, 1);
 	} else if (create) {
 		o = owner_new(k, f, vfs_export_id(create));
-		if (o && !nlm_room_take(&t->room, &o->addr, nlm_owner_size_of(o))) {
+		if (o && !nlm_memory_take(&t->memory, &o->addr, nlm_owner_size_of(o))) {
 			owner_free(o);
 			o = NULL;
 		}
@@ -347,10 +337,10 @@ int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_o
 		o = nlm_owners_find(t, k, f, create ? op->ctx.exp : NULL);
 		if (!o)
 			break;
-		pthread_mutex_lock(&o->busy);
+		rn_lock_take(&o->busy);
 		if (o->linked)
 			break;
-		pthread_mutex_unlock(&o->busy); /* removed from the table meanwhile */
+		rn_lock_give(&o->busy); /* removed from the table meanwhile */
 		nlm_owner_put(o);
 	}
 	vfs_file_put(f);
@@ -377,7 +367,7 @@ void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o)
 		nlm_owner_charge(t, o, o->locks.count);
 		pthread_mutex_unlock(&t->lock);
 	}
-	pthread_mutex_unlock(&o->busy);
+	rn_lock_give(&o->busy);
 	nlm_owner_put(o);
 }
 
@@ -440,7 +430,7 @@ static void drop_below(const struct freeing *w, uint32_t export_id)
 
 	for (unsigned i = 0; i < NLM_BUCKETS; i++) {
 		while ((o = nlm_owners_one_of_client(w, i, export_id)) != NULL) {
-			pthread_mutex_lock(&o->busy);
+			rn_lock_take(&o->busy);
 			if (o->linked)
 				nlm_owner_drop(o);
 			nlm_owner_leave(w->t, o);
@@ -492,7 +482,7 @@ bool nlm_owners_drop_rebooted(struct nlm_owners *t, const struct nsm_reboot *r)
 		uint64_t last = 0;
 
 		while ((o = next_of_host(t, i, r, &last)) != NULL) {
-			if (pthread_mutex_trylock(&o->busy) != 0) {
+			if (!rn_lock_try(&o->busy)) {
 				all = false;
 				nlm_owner_put(o);
 				continue;
@@ -529,9 +519,9 @@ static struct nlm_owner *next_below(struct nlm_owners *t, unsigned bucket,
 
 static bool nlm_owner_is_lost(const struct nlm_owner *o, const struct vfs_exports_lost *lost)
 {
-	struct sockaddr_in6 addr = { .sin6_family = AF_INET6, .sin6_scope_id = o->addr.scope };
+	struct sockaddr_storage addr;
 
-	memcpy(&addr.sin6_addr, o->addr.bytes, sizeof(addr.sin6_addr));
+	rn_address_unmap(o->addr.bytes, o->addr.scope, 0, &addr);
 	return lost->lost(lost->ctx, o->export_id, (const struct sockaddr *)&addr);
 }
 
@@ -548,7 +538,7 @@ static uint64_t walk_lost(struct nlm_owners *t, const struct vfs_exports_lost *l
 		while ((o = next_below(t, i, lost)) != NULL) {
 			const bool gone = nlm_owner_is_lost(o, lost);
 
-			pthread_mutex_lock(&o->busy);
+			rn_lock_take(&o->busy);
 			if (gone && o->linked) {
 				if (drop)
 					nlm_owner_drop(o);

@@ -4,8 +4,8 @@
  * file} with locks. It also holds the file open, so that a lock outlives the last link, as with
  * NFSv4. Shares (SHARE) have objects of their own, without a process.
  *
- * Lock order: nlm_owner.busy (calls of one owner, one after the other) -> nlm_owners.lock ->
- * vfs/'s.
+ * Lock order: nlm_owner.busy (calls of one owner, one after the other, which wait in their fibers) ->
+ * nlm_owners.lock -> vfs/'s.
  */
 #ifndef RN_NFS3_NLM_OWNERS_H
 #define RN_NFS3_NLM_OWNERS_H
@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "lib/fiber.h"
+#include "lib/host.h"
 #include "nfs3/nlm/nlm.h"
 #include "rpc/address.h"
 #include "vfs/lock.h"
@@ -27,28 +29,23 @@
  * host a quarter. The last quarter is for hosts that have a thousandth of all at most, 256 of them: so there is room for a host that comes last,
  * however many others take what they may.
  *
- * The owner of a room guards it.
+ * The owner of a struct nlm_memory guards it.
  */
 
-#define NLM_ROOM_BUCKETS 256u
-
-struct nlm_room_host;
-LIST_HEAD(nlm_room_list, nlm_room_host);
-
-struct nlm_room {
+struct nlm_memory {
 	size_t max, used; /* bytes */
-	uint8_t key[16];
-	struct nlm_room_list hosts[NLM_ROOM_BUCKETS];
+	struct rn_host_table hosts;
 };
 
-void nlm_room_init(struct nlm_room *r, size_t max);
-bool nlm_room_fits(const struct nlm_room *r, const struct rpc_address *addr, size_t bytes);
+void nlm_memory_init(struct nlm_memory *r, size_t max);
+bool nlm_memory_fits(const struct nlm_memory *r, const struct rpc_address *addr, size_t bytes);
 /* Takes them if they fit, and there is memory to note it. */
-bool nlm_room_take(struct nlm_room *r, const struct rpc_address *addr, size_t bytes);
+bool nlm_memory_take(struct nlm_memory *r, const struct rpc_address *addr, size_t bytes);
 /* Bytes that a host has. */
-size_t nlm_room_has(const struct nlm_room *r, const struct rpc_address *addr);
+size_t nlm_memory_has(const struct nlm_memory *r, const struct rpc_address *addr);
 /* Takes and gives bytes of a host that has some. It cannot fail. */
-void nlm_room_change(struct nlm_room *r, const struct rpc_address *addr, size_t take, size_t give);
+void nlm_memory_change(struct nlm_memory *r, const struct rpc_address *addr, size_t take,
+		       size_t give);
 
 struct nsm;
 struct nsm_host;
@@ -77,7 +74,7 @@ struct nlm_owner {
 	_Atomic unsigned refs;
 	LIST_ENTRY(nlm_owner) link;
 	bool linked; /* under nlm_owners.lock */
-	pthread_mutex_t busy;
+	struct rn_lock busy;
 	struct vfs_lock_owner locks;
 	struct vfs_share share;
 	uint64_t hash;
@@ -104,7 +101,7 @@ struct nlm_owners {
 	struct nsm *nsm; /* may be NULL */
 	pthread_mutex_t lock;
 	uint8_t key[16];
-	struct nlm_room room;
+	struct nlm_memory memory;
 	uint64_t last_serial;
 	uint32_t round; /* number of the current walk of nlm_owners_revoke */
 	struct nlm_owner_list bucket[NLM_BUCKETS];

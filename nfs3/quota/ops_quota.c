@@ -197,13 +197,13 @@ static bool pass_setquota(struct xdr_in *x, struct setquota_args *a, unsigned wo
 	return !x->err;
 }
 
-/* An id and an sq_dqblk. */
+/* Skips an id and an sq_dqblk. */
 static bool decode_set_v1(struct xdr_in *x, void *args)
 {
 	return pass_setquota(x, args, 1 + 8);
 }
 
-/* The same, and a kind. */
+/* Skips what decode_set_v1() skips, and a kind of quota. */
 static bool decode_set_v2(struct xdr_in *x, void *args)
 {
 	return pass_setquota(x, args, 2 + 8);

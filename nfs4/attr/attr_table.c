@@ -155,7 +155,7 @@ NFS4_ATTR_GETTER(sec_label)
 {
 	xdr_put_u32(x, NFS4_LABEL_FORMAT);
 	xdr_put_u32(x, NFS4_LABEL_POLICY);
-	xdr_put_opaque(x, src->label_room, src->label_len);
+	xdr_put_opaque(x, src->label_buffer, src->label_len);
 }
 
 NFS4_ATTR_GETTER(time_access)
@@ -407,7 +407,7 @@ static void put_location(void *arg, const struct vfs_location *l)
 static void put_all(struct sink *to, const struct nfs4_attr_source *src)
 {
 	const struct vfs_exports *exports = &src->server->cfg.exports;
-	const struct nfs4_place *p = src->place;
+	const struct nfs4_object *p = src->object;
 	const bool known = p && p->kind == NFS4_FILE;
 	char root[PATH_MAX] = "";
 	size_t at;

@@ -45,7 +45,7 @@ struct nfs4_listing {
 	struct vfs_statfs fs;
 };
 
-/* Bytes of an entry, a guess before the first: of the whole, and of what dircount counts. */
+/* Guesses before the first entry, in bytes: with attributes of a file, without, and what dircount counts. */
 #define ENTRY_FILE 220u
 #define ENTRY 64u
 #define ENTRY_DIR 24u
@@ -120,11 +120,11 @@ static bool put_failed(struct nfs4_listing *l, const struct entry *e, int status
 }
 
 /* Puts an entry that has a filehandle of its own; p is borrowed. */
-static bool put_place(struct nfs4_listing *l, const struct entry *e, struct nfs4_place *p)
+static bool put_object(struct nfs4_listing *l, const struct entry *e, struct nfs4_object *p)
 {
 	struct nfs4_bitmap want = l->want;
 	struct nfs4_attr_source src;
-	int status = nfs4_place_usable(p);
+	int status = nfs4_object_usable(p);
 
 	if (status == NFS4_OK)
 		status = nfs4_attr_source_of(l->c, p, &want, &src);
@@ -139,7 +139,7 @@ static bool put_place(struct nfs4_listing *l, const struct entry *e, struct nfs4
 static int nfs4_listing_get_fs(struct nfs4_listing *l, const struct entry *e,
 			       struct nfs4_attr_source *src)
 {
-	struct nfs4_place *dir = &l->c->current;
+	struct nfs4_object *dir = &l->c->current;
 	struct vfs_node *n;
 	int rc;
 
@@ -161,7 +161,7 @@ static int nfs4_listing_get_fs(struct nfs4_listing *l, const struct entry *e,
 static int nfs4_listing_get_file(struct nfs4_listing *l, const struct entry *e,
 				 struct nfs4_attr_source *src)
 {
-	struct nfs4_place *dir = &l->c->current;
+	struct nfs4_object *dir = &l->c->current;
 	int rc = vfs_peek_entry(&dir->ctx, dir->node, e->de, &src->fh, &src->attr);
 
 	if (rc == 0 && l->wants_fs)
@@ -173,7 +173,7 @@ static int nfs4_listing_get_file(struct nfs4_listing *l, const struct entry *e,
 static int get_node(struct nfs4_listing *l, const struct entry *e, struct nfs4_bitmap *want,
 		    struct nfs4_attr_source *src)
 {
-	struct nfs4_place *dir = &l->c->current;
+	struct nfs4_object *dir = &l->c->current;
 	struct vfs_node *n;
 	int rc, status;
 
@@ -192,7 +192,7 @@ static bool nfs4_listing_put_file(struct nfs4_listing *l, const struct entry *e)
 	struct nfs4_compound *c = l->c;
 	struct nfs4_bitmap want = l->want;
 	struct nfs4_attr_source src;
-	struct nfs4_place other = { .kind = NFS4_NOWHERE };
+	struct nfs4_object other = { .kind = NFS4_NOWHERE };
 	struct nfs_entry step = { .name = e->name, .len = e->len, .found = &src.fh };
 	int rc, status;
 	bool ok;
@@ -206,14 +206,14 @@ static bool nfs4_listing_put_file(struct nfs4_listing *l, const struct entry *e)
 	if (nfs4_cross_down(c, &step, &other, &status)) {
 		if (status != NFS4_OK)
 			return put_failed(l, e, status);
-		ok = put_place(l, e, &other);
-		nfs4_place_clear(&other);
+		ok = put_object(l, e, &other);
+		nfs4_object_clear(&other);
 		/* The listing goes on in the file system of its directory, even if that one does not answer: then it gets stuck
 		 * at one of its workers. */
-		nfs4_place_enter(c, &c->current);
+		nfs4_object_enter(c, &c->current);
 		return ok;
 	}
-	src.place = &c->current;
+	src.object = &c->current;
 	status = get_node(l, e, &want, &src);
 	if (status != NFS4_OK)
 		return put_failed(l, e, status);
@@ -262,12 +262,12 @@ static bool nfs4_list_pseudo(struct nfs4_listing *l, const struct nfs4_pseudo_en
 	struct entry e = {
 		.name = pe->name, .len = pe->len, .cookie = pe->cookie, .mounted_on = pe->mounted_on
 	};
-	struct nfs4_place p;
+	struct nfs4_object p;
 
 	if (pe->status != NFS4_OK)
 		return put_failed(l, &e, pe->status);
-	p = *pe->place; /* a borrowed copy, since vfs/ changes its context */
-	return put_place(l, &e, &p);
+	p = *pe->object; /* a borrowed copy, since vfs/ changes its context */
+	return put_object(l, &e, &p);
 }
 
 #define COOKIE_RESERVED 2u /* 0 to 2 */
@@ -330,7 +330,7 @@ static bool each_pseudo(void *arg, const struct nfs4_pseudo_entry *e)
 static int nfs4_readdir_list(struct nfs4_listing *l, uint64_t cookie, bool *eof)
 {
 	struct nfs4_compound *c = l->c;
-	struct nfs4_place *dir = &c->current;
+	struct nfs4_object *dir = &c->current;
 	const struct vfs_listing to = {
 		.each = each_dirent, .expect = nfs4_readdir_expect, .arg = l, .looks = l->wants_file
 	};
@@ -346,7 +346,7 @@ static int nfs4_readdir_list(struct nfs4_listing *l, uint64_t cookie, bool *eof)
  * is short. NFS4_OK and the bytes in *size, or the status to answer. */
 static int nfs4_readdir_reserve(struct nfs4_compound *c, uint32_t maxcount, size_t *size)
 {
-	size_t room = nfs4_reply_room(c);
+	size_t room = nfs4_reply_space(c);
 
 	*size = rn_min(rn_min(maxcount, c->server->cfg.max_io), room);
 	if (*size < LIST_START + LIST_END)
@@ -355,7 +355,7 @@ static int nfs4_readdir_reserve(struct nfs4_compound *c, uint32_t maxcount, size
 			       : nfs4_reply_too_big(c, LIST_START + LIST_END);
 	if (nfs4_reserve_reply(c, *size) == NFS4_OK)
 		return NFS4_OK;
-	*size = rn_min(*size, nfs4_reply_room_now(c));
+	*size = rn_min(*size, nfs4_reply_space_now(c));
 	return *size < LIST_START + LIST_END ? NFS4ERR_DELAY : NFS4_OK;
 }
 
@@ -364,8 +364,8 @@ static int too_small(const struct nfs4_compound *c, uint32_t maxcount, size_t si
 {
 	if (size >= rn_min(maxcount, c->server->cfg.max_io))
 		return NFS4ERR_TOOSMALL;
-	if (size >= nfs4_reply_room(c))
-		return nfs4_reply_too_big(c, nfs4_reply_room(c) + 1);
+	if (size >= nfs4_reply_space(c))
+		return nfs4_reply_too_big(c, nfs4_reply_space(c) + 1);
 	return NFS4ERR_DELAY; /* no memory */
 }
 

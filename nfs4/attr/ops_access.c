@@ -40,22 +40,22 @@ struct answer {
 /* Sets *may to the permissions in want that the caller has. */
 static int nfs4_access_granted(struct nfs4_compound *c, unsigned want, unsigned *may)
 {
-	struct nfs4_place *p = &c->current;
+	struct nfs4_object *p = &c->current;
 	int rc;
 
 	if (p->kind == NFS4_PSEUDO) {
 		*may = VFS_MAY_READ | VFS_MAY_EXEC;
 		return NFS4_OK;
 	}
-	rc = vfs_access(&p->ctx, p->node, want, may, &c->seen);
+	rc = vfs_access(&p->ctx, p->node, want, may, &c->last_attr);
 	if (rc == 0)
-		c->seen_index = c->index + 1; /* GETATTR usually follows */
+		c->last_attr_index = c->index + 1; /* GETATTR usually follows */
 	return nfs4_status(c->minor, rc);
 }
 
 /* Only regular files and directories have extended attributes, and none those of the pseudo file
  * system. */
-static bool has_xattrs(const struct nfs4_place *p)
+static bool has_xattrs(const struct nfs4_object *p)
 {
 	return p->kind == NFS4_FILE && (S_ISDIR(p->type) || S_ISREG(p->type));
 }
@@ -63,10 +63,10 @@ static bool has_xattrs(const struct nfs4_place *p)
 /* The kernel lets nobody but the owner change the extended attributes of a sticky directory. */
 static bool keeps_xattrs(const struct nfs4_compound *c)
 {
-	const struct nfs4_place *p = &c->current;
+	const struct nfs4_object *p = &c->current;
 
-	return has_xattrs(p) && S_ISDIR(p->type) && (c->seen.mode & S_ISVTX) &&
-	       p->ctx.cred.uid != 0 && p->ctx.cred.uid != c->seen.uid;
+	return has_xattrs(p) && S_ISDIR(p->type) && (c->last_attr.mode & S_ISVTX) &&
+	       p->ctx.cred.uid != 0 && p->ctx.cred.uid != c->last_attr.uid;
 }
 
 static int nfs4_access_fill_answer(struct nfs4_compound *c, uint32_t want,
@@ -133,7 +133,7 @@ const struct nfs4_op nfs4_op_access = {
 	.name = "ACCESS",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_PROMPT,
+	.flags = NFS4_OP_EVENT_THREAD,
 	.reply_max = 8,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_INVAL),
 	.shape = NFS4_SHAPE(4, 0, 0),

@@ -46,7 +46,7 @@ const struct nfs4_op nfs4_op_getattr = {
 	.name = "GETATTR",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_PROMPT | NFS4_OP_MACHINE_PASSES | NFS4_OP_AT_ABSENT,
+	.flags = NFS4_OP_EVENT_THREAD | NFS4_OP_MACHINE_PASSES | NFS4_OP_AT_ABSENT,
 	.reply_max = 8,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_INVAL),
 	.shape = NFS4_SHAPE(0, 1, 0),
@@ -82,7 +82,7 @@ static int after_sync(struct nfs4_compound *c, int rc)
 }
 
 /* mode_set_masked: keeps the bits outside of the mask. */
-static int mask_mode(struct nfs4_place *p, struct nfs4_sattr *sa)
+static int mask_mode(struct nfs4_object *p, struct nfs4_sattr *sa)
 {
 	struct vfs_attr now;
 	int rc;
@@ -119,7 +119,7 @@ static int nfs4_setattr_check(struct nfs4_compound *c, struct setattr_args *a)
 
 static int nfs4_setattr_apply(struct nfs4_compound *c, struct setattr_args *a)
 {
-	struct nfs4_place *p = &c->current;
+	struct nfs4_object *p = &c->current;
 	int rc = mask_mode(p, &a->attrs);
 
 	return rc == 0 ? vfs_setattr(&p->ctx, p->node, &a->attrs.set, NULL) : rc;
@@ -258,7 +258,7 @@ static void compare_label(struct comparing *cmp)
 
 	if (bytes)
 		cmp->same &= format == NFS4_LABEL_FORMAT && policy == NFS4_LABEL_POLICY &&
-			     len == src->label_len && memcmp(bytes, src->label_room, len) == 0;
+			     len == src->label_len && memcmp(bytes, src->label_buffer, len) == 0;
 }
 
 /* Skips a value. A length that the attribute cannot have is NFS4ERR_INVAL. */
@@ -370,7 +370,7 @@ const struct nfs4_op nfs4_op_nverify = {
 	.name = "NVERIFY",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_PROMPT,
+	.flags = NFS4_OP_EVENT_THREAD,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_INVAL),
 	.shape = NFS4_SHAPE(0, 1, 1),
 	.args_size = sizeof(struct verify_args),
@@ -382,7 +382,7 @@ const struct nfs4_op nfs4_op_verify = {
 	.name = "VERIFY",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_PROMPT,
+	.flags = NFS4_OP_EVENT_THREAD,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_INVAL),
 	.shape = NFS4_SHAPE(0, 1, 1),
 	.args_size = sizeof(struct verify_args),

@@ -326,7 +326,7 @@ static int take_posix_acls(struct nfs4_compound *c, struct nfs4_sattr *sa, struc
 
 static bool can_have_acl(const struct nfs4_compound *c, uint32_t type)
 {
-	const struct nfs4_place *p = &c->current;
+	const struct nfs4_object *p = &c->current;
 
 	return p->kind == NFS4_FILE && type != S_IFLNK && vfs_acl_supported(&p->ctx, p->node);
 }
@@ -365,7 +365,7 @@ static int check_acl(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_s
 
 static int check_label(struct nfs4_compound *c)
 {
-	struct nfs4_place *p = &c->current;
+	struct nfs4_object *p = &c->current;
 
 	return p->kind == NFS4_FILE && vfs_label_supported(&p->ctx, p->node) ? NFS4_OK
 									     : NFS4ERR_ATTRNOTSUPP;

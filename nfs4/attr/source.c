@@ -8,7 +8,7 @@
 #include "lib/util.h"
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/nfs4_acl.h"
-#include "nfs4/deleg/delegations.h"
+#include "nfs4/attr/held_attrs.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "vfs/space.h"
 #include "vfs/vfs_worker.h"
@@ -57,13 +57,13 @@ static const struct vfs_statfs no_fs = {
 	.name_max = VFS_NAME_MAX, .link_max = 1, .block = 1, .time_ns = 1, .links = true
 };
 
-static int attr_source_get_attr(struct nfs4_compound *c, struct nfs4_place *p,
+static int attr_source_get_attr(struct nfs4_compound *c, struct nfs4_object *p,
 				struct nfs4_attr_source *src)
 {
 	if (p->kind == NFS4_PSEUDO)
 		return nfs4_pseudo_attr(c, p, &src->attr);
-	if (p == &c->current && c->seen_index > 0 && c->seen_index == c->index) {
-		src->attr = c->seen;
+	if (p == &c->current && c->last_attr_index > 0 && c->last_attr_index == c->index) {
+		src->attr = c->last_attr;
 		return NFS4_OK;
 	}
 	return nfs4_status(c->minor, vfs_getattr(&p->ctx, p->node, &src->attr));
@@ -77,7 +77,7 @@ static bool wants_held(const struct nfs4_bitmap *want)
 	       nfs4_bitmap_has(want, FATTR4_TIME_METADATA);
 }
 
-static int attr_source_get_fs(struct nfs4_compound *c, struct nfs4_place *p,
+static int attr_source_get_fs(struct nfs4_compound *c, struct nfs4_object *p,
 			      const struct nfs4_bitmap *want, struct vfs_statfs *out)
 {
 	int rc;
@@ -97,7 +97,7 @@ void nfs4_attr_source_init(struct nfs4_compound *c, struct nfs4_attr_source *src
 	src->c = c;
 	src->server = c->server;
 	src->minor = c->minor;
-	src->place = NULL;
+	src->object = NULL;
 	src->rdattr_error = NFS4_OK;
 	src->has_acl = src->has_quota = src->has_xattrs = src->has_label = false;
 	src->label_len = 0;
@@ -127,12 +127,12 @@ void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitm
 static int attr_source_get_acls(struct vfs_node *n, struct nfs4_bitmap *want,
 				struct nfs4_attr_source *src)
 {
-	int rc = vfs_acl_get(n, src->attr.mode, &src->acl_room, &src->acls);
+	int rc = vfs_acl_get(n, src->attr.mode, &src->acl_buffer, &src->acls);
 
 	if (rc != -EOPNOTSUPP)
 		return rc;
 	nfs4_bitmap_remove(want, FATTR4_ACL);
-	vfs_acl_from_mode(src->attr.mode, src->acl_room.access, &src->acls.access);
+	vfs_acl_from_mode(src->attr.mode, src->acl_buffer.access, &src->acls.access);
 	return 0;
 }
 
@@ -143,7 +143,7 @@ static int attr_source_get_acls(struct vfs_node *n, struct nfs4_bitmap *want,
 static int get_label(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_bitmap *want,
 		     struct nfs4_attr_source *src)
 {
-	int rc = vfs_label_get(ctx, n, src->label_room);
+	int rc = vfs_label_get(ctx, n, src->label_buffer);
 
 	if (rc == -ENODATA)
 		nfs4_bitmap_remove(want, FATTR4_SEC_LABEL);
@@ -210,15 +210,15 @@ static int limit_to_absent(struct nfs4_bitmap *want, struct nfs4_attr_source *sr
 		       : NFS4ERR_MOVED;
 }
 
-int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_bitmap *want,
+int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_object *p, struct nfs4_bitmap *want,
 			struct nfs4_attr_source *src)
 {
 	unsigned needs;
 	int status = NFS4_OK;
 
 	nfs4_attr_source_init(c, src);
-	src->place = p;
-	if (nfs4_place_is_absent(p))
+	src->object = p;
+	if (nfs4_object_is_absent(p))
 		status = limit_to_absent(want, src);
 	needs = nfs4_attr_needs(want);
 	if (status == NFS4_OK)
@@ -280,8 +280,8 @@ void nfs4_put_fattr(struct xdr_out *x, const struct nfs4_bitmap *b,
 		xdr_patch_u32(x, len_at, (uint32_t)(xdr_out_pos(x) - len_at - 4));
 }
 
-void nfs4_put_notice_attrs(struct xdr_out *x, const uint32_t mask[NFS4_ATTR_WORDS],
-			   const struct vfs_fh *fh, const struct vfs_attr *attr)
+void nfs4_put_notification_attrs(struct xdr_out *x, const uint32_t mask[NFS4_ATTR_WORDS],
+				 const struct vfs_fh *fh, const struct vfs_attr *attr)
 {
 	struct nfs4_attr_source src;
 	struct nfs4_bitmap b;

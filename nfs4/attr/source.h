@@ -14,7 +14,7 @@ struct nfs4_attr_source {
 	struct nfs4_compound *c; /* the call that asks */
 	const struct nfs4_server *server;
 	uint32_t minor;
-	const struct nfs4_place *place; /* an object of its file system; NULL: not known */
+	const struct nfs4_object *object; /* an object of its file system; NULL: not known */
 	struct vfs_fh fh;
 	struct vfs_attr attr;
 	uint64_t mounted_on;		     /* mounted_on_fileid */
@@ -23,12 +23,12 @@ struct nfs4_attr_source {
 	uint32_t rdattr_error;		     /* nfsstat4 */
 	/* Abilities of its file system, if needed; false in the pseudo file system. */
 	bool has_acl, has_quota, has_xattrs, has_label;
-	struct vfs_acls acls;	/* if requested; points into acl_room */
+	struct vfs_acls acls;	/* if requested; points into acl_buffer */
 	struct vfs_quota quota; /* if requested */
 	uint64_t space_freed;	/* bytes, if requested; 0 in the pseudo file system */
-	struct vfs_acl_room acl_room;
-	uint32_t label_len; /* bytes in label_room, if requested */
-	uint8_t label_room[VFS_LABEL_MAX];
+	struct vfs_acl_buffer acl_buffer;
+	uint32_t label_len; /* bytes in label_buffer, if requested */
+	uint8_t label_buffer[VFS_LABEL_MAX];
 };
 
 /* Removes from want the attributes that are not supported at that level. NFS4ERR_INVAL: one of them can only be set. */
@@ -37,13 +37,13 @@ unsigned nfs4_attr_needs(const struct nfs4_bitmap *want); /* enum nfs4_attr_need
 
 /* Fills src with the values for the attributes in want, and removes from want those that this file
  * system does not provide. NFS4_OK or a status. */
-int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_bitmap *want,
+int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_object *p, struct nfs4_bitmap *want,
 			struct nfs4_attr_source *src);
 
 /* Removes from b what the object's file system does not provide. */
 void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitmap *b);
 
-/* The same in two steps, for entries of a directory. The caller fills in src->attr between them. */
+/* Together do what nfs4_attr_source_of() does, in two steps, for entries of a directory. The caller fills in src->attr between them. */
 void nfs4_attr_source_init(struct nfs4_compound *c, struct nfs4_attr_source *src);
 void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
 			    struct nfs4_attr_source *src);
@@ -66,8 +66,9 @@ uint32_t nfs4_fattr_size(const struct nfs4_bitmap *b, const struct nfs4_attr_sou
 void nfs4_put_fattr(struct xdr_out *x, const struct nfs4_bitmap *b,
 		    const struct nfs4_attr_source *src);
 
-/* Puts attributes in a callback (nfs4_hooks.put_attrs). */
-void nfs4_put_notice_attrs(struct xdr_out *x, const uint32_t mask[NFS4_ATTR_WORDS],
-			   const struct vfs_fh *fh, const struct vfs_attr *attr);
+/* Puts a fattr4 of the attributes in mask (words of a bitmap4), which fh and attr tell, into a callback. fh may be
+ * NULL if filehandle is not among them. */
+void nfs4_put_notification_attrs(struct xdr_out *x, const uint32_t mask[NFS4_ATTR_WORDS],
+				 const struct vfs_fh *fh, const struct vfs_attr *attr);
 
 #endif

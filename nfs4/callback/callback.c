@@ -124,10 +124,10 @@ static bool nfs4_cb_next_conn(struct nfs4_cb *cb)
 	return found;
 }
 
-static void note_news(struct nfs4_cb_path *p, enum nfs4_cb_news news)
+static void nfs4_cb_note_path(struct nfs4_cb_path *p, enum nfs4_cb_path_event event)
 {
-	switch (news) {
-	case NFS4_CB_NO_NEWS:
+	switch (event) {
+	case NFS4_CB_PATH_SAME:
 		if (p->state == NFS4_CB_TRYING)
 			p->state = NFS4_CB_UNTRIED;
 		break;
@@ -143,7 +143,8 @@ static void note_news(struct nfs4_cb_path *p, enum nfs4_cb_news news)
 	}
 }
 
-static void nfs4_cb_give_slot(struct nfs4_cb *cb, enum nfs4_cb_fate fate, enum nfs4_cb_news news)
+static void nfs4_cb_give_slot(struct nfs4_cb *cb, enum nfs4_cb_fate fate,
+			      enum nfs4_cb_path_event event)
 {
 	struct nfs4_session *s = cb->session;
 	struct nfs4_cb_path *p = s->cb_path;
@@ -155,7 +156,7 @@ static void nfs4_cb_give_slot(struct nfs4_cb *cb, enum nfs4_cb_fate fate, enum n
 		slot->seqid++;
 	else if (fate == NFS4_CB_LOST)
 		slot->lost = true;
-	note_news(p, news);
+	nfs4_cb_note_path(p, event);
 	if (all_lost(p))
 		p->fault = true;
 	pthread_mutex_unlock(&s->lock);
@@ -176,16 +177,16 @@ static void sequence_failed(const struct nfs4_cb *cb, uint32_t status, struct nf
 {
 	a->rc = -EPROTO;
 	a->fate = NFS4_CB_UNTOUCHED;
-	a->news = NFS4_CB_FAILED;
+	a->path = NFS4_CB_FAILED;
 	switch (status) {
 	case NFS4ERR_DELAY:
 		a->rc = -RN_ELATER;
-		a->news = NFS4_CB_NO_NEWS;
+		a->path = NFS4_CB_PATH_SAME;
 		break;
 	case NFS4ERR_BADSLOT:
 	case NFS4ERR_BAD_HIGH_SLOT:
 		a->rc = -RN_ELATER;
-		a->news = cb->slot > 0 ? NFS4_CB_NO_NEWS : NFS4_CB_BROKEN;
+		a->path = cb->slot > 0 ? NFS4_CB_PATH_SAME : NFS4_CB_BROKEN;
 		a->has_highest = cb->slot > 0;
 		a->highest = cb->slot - 1;
 		break;
@@ -193,14 +194,14 @@ static void sequence_failed(const struct nfs4_cb *cb, uint32_t status, struct nf
 		a->rc = 0;
 		a->status = status;
 		a->fate = NFS4_CB_ACCEPTED;
-		a->news = NFS4_CB_ANSWERED;
+		a->path = NFS4_CB_ANSWERED;
 		break;
 	case NFS4ERR_BADSESSION:
 	case NFS4ERR_DEADSESSION:
 	case NFS4ERR_SEQ_MISORDERED:
 	case NFS4ERR_SEQ_FALSE_RETRY:
 		a->fate = NFS4_CB_LOST;
-		a->news = NFS4_CB_BROKEN;
+		a->path = NFS4_CB_BROKEN;
 		break;
 	default:
 		break;
@@ -256,7 +257,7 @@ static void nfs4_cb_read_answer(const struct nfs4_cb *cb, struct xdr_in *x,
 {
 	uint32_t n, op, status;
 
-	*a = (struct nfs4_cb_answer){ .rc = -EPROTO, .fate = NFS4_CB_LOST, .news = NFS4_CB_FAILED };
+	*a = (struct nfs4_cb_answer){ .rc = -EPROTO, .fate = NFS4_CB_LOST, .path = NFS4_CB_FAILED };
 	n = get_header(x);
 	op = xdr_get_u32(x);
 	status = xdr_get_u32(x);
@@ -273,7 +274,7 @@ static void nfs4_cb_read_answer(const struct nfs4_cb *cb, struct xdr_in *x,
 	if (cb->op->opnum && (!cb_get_op_status(cb, x, a) || n < 2))
 		return;
 	a->rc = 0;
-	a->news = NFS4_CB_ANSWERED;
+	a->path = NFS4_CB_ANSWERED;
 }
 
 /*
@@ -383,7 +384,7 @@ static int cb_transmit(struct nfs4_cb *cb)
 		if (rc != -ENOTCONN || !nfs4_cb_next_conn(cb))
 			break;
 	}
-	nfs4_cb_give_slot(cb, fate, NFS4_CB_NO_NEWS);
+	nfs4_cb_give_slot(cb, fate, NFS4_CB_PATH_SAME);
 	return rc == -RN_EFULL ? -RN_ELATER : rc;
 }
 
@@ -431,7 +432,7 @@ static void cb_take_answer(struct nfs4_cb *cb, struct xdr_in *results)
 		nfs4_client_renew(cb->session->client);
 	if (a.has_highest)
 		nfs4_cb_limit_slots(cb->session, a.highest);
-	nfs4_cb_give_slot(cb, a.fate, a.news);
+	nfs4_cb_give_slot(cb, a.fate, a.path);
 	cb_finish(cb, a.rc, a.status, a.rc == 0 && a.status == NFS4_OK ? results : NULL);
 }
 
@@ -447,7 +448,7 @@ static void cb_take_failure(struct nfs4_cb *cb, int rc)
 		return;
 	}
 	nfs4_cb_give_slot(cb, refused ? NFS4_CB_UNTOUCHED : NFS4_CB_LOST,
-			  rc == -ENOTCONN ? NFS4_CB_NO_NEWS : NFS4_CB_FAILED);
+			  rc == -ENOTCONN ? NFS4_CB_PATH_SAME : NFS4_CB_FAILED);
 	cb_finish(cb, rc, 0, NULL);
 }
 

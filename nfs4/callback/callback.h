@@ -64,7 +64,7 @@ struct nfs4_cb {
 		*referring; /* set by the caller, stays until done(); or NULL */
 	uint32_t slot, seqid, highest;
 	bool sent; /* the client may have got it */
-	bool last; /* minor version 0: it is not sent once more */
+	bool last; /* true if a minor version 0 call is not sent again */
 	/* Minor version 0: a context that is not the path's yet, which this probe establishes. A reference until done(). */
 	struct rpc_cb_auth *trial;
 };
@@ -73,7 +73,8 @@ struct nfs4_cb {
  * with -ENOTCONN if there is no path. The caller holds no lock of the client or of a session. */
 void nfs4_cb_call(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_client *cl);
 
-/* The same to a client of minor version 0, for a probe: by that context, if there is one, of which it takes over a reference. */
+/* Like nfs4_cb_call(), for a probe of a minor version 0 client. The call goes by the context `trial` if that is not NULL;
+ * takes over its reference. */
 void nfs4_cb_try(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_client *cl,
 		 struct rpc_cb_auth *trial);
 
@@ -103,9 +104,9 @@ enum nfs4_cb_fate {
 	NFS4_CB_ACCEPTED,
 	NFS4_CB_LOST, /* unknown: the slot is not used any more */
 };
-/* News that the end of a call brings of the path. */
-enum nfs4_cb_news {
-	NFS4_CB_NO_NEWS,
+/* State of the path that the end of a call shows. */
+enum nfs4_cb_path_event {
+	NFS4_CB_PATH_SAME,
 	NFS4_CB_ANSWERED,
 	NFS4_CB_FAILED, /* the path is down */
 	NFS4_CB_BROKEN, /* the session's back channel cannot be used any more */
@@ -117,12 +118,12 @@ struct nfs4_cb_answer {
 	int rc;		 /* as for nfs4_cb_op.done */
 	uint32_t status; /* status of the operation, or of CB_SEQUENCE alone */
 	enum nfs4_cb_fate fate;
-	enum nfs4_cb_news news;
+	enum nfs4_cb_path_event path;
 	bool has_highest; /* the client has said which slots it accepts */
 	uint32_t highest;
 };
 
-/* The same in minor version 0, where there is no slot: sets rc and status only. */
+/* Reads the results of a minor version 0 CB_COMPOUND. It has no slot, so only rc and status are set. */
 void nfs4_cb_read_answer_v40(const struct nfs4_cb *cb, struct xdr_in *x,
 			     struct nfs4_cb_answer *out);
 

@@ -46,7 +46,7 @@ static uint32_t cb_v40_encode(const struct nfs4_cb *cb, const struct nfs4_cb_tar
 	return x.overflow ? 0 : (uint32_t)x.used;
 }
 
-/* Ends cb, which has told the path its news. */
+/* Ends cb, which has told the path how it went. */
 static void cb_v40_finish(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
 {
 	struct nfs4_client *cl = cb->client;

@@ -168,8 +168,6 @@ void nfs4_cb_getattr(struct nfs4_client *cl, struct nfs4_cb_getattr *g)
  * section 18.23.3).
  */
 
-#define NO_COOKIE 0u
-
 static void cb_notify_encode(const struct nfs4_cb *cb, struct xdr_out *x)
 {
 	const struct nfs4_notify *n = rn_container_of(cb, const struct nfs4_notify, cb);
@@ -198,104 +196,6 @@ static const struct nfs4_cb_op notify_op = {
 void nfs4_notify_tell(struct nfs4_client *cl, struct nfs4_notify *n)
 {
 	nfs4_cb_call(&n->cb, &notify_op, cl);
-}
-
-/* A notify4 up to its values. Returns the position of their length, for put_end. */
-static size_t put_begin(struct xdr_out *x, unsigned type)
-{
-	size_t at;
-
-	xdr_put_u32(x, 1); /* words of notify_mask */
-	xdr_put_u32(x, 1u << type);
-	at = xdr_out_pos(x);
-	xdr_put_u32(x, 0);
-	return at;
-}
-
-/* Values of any type are whole words. */
-static void put_end(struct xdr_out *x, size_t at)
-{
-	if (!x->overflow)
-		xdr_patch_u32(x, at, (uint32_t)(xdr_out_pos(x) - at - 4));
-}
-
-uint32_t nfs4_news_size(const uint8_t *p)
-{
-	return 12u + rn_get32(p + 8);
-}
-
-static void put_no_attrs(struct xdr_out *x)
-{
-	xdr_put_u32(x, 0); /* words of attrmask */
-	xdr_put_u32(x, 0); /* bytes of attr_vals */
-}
-
-/* notify_remove4 */
-static void put_gone(struct xdr_out *x, const char *name)
-{
-	xdr_put_opaque(x, name, (uint32_t)strlen(name));
-	put_no_attrs(x);
-	xdr_put_u64(x, NO_COOKIE);
-}
-
-/* News and how to tell them. */
-struct telling {
-	const struct nfs4_server *srv;
-	const struct nfs4_notify_attrs *attrs;
-	const struct vfs_dir_news *news;
-};
-
-/* notify_add4 */
-static void put_made(struct xdr_out *x, const struct telling *t, const char *name)
-{
-	const struct vfs_dir_news *news = t->news;
-
-	xdr_put_u32(x, news->replaced ? 1 : 0);
-	if (news->replaced)
-		put_gone(x, name);
-	xdr_put_opaque(x, name, (uint32_t)strlen(name));
-	if (news->attr)
-		t->srv->hooks->put_attrs(x, t->attrs->entry, news->fh, news->attr);
-	else
-		put_no_attrs(x);
-	xdr_put_u32(x, 0);	/* no cookie */
-	xdr_put_u32(x, 0);	/* no previous entry */
-	xdr_put_bool(x, false); /* not known to be the last */
-}
-
-void nfs4_put_entry_news(const struct nfs4_server *srv, const struct nfs4_notify_attrs *attrs,
-			 const struct vfs_dir_news *news, struct xdr_out *x)
-{
-	const struct telling t = { srv, attrs, news };
-	size_t at;
-
-	switch (news->what) {
-	case VFS_NEWS_REMOVE:
-		at = put_begin(x, NOTIFY4_REMOVE_ENTRY);
-		put_gone(x, news->name);
-		break;
-	case VFS_NEWS_RENAME:
-		at = put_begin(x, NOTIFY4_RENAME_ENTRY);
-		put_gone(x, news->name);
-		put_made(x, &t, news->to);
-		break;
-	default:
-		at = put_begin(x, NOTIFY4_ADD_ENTRY);
-		put_made(x, &t, news->name);
-		break;
-	}
-	put_end(x, at);
-}
-
-/* The directory has no name in itself: that of its notify_entry4 is empty. */
-void nfs4_put_dir_news(const struct nfs4_server *srv, const struct nfs4_notify_attrs *attrs,
-		       const struct vfs_attr *dir, struct xdr_out *x)
-{
-	const size_t at = put_begin(x, NOTIFY4_CHANGE_DIR_ATTRS);
-
-	xdr_put_opaque(x, NULL, 0);
-	srv->hooks->put_attrs(x, attrs->dir, NULL, dir);
-	put_end(x, at);
 }
 
 static void cb_notify_lock_encode(const struct nfs4_cb *cb, struct xdr_out *x)

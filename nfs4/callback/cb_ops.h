@@ -122,15 +122,6 @@ struct nfs4_notify_attrs {
 	uint32_t entry[NFS4_ATTR_WORDS], dir[NFS4_ATTR_WORDS];
 };
 
-/* Puts a notify4 for a change of an entry. The attributes are those of news->attr, none if that is NULL. */
-void nfs4_put_entry_news(const struct nfs4_server *srv, const struct nfs4_notify_attrs *attrs,
-			 const struct vfs_dir_news *news, struct xdr_out *x);
-/* Puts a notify4 of the directory's own attributes. */
-void nfs4_put_dir_news(const struct nfs4_server *srv, const struct nfs4_notify_attrs *attrs,
-		       const struct vfs_attr *dir, struct xdr_out *x);
-/* Bytes of the first of the changes at p, as put above. */
-uint32_t nfs4_news_size(const uint8_t *p);
-
 /* CB_NOTIFY_LOCK (RFC 8881 section 20.11): a lock that was denied may be available. */
 
 struct nfs4_client;
@@ -181,7 +172,7 @@ struct rpc_server;
 
 /* Tries the path of s. Does not wait; the caller holds a reference and no lock. */
 void nfs4_cb_probe(struct nfs4_session *s);
-/* The same for the connection to a minor version 0 client (nfs4/client/cb_path.h). */
+/* Like nfs4_cb_probe(), for the connection to a minor version 0 client (nfs4/client/cb_path.h). */
 void nfs4_cb_probe_client(struct nfs4_client *cl, const struct rpc_server *rpc);
 
 #endif

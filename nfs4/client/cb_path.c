@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a client can be called: the connection to a client of NFSv4.0, the back channel of a session. */
+/* Paths for calls to a client: the connection to an NFSv4.0 client, the back channel of a session. */
 #include "nfs4/client/cb_path.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/host.h"
 #include "lib/util.h"
 #include "nfs4/client/client_host.h"
 #include "nfs4/client/nfs4_client.h"
@@ -43,7 +44,7 @@ static bool get_route(const struct nfs4_compound *c, const struct nfs4_callback_
 	    memcmp(&out->to.sin6_addr, &peer.sin6_addr, sizeof(peer.sin6_addr)) != 0)
 		return false;
 	out->to.sin6_scope_id = peer.sin6_scope_id;
-	nfs4_map_address(&c->req->conn->local, &out->from);
+	rn_address_as_ipv6(&c->req->conn->local, &out->from);
 	return true;
 }
 
@@ -535,7 +536,7 @@ bool nfs4_cb_begin_probe(struct nfs4_session *s)
 	return true;
 }
 
-/* How well callbacks are expected to arrive. */
+/* Ranks sessions by how likely a callback is to arrive; the highest is best. */
 static int cb_path_rank(struct nfs4_session *s)
 {
 	int r = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where clients call from: addresses, hosts, connections. */
+/* Addresses, hosts and connections that clients call from. */
 #include "nfs4/client/client_host.h"
 
 #include <arpa/inet.h>
@@ -13,6 +13,7 @@
 
 #include "lib/budget.h"
 #include "lib/host.h"
+#include "lib/util.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/compound.h"
@@ -21,15 +22,10 @@
 
 void nfs4_uaddr(const struct sockaddr_in6 *addr, char out[NFS4_UADDR_MAX])
 {
-	const bool v4 = IN6_IS_ADDR_V4MAPPED(&addr->sin6_addr);
-	const uint8_t *bytes = addr->sin6_addr.s6_addr;
 	const unsigned port = ntohs(addr->sin6_port);
-	char host[INET6_ADDRSTRLEN] = "";
+	char host[RN_ADDRESS_TEXT];
 
-	if (v4)
-		inet_ntop(AF_INET, bytes + 12, host, sizeof(host));
-	else
-		inet_ntop(AF_INET6, bytes, host, sizeof(host));
+	rn_address_text(addr->sin6_addr.s6_addr, host);
 	snprintf(out, NFS4_UADDR_MAX, "%s.%u.%u", host, port >> 8, port & 255u);
 }
 
@@ -79,48 +75,30 @@ bool nfs4_parse_uaddr(const char *netid, const char *uaddr, struct sockaddr_in6 
 	return get_host(netid, host, out);
 }
 
-void nfs4_map_address(const struct sockaddr_storage *from, struct sockaddr_in6 *out)
-{
-	memset(out, 0, sizeof(*out));
-	if (from->ss_family == AF_INET6)
-		memcpy(out, from, sizeof(*out));
-	if (from->ss_family != AF_INET)
-		return;
-	out->sin6_family = AF_INET6;
-	out->sin6_port = ((const struct sockaddr_in *)from)->sin_port;
-	rn_address_map((const struct sockaddr *)from, out->sin6_addr.s6_addr);
-}
-
 void nfs4_peer_address(const struct nfs4_compound *c, struct sockaddr_in6 *addr,
 		       char netid[NFS4_NETID_MAX])
 {
 	const struct rpc_conn *conn = c->req->conn;
 
-	nfs4_map_address(&conn->peer, addr);
+	rn_address_as_ipv6(&conn->peer, addr);
 	snprintf(netid, NFS4_NETID_MAX, "%s%s", conn->ops->netid,
 		 IN6_IS_ADDR_V4MAPPED(&addr->sin6_addr) ? "" : "6");
 }
 
-#define BUCKETS 1024u /* a power of two */
 /* Parts of the budget: what each host gets even if little is left, and the reserve for that. */
 #define LITTLE_PART 512u
 #define KEPT_BACK_PART 16u
 
-LIST_HEAD(host_list, nfs4_host);
-
 struct nfs4_hosts {
 	pthread_mutex_t lock; /* a leaf */
 	struct rn_budget *budget;
-	/* Random, so that clients cannot aim at one bucket */
-	uint8_t seed[crypto_shorthash_KEYBYTES];
-	struct host_list bucket[BUCKETS];
+	struct rn_host_table table;
 };
 
 struct nfs4_host {
 	struct nfs4_hosts *all;
-	struct rn_host key;
-	LIST_ENTRY(nfs4_host) link; /* under the table's lock */
-	unsigned refs;		    /* under the table's lock, too */
+	struct rn_host_entry of; /* under the table's lock */
+	unsigned refs;		 /* under the table's lock, too */
 	_Atomic size_t has[NFS4_MEASURES];
 	struct nfs4_host_clients clients; /* under the lock of the table of clients */
 };
@@ -133,7 +111,7 @@ struct nfs4_hosts *nfs4_hosts_new(struct rn_budget *budget)
 		return NULL;
 	pthread_mutex_init(&all->lock, NULL);
 	all->budget = budget;
-	crypto_shorthash_keygen(all->seed);
+	rn_host_table_init(&all->table);
 	return all;
 }
 
@@ -145,14 +123,6 @@ void nfs4_hosts_free(struct nfs4_hosts *all)
 	free(all);
 }
 
-static struct host_list *nfs4_host_bucket(struct nfs4_hosts *all, const struct rn_host *key)
-{
-	uint64_t h;
-
-	crypto_shorthash((uint8_t *)&h, (const uint8_t *)key, sizeof(*key), all->seed);
-	return &all->bucket[h & (BUCKETS - 1)];
-}
-
 static struct nfs4_host *host_new(struct nfs4_hosts *all, const struct rn_host *key)
 {
 	struct nfs4_host *h = calloc(1, sizeof(*h));
@@ -160,27 +130,24 @@ static struct nfs4_host *host_new(struct nfs4_hosts *all, const struct rn_host *
 	if (!h)
 		return NULL;
 	h->all = all;
-	h->key = *key;
+	h->of.host = *key;
 	for (unsigned i = 0; i < NFS4_MEASURES; i++)
 		atomic_init(&h->has[i], 0);
 	TAILQ_INIT(&h->clients);
-	LIST_INSERT_HEAD(nfs4_host_bucket(all, key), h, link);
+	rn_host_add(&all->table, &h->of);
 	return h;
 }
 
 struct nfs4_host *nfs4_host_get(struct nfs4_hosts *all, const struct sockaddr_in6 *addr)
 {
+	struct rn_host_entry *e;
 	struct rn_host key;
 	struct nfs4_host *h;
 
 	rn_host_of((const struct sockaddr *)addr, &key);
 	pthread_mutex_lock(&all->lock);
-	LIST_FOREACH (h, nfs4_host_bucket(all, &key), link) {
-		if (rn_host_equal(&h->key, &key))
-			break;
-	}
-	if (!h)
-		h = host_new(all, &key);
+	e = rn_host_find(&all->table, &key);
+	h = e ? rn_container_of(e, struct nfs4_host, of) : host_new(all, &key);
 	if (h)
 		h->refs++;
 	pthread_mutex_unlock(&all->lock);
@@ -198,7 +165,7 @@ void nfs4_host_put(struct nfs4_host *h)
 	pthread_mutex_lock(&all->lock);
 	last = --h->refs == 0;
 	if (last)
-		LIST_REMOVE(h, link);
+		rn_host_remove(&h->of);
 	pthread_mutex_unlock(&all->lock);
 	if (last)
 		free(h);
@@ -206,7 +173,7 @@ void nfs4_host_put(struct nfs4_host *h)
 
 const struct rn_host *nfs4_host_key(const struct nfs4_host *h)
 {
-	return &h->key;
+	return &h->of.host;
 }
 
 static size_t nfs4_host_budget_left(const struct nfs4_host *h)
@@ -229,11 +196,14 @@ void nfs4_host_count(struct nfs4_host *h, enum nfs4_measure what, int by)
 
 struct nfs4_host *nfs4_hosts_greediest(struct nfs4_hosts *all, enum nfs4_measure what, size_t than)
 {
-	struct nfs4_host *h, *most = NULL;
+	struct nfs4_host *most = NULL;
+	struct rn_host_entry *e;
 
 	pthread_mutex_lock(&all->lock);
-	for (unsigned i = 0; i < BUCKETS; i++) {
-		LIST_FOREACH (h, &all->bucket[i], link) {
+	for (unsigned i = 0; i < RN_HOST_BUCKETS; i++) {
+		LIST_FOREACH (e, &all->table.bucket[i], link) {
+			struct nfs4_host *h = rn_container_of(e, struct nfs4_host, of);
+
 			if (nfs4_host_has(h, what) <= than)
 				continue;
 			than = nfs4_host_has(h, what);
@@ -267,7 +237,7 @@ bool nfs4_host_fits(const struct nfs4_host *h, size_t bytes, enum nfs4_use use)
 	return use != NFS4_TO_HOLD && bytes + h->all->budget->max / 8 <= nfs4_host_budget_left(h);
 }
 
-bool nfs4_host_has_its_share(const struct nfs4_host *h, size_t bytes)
+bool nfs4_host_has_its_quota(const struct nfs4_host *h, size_t bytes)
 {
 	return !nfs4_host_fits(h, bytes, NFS4_TO_HOLD) && bytes <= nfs4_host_budget_left(h) &&
 	       nfs4_host_has(h, NFS4_BYTES) > h->all->budget->max / 8;

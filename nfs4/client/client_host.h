@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where clients call from: addresses, hosts, connections. */
+/* Addresses, hosts and connections that clients call from. */
 #ifndef RN_NFS4_CLIENT_CLIENT_HOST_H
 #define RN_NFS4_CLIENT_CLIENT_HOST_H
 
@@ -20,8 +20,6 @@ void nfs4_uaddr(const struct sockaddr_in6 *addr, char out[NFS4_UADDR_MAX]);
  * which would be a name of the client's own, and an IPv4 address mapped into IPv6.
  */
 bool nfs4_parse_uaddr(const char *netid, const char *uaddr, struct sockaddr_in6 *out);
-/* Maps an IPv4 address into IPv6. sin6_family is 0 if it is neither. */
-void nfs4_map_address(const struct sockaddr_storage *from, struct sockaddr_in6 *out);
 /* Gives the address of the caller and the netid of its transport. */
 void nfs4_peer_address(const struct nfs4_compound *c, struct sockaddr_in6 *addr,
 		       char netid[NFS4_NETID_MAX]);
@@ -31,7 +29,7 @@ void nfs4_peer_address(const struct nfs4_compound *c, struct sockaddr_in6 *addr,
  * names (doc/design/nfs4-clients.md). A host may hold as much as is still free, so some is always
  * left for the next. A sixteenth is reserved: each host gets a little of it, since hardly any is
  * left after several hosts that take all they may. When that is used up too, the host that holds
- * most loses clients (nfs4/session/make_room.c).
+ * most loses clients (nfs4/session/evict.c).
  *
  * A host exists while clients that registered from it do; each holds a reference.
  */
@@ -53,8 +51,8 @@ void nfs4_host_put(struct nfs4_host *h); /* NULL is allowed */
 const struct rn_host *nfs4_host_key(const struct nfs4_host *h);
 
 enum nfs4_use {
-	NFS4_TO_HOLD, /* within the host's share */
-	/* Within the share, or of all but the last eighth of the budget: a host over its share can
+	NFS4_TO_HOLD, /* within the host's quota */
+	/* Within the quota, or of all but the last eighth of the budget: a host over its quota can
 	 * still register a client and close files. */
 	NFS4_TO_BEGIN,
 	NFS4_TO_ANSWER,
@@ -75,8 +73,8 @@ struct nfs4_host *nfs4_hosts_greediest(struct nfs4_hosts *all, enum nfs4_measure
  * table. */
 struct nfs4_host_clients *nfs4_host_clients(struct nfs4_host *h);
 
-/* True if the host has used up a large share while enough is free for others. */
-bool nfs4_host_has_its_share(const struct nfs4_host *h, size_t bytes);
+/* True if the host has used up a large quota while enough is free for others. */
+bool nfs4_host_has_its_quota(const struct nfs4_host *h, size_t bytes);
 
 /* Identity of callers: principals, addresses, verifiers; private to this folder. */
 

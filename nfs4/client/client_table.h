@@ -19,7 +19,7 @@
 #define ID_BUCKETS 128u /* buckets of one part */
 
 #define COURTESY_SECONDS (24u * 3600u)
-#define SERVER_ID_LEN 40u
+#define SERVER_ID_LEN (NFS4_SERVER_ID_MAX + 1)
 
 LIST_HEAD(nfs4_client_list, nfs4_client);
 LIST_HEAD(nfs4_session_list, nfs4_session);
@@ -56,9 +56,10 @@ struct nfs4_clients {
 	_Atomic uint64_t nsessions, nslots, ncached;
 
 	/*
-	 * Identity of this server: so_major_id and the scope (RFC 8881 sections 2.10.4 and 2.10.5).
+	 * Identity of this server: so_major_id and the scope (RFC 8881 sections 2.10.4 and 2.10.5). They are the same but in a
+	 * cluster.
 	 */
-	char server_id[SERVER_ID_LEN];
+	char server_id[SERVER_ID_LEN], server_scope[SERVER_ID_LEN];
 };
 
 /* The callers of the functions below hold all->lock. */

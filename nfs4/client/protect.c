@@ -4,7 +4,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/compound.h"
 #include "nfs4/nfs4_private.h"
-#include "nfs4/skim.h"
+#include "nfs4/scan.h"
 #include "rpc/request.h"
 
 #define WORDS_READ 2u /* of a bitmap: later operations are neither enforced nor allowed */
@@ -101,7 +101,7 @@ static bool leads_to(const struct nfs4_compound *c, uint64_t ops)
 		if (ops >> opnum & 1)
 			return true;
 		op = nfs4_op_find(opnum, c->minor);
-		if (!op || !(op->flags & NFS4_OP_MACHINE_PASSES) || !nfs4_skim_op(&x, opnum))
+		if (!op || !(op->flags & NFS4_OP_MACHINE_PASSES) || !nfs4_scan_op(&x, opnum))
 			return false;
 	}
 	return false;

@@ -37,7 +37,7 @@ bool nfs4_is_machine(const struct nfs4_compound *c);
 /* True if the caller is the principal that registered cl, and uses the machine credential if cl's state is
  * protected by that. */
 bool nfs4_may_manage(const struct nfs4_compound *c, const struct nfs4_client *cl);
-/* The same, but anybody may if the client has not asked for the operation's protection. */
+/* Like nfs4_may_manage(), but anybody may if the client has not asked for the operation's protection. */
 bool nfs4_may_manage_by(const struct nfs4_compound *c, const struct nfs4_client *cl,
 			uint32_t opnum);
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "nfs4/client/nfs4_client.h"
-#include "nfs4/place.h"
+#include "nfs4/object.h"
 
 /*
  * The slots of a session's fore channel: the last request of each, and the reply for a retry (RFC
@@ -26,14 +26,14 @@ struct nfs4_compound;
 struct nfs4_retry;
 struct nfs4_session;
 
-/* A reply kept for a retry: the COMPOUND's result as a stream. Behind it, for each of nbulks bulk
+/* A reply cached for a retry: the COMPOUND's result as a stream. Behind it, for each of nbulks bulk
  * items, a pair of words: position and length. */
 struct nfs4_cached {
 	_Atomic uint32_t refs; /* held by the slot, and by retries being answered */
 	uint32_t size;	       /* bytes allocated for words */
 	uint32_t len;
 	uint32_t nbulks;
-	struct nfs4_audience audience; /* exports that a retry must be admitted to */
+	struct nfs4_reply_exports exports; /* exports that a retry must be admitted to */
 	uint32_t words[];
 };
 
@@ -41,7 +41,7 @@ struct nfs4_slot {
 	uint32_t seqid; /* sequence id of the last request accepted */
 	bool busy;	/* the last request has not ended */
 	bool used;	/* a request has been accepted here */
-	bool cached;	/* its reply is kept; else a retry is answered NFS4ERR_RETRY_UNCACHED_REP */
+	bool cached; /* its reply is cached; else a retry is answered NFS4ERR_RETRY_UNCACHED_REP */
 	bool regranted; /* retired and granted again: the client may restart at seqid 1 */
 	bool whole;	/* sum covers the whole call */
 	uint32_t id;	/* of the last request; for callbacks that refer to it */
@@ -62,7 +62,7 @@ void nfs4_slots_adjust(struct nfs4_session *s, uint32_t id, uint32_t highest, bo
 void nfs4_cached_put(struct nfs4_cached *r); /* NULL is allowed */
 /*
  * The result for a retry of that request: NFS4_REPLAYED, with a reference of the reply in *kept, or
- * NULL if it was not kept; NFS4ERR_DELAY: it is under way; NFS4ERR_SEQ_MISORDERED: it is not the
+ * NULL if it was not cached; NFS4ERR_DELAY: it is under way; NFS4ERR_SEQ_MISORDERED: it is not the
  * last one. s->lock is held.
  */
 int nfs4_slot_reply(struct nfs4_session *s, uint32_t id, uint32_t seqid, struct nfs4_cached **kept);
@@ -119,14 +119,14 @@ struct nfs4_session {
 	uint32_t target;
 	uint32_t asked; /* slots the client asked for at first: the upper limit */
 	uint32_t nmade; /* slots that exist, in whole pieces */
-	/* Whether the client knows the target. It does once it uses the slot again whose reply
+	/* Says if the client knows the target. It does once it uses the slot again whose reply
 	 * first carried the target. */
 	enum { NFS4_TARGET_NEW, NFS4_TARGET_SENT, NFS4_TARGET_SEEN } target_state;
 	uint32_t sent_slot, sent_seqid;
 	bool short_of_memory; /* result of the last look at the memory */
 	bool active;	      /* a request has come since nfs4_client_recall_slots() looked */
 	bool slots_recalled;  /* the client was told, and has not given them back yet */
-	uint32_t ncached;     /* slots with memory for a kept reply */
+	uint32_t ncached;     /* slots with memory for a cached reply */
 	/* Bytes charged to the budget, cached replies included */
 	size_t cost;
 	/* Connections bound so far; conn has the last ones */

@@ -55,7 +55,7 @@ int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_compound *c)
 	req->server = c->req->server;
 	req->call.cred = c->req->call.cred;
 	rpc_principal_ref(req->call.cred.principal);
-	req->standing = RPC_ADMITTED; /* the exports are asked for each piece */
+	req->admission = RPC_ADMITTED; /* the exports are asked for each piece */
 	req->transport_private = copy;
 	copy->req = req;
 	return 0;
@@ -115,8 +115,8 @@ static void nfs4_copy_end_piece(struct nfs4_copy *copy, int status, uint32_t byt
 	if (req->op) {
 		struct nfs4_copy_piece *p = req->op;
 
-		nfs4_place_clear(&p->c.current);
-		nfs4_place_clear(&p->c.saved);
+		nfs4_object_clear(&p->c.current);
+		nfs4_object_clear(&p->c.saved);
 		status = nfs4_status_for(p->c.op, p->c.minor, status);
 	}
 	req->op = NULL;
@@ -194,9 +194,9 @@ static void run_piece(struct rpc_request *req)
 		return;
 	}
 	set_range(copy, &p->files.copy);
-	status = nfs4_place_by_fh(&p->c, &p->c.saved, &copy->from_fh);
+	status = nfs4_object_by_fh(&p->c, &p->c.saved, &copy->from_fh);
 	if (status == NFS4_OK)
-		status = nfs4_place_by_fh(&p->c, &p->c.current, &copy->to_fh);
+		status = nfs4_object_by_fh(&p->c, &p->c.current, &copy->to_fh);
 	if (status == NFS4_OK)
 		status = nfs4_two_files_begin(&p->c, &p->files);
 	if (status == NFS4_OK)
@@ -274,7 +274,7 @@ static void nfs4_copy_store(struct rpc_request *req)
 	copy->remote.fetched = false;
 	if (copy->remote.read.got > 0) {
 		p = nfs4_copy_piece_new(copy);
-		status = p ? nfs4_place_by_fh(&p->c, &p->c.current, &copy->to_fh) : NFS4ERR_DELAY;
+		status = p ? nfs4_object_by_fh(&p->c, &p->c.current, &copy->to_fh) : NFS4ERR_DELAY;
 	}
 	if (p && status == NFS4_OK)
 		status = nfs4_destination_begin(&p->c, &p->files);
@@ -298,7 +298,7 @@ static void nfs4_copy_sync(struct rpc_request *req)
 	struct nfs4_copy *copy = req->transport_private;
 	struct nfs4_copy_piece *p = nfs4_copy_piece_new(copy);
 
-	if (!p || nfs4_place_by_fh(&p->c, &p->c.current, &copy->to_fh) != NFS4_OK ||
+	if (!p || nfs4_object_by_fh(&p->c, &p->c.current, &copy->to_fh) != NFS4_OK ||
 	    nfs4_need(&p->c, &p->c.current, NFS4_NEED_REG | NFS4_NEED_FILE) != NFS4_OK) {
 		nfs4_copy_end_piece(copy, NFS4_OK, 0);
 		return;

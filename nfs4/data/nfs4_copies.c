@@ -187,7 +187,7 @@ static struct nfs4_copy *nfs4_copy_by_stateid(const struct nfs4_compound *c,
 /* True if the current filehandle is that, and the caller that user (sections 4.1.2, 15.8.3). */
 static bool nfs4_copy_is_own(const struct nfs4_compound *c, const struct vfs_fh *to, uint32_t uid)
 {
-	const struct nfs4_place *p = &c->current;
+	const struct nfs4_object *p = &c->current;
 
 	return p->kind == NFS4_FILE && p->ctx.cred.uid == uid && p->fh.len == to->len &&
 	       memcmp(p->fh.data, to->data, to->len) == 0;
@@ -200,7 +200,7 @@ static struct nfs4_copy *find_own(const struct nfs4_compound *c, const struct nf
 	return copy && nfs4_copy_is_own(c, &copy->to_fh, copy->uid) ? copy : NULL;
 }
 
-/* Keeps the result for a lease beyond the copy; under the lock. */
+/* Keeps the copy's result for a lease after its end. Under the lock. */
 static void nfs4_copy_remember(const struct nfs4_copy *copy)
 {
 	struct nfs4_copies *all = copy->all;
@@ -379,8 +379,8 @@ static void nfs4_copy_free_and_wake(struct nfs4_copy *copy)
 	rpc_wake(all->srv->cfg.waits, all);
 }
 
-/* The end of CB_OFFLOAD. Without an answer the client may have got it or not: it is not sent again
- * then, as a client may keep a second one for ever. */
+/* Called when CB_OFFLOAD has ended. It is not sent again if no answer came: the client may have got it, and may keep a second one
+ * for ever. */
 static void nfs4_copy_offload_ended(struct nfs4_offload *o, int rc, uint32_t status)
 {
 	struct nfs4_copy *copy = rn_container_of(o, struct nfs4_copy, offload);

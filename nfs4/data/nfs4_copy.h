@@ -36,7 +36,7 @@ struct nfs4_two_files {
 /* Checks both filehandles and both stateids, and fills in the rest of t->copy, but done. After
  * NFS4_OK nfs4_two_files_end() follows. */
 int nfs4_two_files_begin(struct nfs4_compound *c, struct nfs4_two_files *t);
-/* The same for the destination alone, of a copy from another server. */
+/* Like nfs4_two_files_begin(), for the destination alone, of a copy from another server. */
 int nfs4_destination_begin(struct nfs4_compound *c, struct nfs4_two_files *t);
 void nfs4_two_files_end(struct nfs4_two_files *t);
 
@@ -68,7 +68,7 @@ struct nfs4_copy_told {
 	uint64_t at; /* nfs4_clients_now() */
 };
 
-/* Its members are under lock, a leaf but for nfs4_remote_abort(). */
+/* The members are under lock, a leaf but for nfs4_remote_abort(). */
 struct nfs4_copies {
 	struct nfs4_server *srv;
 	pthread_mutex_t lock;

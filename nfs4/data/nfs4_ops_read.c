@@ -115,7 +115,7 @@ static int run_read(struct nfs4_compound *c, void *args)
 {
 	struct read_args *a = args;
 	uint32_t count = (uint32_t)rn_min(a->count, c->server->cfg.max_io);
-	uint32_t room = nfs4_bulk_room(c, READ_HEAD);
+	uint32_t room = nfs4_bulk_space(c, READ_HEAD);
 	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE);
 
 	if (status != NFS4_OK)
@@ -162,7 +162,7 @@ static unsigned elements_most(const struct nfs4_compound *c)
  */
 static bool must_copy(const struct nfs4_compound *c)
 {
-	return c->req->nbulk_rooms > c->out->nbulks || c->out->nbulks == XDR_BULKS_MAX;
+	return c->req->nbulk_spaces > c->out->nbulks || c->out->nbulks == XDR_BULKS_MAX;
 }
 
 static void end_list(struct read_plus_args *a)
@@ -181,7 +181,7 @@ static void put_content(struct nfs4_compound *c, struct read_plus_args *a, bool 
 static void put_hole(struct nfs4_compound *c, struct read_plus_args *a, const struct vfs_part *part)
 {
 	a->eof = false;
-	if (nfs4_reply_room(c) < PLUS_HOLE) {
+	if (nfs4_reply_space(c) < PLUS_HOLE) {
 		end_list(a);
 		return;
 	}
@@ -229,7 +229,7 @@ static bool end_pages(struct nfs4_compound *c, struct read_plus_args *a)
 /* Puts a part, or as much of it as the reply has room for. */
 static int put_part(struct nfs4_compound *c, struct read_plus_args *a, const struct vfs_part *part)
 {
-	const size_t room = nfs4_reply_room(c) & ~(size_t)3;
+	const size_t room = nfs4_reply_space(c) & ~(size_t)3;
 	const struct read_args from = { .offset = part->offset, .right = a->read.right };
 	uint64_t len = part->length;
 	int64_t n;
@@ -298,7 +298,7 @@ static int run_read_plus(struct nfs4_compound *c, void *args)
 
 	if (status != NFS4_OK)
 		return status;
-	if (count > 0 && nfs4_reply_room(c) < PLUS_HEAD + PLUS_HOLE)
+	if (count > 0 && nfs4_reply_space(c) < PLUS_HEAD + PLUS_HOLE)
 		return nfs4_reply_too_big(c, PLUS_HEAD + PLUS_HOLE);
 	status = nfs4_io_begin(c, &a->read.stateid, NFS4_IO_READ, &a->read.right);
 	if (status != NFS4_OK)
@@ -324,7 +324,7 @@ const struct nfs4_op nfs4_op_read = {
 	.name = "READ",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_PROMPT,
+	.flags = NFS4_OP_EVENT_THREAD,
 	.reply_max = 8,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_LOCKED | NFS4_E_FILE_ONLY),
 	.shape = NFS4_SHAPE(NFS4_STATEID_SIZE + 12, 0, 0),
@@ -337,7 +337,7 @@ const struct nfs4_op nfs4_op_read_plus = {
 	.name = "READ_PLUS",
 	.minors = { 2, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_PROMPT,
+	.flags = NFS4_OP_EVENT_THREAD,
 	.reply_max = PLUS_HEAD + PLUS_HEADS,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_LOCKED | NFS4_E_FILE_ONLY |
 			      NFS4_E_NOTSUPP),
@@ -352,11 +352,11 @@ const struct nfs4_op nfs4_op_read_plus = {
 
 #define READLINK_HEAD 4u /* bytes of the length word */
 
-/* The object must be a symbolic link. For others, an error of the place itself comes first; then the
+/* The object must be a symbolic link. For others, an error of the object itself comes first; then the
  * error by minor version, as RFC 7530 has no NFS4ERR_WRONG_TYPE. */
 static int nfs4_readlink_check(const struct nfs4_compound *c)
 {
-	const struct nfs4_place *p = &c->current;
+	const struct nfs4_object *p = &c->current;
 	int status;
 
 	if (p->kind == NFS4_FILE && p->type == S_IFLNK)
@@ -383,7 +383,7 @@ static int run_readlink(struct nfs4_compound *c, void *args)
 	rc = vfs_readlink(&c->current.ctx, c->current.node, (char *)text->data, VFS_PATH_MAX);
 	if (rc < 0)
 		status = nfs4_data_status(c, rc);
-	else if ((uint32_t)rc > nfs4_bulk_room(c, READLINK_HEAD))
+	else if ((uint32_t)rc > nfs4_bulk_space(c, READLINK_HEAD))
 		status = nfs4_reply_too_big(c,
 					    READLINK_HEAD + (size_t)rc + rn_xdr_pad((uint32_t)rc));
 	if (status != NFS4_OK)

@@ -137,7 +137,7 @@ const struct nfs4_op nfs4_op_write = {
 	.name = "WRITE",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_PROMPT,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_EVENT_THREAD,
 	.reply_max = 8 + NFS4_VERIFIER_SIZE,
 	.errors =
 		NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_LOCKED | NFS4_E_FILE_ONLY |

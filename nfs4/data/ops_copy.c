@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/host.h"
 #include "lib/util.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/client_host.h"
@@ -80,7 +81,7 @@ static void nfs4_put_own_netloc(const struct nfs4_compound *c, struct xdr_out *o
 	char uaddr[NFS4_UADDR_MAX];
 	const char *netid;
 
-	nfs4_map_address(&c->req->conn->local, &own);
+	rn_address_as_ipv6(&c->req->conn->local, &own);
 	own.sin6_port = htons(c->server->cfg.tcp_port);
 	netid = IN6_IS_ADDR_V4MAPPED(&own.sin6_addr) ? "tcp" : "tcp6";
 	nfs4_uaddr(&own, uaddr);
@@ -130,7 +131,7 @@ static void nfs4_get_two_files(struct xdr_in *in, struct nfs4_two_files *t)
 
 /* Anything but a regular file is NFS4ERR_WRONG_TYPE, directories and symbolic links too (RFC 7862
  * sections 15.2.3 and 15.13.3). */
-static int need_file(const struct nfs4_compound *c, const struct nfs4_place *p, unsigned need)
+static int need_file(const struct nfs4_compound *c, const struct nfs4_object *p, unsigned need)
 {
 	int status = nfs4_need(c, p, need);
 
@@ -286,7 +287,7 @@ static int start_remote(struct nfs4_compound *c, struct copy_args *a, struct nfs
 
 	if (!get_range(&t->copy, &order.count))
 		return NFS4ERR_INVAL;
-	nfs4_map_address(&c->req->conn->local, &file.route.from);
+	rn_address_as_ipv6(&c->req->conn->local, &file.route.from);
 	if (!c->req->server->background || !c->server->cfg.dialer.dial || !t->to.state ||
 	    !nfs4_cb_works(c->session) || !nfs4_copy_start(c, &order, sid))
 		return NFS4ERR_OFFLOAD_DENIED;
@@ -316,7 +317,7 @@ static int run_between_servers(struct nfs4_compound *c, struct copy_args *a)
 	nfs4_two_files_end(&a->files);
 	if (status == NFS4_OK)
 		op_copy_put_result(c, a, &sid, 0);
-	nfs4_place_clear(&c->saved); /* no other operation can use it */
+	nfs4_object_clear(&c->saved); /* no other operation can use it */
 	return status;
 }
 

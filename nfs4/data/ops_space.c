@@ -27,7 +27,7 @@ static void decode_space(struct nfs4_compound *c, void *args)
 
 static int change_space(struct nfs4_compound *c, struct space_args *a, enum vfs_space_what what)
 {
-	const struct nfs4_place *p = &c->current;
+	const struct nfs4_object *p = &c->current;
 	struct vfs_sync sync = { .node = { p->node } };
 	int status = nfs4_need(c, p, NFS4_NEED_FILE | NFS4_NEED_WRITABLE);
 	int rc;

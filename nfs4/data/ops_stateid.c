@@ -153,7 +153,7 @@ static int run_test_stateid(struct nfs4_compound *c, void *args)
 const struct nfs4_op nfs4_op_free_stateid = {
 	.name = "FREE_STATEID",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_PROMPT | NFS4_OP_MACHINE_TOO,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_RECENT | NFS4_OP_EVENT_THREAD | NFS4_OP_MACHINE_TOO,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct free_stateid_args),
 	.decode = decode_free_stateid,
@@ -163,7 +163,7 @@ const struct nfs4_op nfs4_op_free_stateid = {
 const struct nfs4_op nfs4_op_test_stateid = {
 	.name = "TEST_STATEID",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_FOR_FORMER | NFS4_OP_MACHINE_TOO,
+	.flags = NFS4_OP_FOR_RECENT | NFS4_OP_MACHINE_TOO,
 	.reply_max = 4,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct test_stateid_args),

@@ -262,7 +262,7 @@ static size_t listxattrs_name_size(const char *name)
 static int listxattrs_choose(const struct nfs4_compound *c, const struct listxattrs_args *a,
 			     const char *names, const char *end, struct part *out)
 {
-	const size_t most = rn_min(a->maxcount, nfs4_reply_room(c));
+	const size_t most = rn_min(a->maxcount, nfs4_reply_space(c));
 	const char *name = names;
 	uint64_t index = 0;
 	size_t least;

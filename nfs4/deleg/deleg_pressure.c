@@ -55,8 +55,8 @@ static uint32_t find_level(const uint32_t *has, unsigned n, uint32_t low, uint64
 	return low;
 }
 
-void nfs4_deleg_share(const uint32_t *has, unsigned n, uint32_t next, uint64_t excess,
-		      uint32_t *give)
+void nfs4_deleg_divide(const uint32_t *has, unsigned n, uint32_t next, uint64_t excess,
+		       uint32_t *give)
 {
 	const uint32_t level = find_level(has, n, next, excess);
 
@@ -370,8 +370,8 @@ static void relieve(struct nfs4_server *srv, uint64_t excess, bool leased)
 	nfs4_deleg_look_all(srv, &l);
 	coming = l.awaited + recalling;
 	if (!nfs4_deleg_evict_courtesy(srv, &l) && excess > coming) {
-		nfs4_deleg_share(l.has, l.n, l.has[NFS4_DELEG_ASKED_AT_ONCE], excess - coming,
-				 give);
+		nfs4_deleg_divide(l.has, l.n, l.has[NFS4_DELEG_ASKED_AT_ONCE], excess - coming,
+				  give);
 		for (unsigned i = 0; i < l.n; i++)
 			recall_any_ask(l.most[i], give[i]);
 	}
@@ -383,7 +383,7 @@ static void relieve(struct nfs4_server *srv, uint64_t excess, bool leased)
 		nfs4_client_put(l.late[i]);
 }
 
-/* Delegations that a client has to give back because of its own bound, or its host's share of the memory. */
+/* Delegations that a client has to give back because of its own bound, or its host's quota of the memory. */
 static uint32_t own_excess(const struct nfs4_deleg_holders *h, const struct nfs4_deleg_account *a)
 {
 	const uint32_t n = atomic_load(&a->n);
@@ -442,7 +442,7 @@ static uint64_t memory_excess(const struct nfs4_server *srv)
 
 void nfs4_deleg_pressure_tick(struct nfs4_server *srv)
 {
-	const struct vfs_lease_room room = vfs_lease_room(srv->cfg.vfs);
+	const struct vfs_lease_usage room = vfs_lease_usage(srv->cfg.vfs);
 	const struct nfs4_deleg_holders *h = srv->deleg_holders;
 	const uint64_t bound = nfs4_deleg_excess(atomic_load(&h->given), h->max);
 	const uint64_t memory = memory_excess(srv);

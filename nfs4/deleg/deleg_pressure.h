@@ -61,8 +61,8 @@ uint64_t nfs4_deleg_memory_excess(const struct nfs4_deleg_memory *m);
  * next: what the first of all others has. Nobody goes below the next one by more than a quarter of what he
  * has, so it may be less than excess altogether; the others' turn comes later.
  */
-void nfs4_deleg_share(const uint32_t *has, unsigned n, uint32_t next, uint64_t excess,
-		      uint32_t *give);
+void nfs4_deleg_divide(const uint32_t *has, unsigned n, uint32_t next, uint64_t excess,
+		       uint32_t *give);
 
 /* True if the client may be asked now to keep no more than that. */
 bool nfs4_deleg_may_ask(const struct nfs4_deleg_asked *a, uint32_t keep, uint64_t now);

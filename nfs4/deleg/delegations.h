@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Delegations that clients have: recalls, what holders of directories are told, and attributes that holders know. */
+/* Delegations that clients have: recalls, and what holders of directories are told. */
 #ifndef RN_NFS4_DELEG_DELEGATIONS_H
 #define RN_NFS4_DELEG_DELEGATIONS_H
 
@@ -7,8 +7,7 @@
 #include "nfs4/compound.h"
 #include "nfs4/state/nfs4_deleg.h"
 
-struct nfs4_news_list;
-struct nfs4_queries;
+struct nfs4_dir_notify_list;
 struct nfs4_server;
 
 /*
@@ -50,45 +49,36 @@ void nfs4_drain_tick(struct nfs4_server *srv);
  * client does not take a CB_NOTIFY. So a client either learns of all changes in order, or that it must
  * not believe what it has.
  */
-#define NFS4_NEWS_TRIES 5u /* CB_NOTIFYs with the same changes, a second apart */
+#define NFS4_DIR_NOTIFY_TRIES 5u /* CB_NOTIFYs with the same changes, a second apart */
 
-/* Bits of enum vfs_news, and what is told with them. */
-struct nfs4_news_wish {
+/* Bits of enum vfs_notification, and what is told with them. */
+struct nfs4_dir_notify_wish {
 	unsigned kinds;
 	struct nfs4_notify_attrs attrs;
 	uint32_t delay; /* seconds */
 };
 
-/* For a delegation that has not been given: it will have news. False: no memory. */
-bool nfs4_news_new(struct nfs4_deleg *d, const struct nfs4_news_wish *wish);
+/* For a delegation that has not been given: it will be told of changes. False: no memory. */
+bool nfs4_dir_notify_new(struct nfs4_deleg *d, const struct nfs4_dir_notify_wish *wish);
 
 /* vfs_deleg_ops.tell */
-void nfs4_news_told(struct vfs_deleg *v, const struct vfs_dir_news *news);
+void nfs4_dir_notify_told(struct vfs_deleg *v, const struct vfs_dir_notification *notification);
 
-/* Sets srv->news, the list of those that wait for a time. 0 or -ENOMEM. */
-int nfs4_news_list_new(struct nfs4_server *srv);
+/* Sets srv->dir_notifies, the list of those that wait for a time. 0 or -ENOMEM. */
+int nfs4_dir_notify_list_new(struct nfs4_server *srv);
 /* All clients must have been dropped. NULL is allowed. */
-void nfs4_news_list_free(struct nfs4_news_list *list);
+void nfs4_dir_notify_list_free(struct nfs4_dir_notify_list *list);
 /* From nfs4_tick. */
-void nfs4_news_tick(struct nfs4_server *srv);
+void nfs4_dir_notify_tick(struct nfs4_server *srv);
 
-/*
- * Attributes of a file that another client has a write delegation of (RFC 8881 section 10.4.3, RFC 7530
- * section 10.4.3). The holder is asked for its size, and whether it has changed the data. If it has, the
- * file gets the present time as that of its last change, and with it a new change attribute, before each
- * answer.
- */
-
-/*
- * For an operation that returns size, change or times of p, an object of an export. NFS4_OK: attr, which
- * must be set, is as the holder says, or as it was if nobody has such a delegation. Waits for the
- * answer. NFS4ERR_DELAY: there was none, and the delegation is recalled.
- */
-int nfs4_held_attrs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr);
-
-/* Sets srv->queries. 0 or -ENOMEM. */
-int nfs4_queries_new(struct nfs4_server *srv);
-/* All clients must have been dropped, and their callbacks have ended. NULL is allowed. */
-void nfs4_queries_free(struct nfs4_queries *qs);
+/* Puts a notify4 for a change of an entry. The attributes are those of notification->attr, none if that is NULL. */
+void nfs4_put_entry_notification(const struct nfs4_notify_attrs *attrs,
+				 const struct vfs_dir_notification *notification,
+				 struct xdr_out *x);
+/* Puts a notify4 of the directory's own attributes. */
+void nfs4_put_dir_notification(const struct nfs4_notify_attrs *attrs, const struct vfs_attr *dir,
+			       struct xdr_out *x);
+/* Bytes of the first of the changes at p, as put above. */
+uint32_t nfs4_dir_notify_size(const uint8_t *p);
 
 #endif

@@ -16,28 +16,28 @@
  * directory fit. */
 #define ROOM_LEAST 128u
 
-struct nfs4_news_list {
+struct nfs4_dir_notify_list {
 	pthread_mutex_t lock; /* a leaf; taken under the locks of clients */
-	TAILQ_HEAD(, nfs4_news) waiting;
+	TAILQ_HEAD(, nfs4_dir_notify) waiting;
 	uint32_t count;
 };
 
-int nfs4_news_list_new(struct nfs4_server *srv)
+int nfs4_dir_notify_list_new(struct nfs4_server *srv)
 {
-	struct nfs4_news_list *list = calloc(1, sizeof(*list));
+	struct nfs4_dir_notify_list *list = calloc(1, sizeof(*list));
 
 	if (!list)
 		return -ENOMEM;
 	pthread_mutex_init(&list->lock, NULL);
 	TAILQ_INIT(&list->waiting);
-	srv->news = list;
+	srv->dir_notifies = list;
 	return 0;
 }
 
 /* Takes the first that waits, with its reference, or NULL. */
-static struct nfs4_deleg *nfs4_news_take_first(struct nfs4_news_list *list)
+static struct nfs4_deleg *nfs4_dir_notify_take_first(struct nfs4_dir_notify_list *list)
 {
-	struct nfs4_news *n;
+	struct nfs4_dir_notify *n;
 
 	pthread_mutex_lock(&list->lock);
 	n = TAILQ_FIRST(&list->waiting);
@@ -50,21 +50,21 @@ static struct nfs4_deleg *nfs4_news_take_first(struct nfs4_news_list *list)
 	return n ? n->deleg : NULL;
 }
 
-void nfs4_news_list_free(struct nfs4_news_list *list)
+void nfs4_dir_notify_list_free(struct nfs4_dir_notify_list *list)
 {
 	struct nfs4_deleg *d;
 
 	if (!list)
 		return;
-	while ((d = nfs4_news_take_first(list)) != NULL)
+	while ((d = nfs4_dir_notify_take_first(list)) != NULL)
 		nfs4_state_unref(&d->st);
 	pthread_mutex_destroy(&list->lock);
 	free(list);
 }
 
-bool nfs4_news_new(struct nfs4_deleg *d, const struct nfs4_news_wish *wish)
+bool nfs4_dir_notify_new(struct nfs4_deleg *d, const struct nfs4_dir_notify_wish *wish)
 {
-	struct nfs4_news *n;
+	struct nfs4_dir_notify *n;
 
 	if (!nfs4_state_charge(d->st.client, sizeof(*n)))
 		return false;
@@ -77,18 +77,18 @@ bool nfs4_news_new(struct nfs4_deleg *d, const struct nfs4_news_wish *wish)
 	n->delay = wish->delay;
 	n->room = NFS4_NOTIFY_BATCH;
 	n->deleg = d;
-	d->news = n;
-	atomic_store(&d->vfs.news, wish->kinds);
+	d->dir_notify = n;
+	atomic_store(&d->vfs.notify_kinds, wish->kinds);
 	return true;
 }
 
 /* The functions below, down to the next comment, need the client's lock. */
 
-/* Adds it to those that nfs4_news_tick() looks at. */
+/* Adds it to those that nfs4_dir_notify_tick() looks at. */
 static void wait_for_time(struct nfs4_deleg *d)
 {
-	struct nfs4_news_list *list = d->st.client->srv->news;
-	struct nfs4_news *n = d->news;
+	struct nfs4_dir_notify_list *list = d->st.client->srv->dir_notifies;
+	struct nfs4_dir_notify *n = d->dir_notify;
 
 	pthread_mutex_lock(&list->lock);
 	if (!n->listed) {
@@ -102,24 +102,24 @@ static void wait_for_time(struct nfs4_deleg *d)
 
 static bool make_queue(struct nfs4_deleg *d)
 {
-	struct nfs4_news *n = d->news;
+	struct nfs4_dir_notify *n = d->dir_notify;
 
 	if (n->queue)
 		return true;
-	if (!nfs4_state_charge(d->st.client, NFS4_NEWS_QUEUE))
+	if (!nfs4_state_charge(d->st.client, NFS4_DIR_NOTIFY_QUEUE))
 		return false;
-	n->queue = malloc(NFS4_NEWS_QUEUE);
+	n->queue = malloc(NFS4_DIR_NOTIFY_QUEUE);
 	if (!n->queue)
-		nfs4_state_discharge(d->st.client, NFS4_NEWS_QUEUE);
+		nfs4_state_discharge(d->st.client, NFS4_DIR_NOTIFY_QUEUE);
 	return n->queue;
 }
 
 static void drop_queue(struct nfs4_deleg *d)
 {
-	struct nfs4_news *n = d->news;
+	struct nfs4_dir_notify *n = d->dir_notify;
 
 	if (n->queue)
-		nfs4_state_discharge(d->st.client, NFS4_NEWS_QUEUE);
+		nfs4_state_discharge(d->st.client, NFS4_DIR_NOTIFY_QUEUE);
 	free(n->queue);
 	n->queue = NULL;
 	n->used = 0;
@@ -127,35 +127,36 @@ static void drop_queue(struct nfs4_deleg *d)
 }
 
 /* Handles of other exports are none of the holder's. */
-static struct vfs_dir_news for_holder(const struct nfs4_deleg *d, const struct vfs_dir_news *news)
+static struct vfs_dir_notification for_holder(const struct nfs4_deleg *d,
+					      const struct vfs_dir_notification *notification)
 {
-	struct vfs_dir_news mine = *news;
+	struct vfs_dir_notification mine = *notification;
 
-	if (news->export_id != d->export_id)
+	if (notification->export_id != d->export_id)
 		mine.attr = NULL;
 	return mine;
 }
 
 /* False: no room. */
-static bool add_entry(struct nfs4_deleg *d, const struct vfs_dir_news *news)
+static bool add_entry(struct nfs4_deleg *d, const struct vfs_dir_notification *notification)
 {
-	const struct vfs_dir_news mine = for_holder(d, news);
-	struct nfs4_news *n = d->news;
+	const struct vfs_dir_notification mine = for_holder(d, notification);
+	struct nfs4_dir_notify *n = d->dir_notify;
 	struct xdr_out x;
 
 	if (!make_queue(d))
 		return false;
-	xdr_out_init(&x, n->queue + n->used, NFS4_NEWS_QUEUE - n->used);
-	nfs4_put_entry_news(d->st.client->srv, &n->attrs, &mine, &x);
+	xdr_out_init(&x, n->queue + n->used, NFS4_DIR_NOTIFY_QUEUE - n->used);
+	nfs4_put_entry_notification(&n->attrs, &mine, &x);
 	if (x.overflow)
 		return false;
 	n->used += (uint32_t)x.used;
 	return true;
 }
 
-static void nfs4_news_add_dir(struct nfs4_deleg *d, const struct vfs_attr *attr)
+static void nfs4_dir_notify_add_dir(struct nfs4_deleg *d, const struct vfs_attr *attr)
 {
-	struct nfs4_news *n = d->news;
+	struct nfs4_dir_notify *n = d->dir_notify;
 
 	if (!n->has_dir)
 		n->dir_at = nfs4_clients_now(d->st.client->srv) + n->delay;
@@ -164,14 +165,15 @@ static void nfs4_news_add_dir(struct nfs4_deleg *d, const struct vfs_attr *attr)
 }
 
 /* False: the client cannot be told of it. */
-static bool nfs4_news_add(struct nfs4_deleg *d, const struct vfs_dir_news *news)
+static bool nfs4_dir_notify_add(struct nfs4_deleg *d,
+				const struct vfs_dir_notification *notification)
 {
-	if (news->what == VFS_NEWS_ATTRS && !news->dir)
+	if (notification->what == VFS_NOTIFY_ATTRS && !notification->dir)
 		return false;
-	if (news->what != VFS_NEWS_ATTRS && !add_entry(d, news))
+	if (notification->what != VFS_NOTIFY_ATTRS && !add_entry(d, notification))
 		return false;
-	if (news->dir && (atomic_load(&d->vfs.news) & VFS_NEWS_ATTRS))
-		nfs4_news_add_dir(d, news->dir);
+	if (notification->dir && (atomic_load(&d->vfs.notify_kinds) & VFS_NOTIFY_ATTRS))
+		nfs4_dir_notify_add_dir(d, notification->dir);
 	return true;
 }
 
@@ -179,11 +181,11 @@ static bool nfs4_news_add(struct nfs4_deleg *d, const struct vfs_dir_news *news)
  * room they go with the next. */
 static void put_dir(struct nfs4_deleg *d)
 {
-	struct nfs4_news *n = d->news;
+	struct nfs4_dir_notify *n = d->dir_notify;
 	struct xdr_out x;
 
 	xdr_out_init(&x, n->call.changes + n->call.len, n->room - n->call.len);
-	nfs4_put_dir_news(d->st.client->srv, &n->attrs, &n->dir, &x);
+	nfs4_put_dir_notification(&n->attrs, &n->dir, &x);
 	if (x.overflow)
 		return;
 	n->call.len += (uint32_t)x.used;
@@ -193,16 +195,16 @@ static void put_dir(struct nfs4_deleg *d)
 }
 
 /* Copies as many changes into the call as one may have. One that is longer than that goes alone. */
-static void nfs4_news_fill_call(struct nfs4_deleg *d)
+static void nfs4_dir_notify_fill_call(struct nfs4_deleg *d)
 {
-	struct nfs4_news *n = d->news;
+	struct nfs4_dir_notify *n = d->dir_notify;
 	struct nfs4_notify *call = &n->call;
 	uint32_t size;
 
 	call->len = call->count = 0;
 	n->with_dir = false;
 	while (call->len < n->used) {
-		size = nfs4_news_size(n->queue + call->len);
+		size = nfs4_dir_notify_size(n->queue + call->len);
 		if (call->count > 0 && call->len + size > n->room)
 			break;
 		call->len += size;
@@ -216,9 +218,9 @@ static void nfs4_news_fill_call(struct nfs4_deleg *d)
 }
 
 /* True if the call is to be made now. */
-static bool nfs4_news_prepare_call(struct nfs4_deleg *d)
+static bool nfs4_dir_notify_prepare_call(struct nfs4_deleg *d)
 {
-	struct nfs4_news *n = d->news;
+	struct nfs4_dir_notify *n = d->dir_notify;
 	const uint64_t now = nfs4_clients_now(d->st.client->srv);
 
 	if (!d->given || d->queued || n->over || n->calling || (n->used == 0 && !n->has_dir))
@@ -227,7 +229,7 @@ static bool nfs4_news_prepare_call(struct nfs4_deleg *d)
 		wait_for_time(d);
 		return false;
 	}
-	nfs4_news_fill_call(d);
+	nfs4_dir_notify_fill_call(d);
 	if (n->call.count == 0)
 		return false;
 	n->calling = true;
@@ -237,7 +239,7 @@ static bool nfs4_news_prepare_call(struct nfs4_deleg *d)
 }
 
 /* The client has taken what the call had. */
-static void taken(struct nfs4_news *n)
+static void taken(struct nfs4_dir_notify *n)
 {
 	/* The queue was dropped if the delegation has been recalled meanwhile. */
 	if (n->used >= n->queued) {
@@ -261,7 +263,7 @@ static bool is_passing(int rc, uint32_t status)
 /* The end of a call. False: the client cannot be told. */
 static bool note_end(struct nfs4_deleg *d, int rc, uint32_t status)
 {
-	struct nfs4_news *n = d->news;
+	struct nfs4_dir_notify *n = d->dir_notify;
 
 	n->calling = false;
 	if (rc == 0 && status == NFS4_OK) {
@@ -273,69 +275,69 @@ static bool note_end(struct nfs4_deleg *d, int rc, uint32_t status)
 		n->room = n->call.len / 2;
 		return true;
 	}
-	if (!is_passing(rc, status) || ++n->tries >= NFS4_NEWS_TRIES)
+	if (!is_passing(rc, status) || ++n->tries >= NFS4_DIR_NOTIFY_TRIES)
 		return false;
 	n->again_at = nfs4_clients_now(d->st.client->srv) + 1;
 	return true;
 }
 
 /* From now on changes recall the delegation. */
-static void nfs4_news_give_up(struct nfs4_deleg *d)
+static void nfs4_dir_notify_give_up(struct nfs4_deleg *d)
 {
-	d->news->over = true;
-	atomic_store(&d->vfs.news, 0);
+	d->dir_notify->over = true;
+	atomic_store(&d->vfs.notify_kinds, 0);
 	drop_queue(d);
 }
 
 /* The functions below are called without locks. */
 
-static void nfs4_news_call_ended(struct nfs4_notify *call, int rc, uint32_t status);
+static void nfs4_dir_notify_call_ended(struct nfs4_notify *call, int rc, uint32_t status);
 
 /* Sends what can be sent. The caller holds a reference. */
-static void nfs4_news_pump(struct nfs4_deleg *d)
+static void nfs4_dir_notify_pump(struct nfs4_deleg *d)
 {
 	struct nfs4_client *cl = d->st.client;
 	bool ready;
 
 	pthread_mutex_lock(&cl->lock);
-	ready = nfs4_news_prepare_call(d);
+	ready = nfs4_dir_notify_prepare_call(d);
 	pthread_mutex_unlock(&cl->lock);
 	if (!ready)
 		return;
-	d->news->call.fh = d->fh;
-	d->news->call.fh_len = d->fh_len;
-	d->news->call.ended = nfs4_news_call_ended;
-	d->news->call.cb.referring = &d->giver;
-	nfs4_notify_tell(cl, &d->news->call);
+	d->dir_notify->call.fh = d->fh;
+	d->dir_notify->call.fh_len = d->fh_len;
+	d->dir_notify->call.ended = nfs4_dir_notify_call_ended;
+	d->dir_notify->call.cb.referring = &d->giver;
+	nfs4_notify_tell(cl, &d->dir_notify->call);
 }
 
-/* Sends the next news, or recalls the delegation that was given up. Not under the client's lock. */
-static void nfs4_news_go_on(struct nfs4_deleg *d, bool good)
+/* Sends the next notifications, or recalls the delegation that was given up. Not under the client's lock. */
+static void nfs4_dir_notify_go_on(struct nfs4_deleg *d, bool good)
 {
 	if (good)
-		nfs4_news_pump(d);
+		nfs4_dir_notify_pump(d);
 	else
 		nfs4_recall_own(d);
 }
 
-static void nfs4_news_call_ended(struct nfs4_notify *call, int rc, uint32_t status)
+static void nfs4_dir_notify_call_ended(struct nfs4_notify *call, int rc, uint32_t status)
 {
-	struct nfs4_deleg *d = rn_container_of(call, struct nfs4_news, call)->deleg;
+	struct nfs4_deleg *d = rn_container_of(call, struct nfs4_dir_notify, call)->deleg;
 	struct nfs4_client *cl = d->st.client;
 	bool good;
 
 	pthread_mutex_lock(&cl->lock);
 	good = note_end(d, rc, status);
 	if (!good)
-		nfs4_news_give_up(d);
+		nfs4_dir_notify_give_up(d);
 	pthread_mutex_unlock(&cl->lock);
-	nfs4_news_go_on(d, good);
+	nfs4_dir_notify_go_on(d, good);
 	nfs4_state_unref(&d->st);
 }
 
 /* d stays while this runs: vfs_deleg_end() waits for it. A client that does not know the delegation yet does not
  * get it (nfs4_deleg_add). */
-void nfs4_news_told(struct vfs_deleg *v, const struct vfs_dir_news *news)
+void nfs4_dir_notify_told(struct vfs_deleg *v, const struct vfs_dir_notification *notification)
 {
 	struct nfs4_deleg *d = rn_container_of(v, struct nfs4_deleg, vfs);
 	struct nfs4_client *cl = d->st.client;
@@ -343,24 +345,24 @@ void nfs4_news_told(struct vfs_deleg *v, const struct vfs_dir_news *news)
 
 	pthread_mutex_lock(&cl->lock);
 	if (d->given)
-		good = d->queued || d->news->over || nfs4_news_add(d, news);
+		good = d->queued || d->dir_notify->over || nfs4_dir_notify_add(d, notification);
 	if (!good)
-		nfs4_news_give_up(d);
+		nfs4_dir_notify_give_up(d);
 	pthread_mutex_unlock(&cl->lock);
-	nfs4_news_go_on(d, good);
+	nfs4_dir_notify_go_on(d, good);
 }
 
-void nfs4_news_tick(struct nfs4_server *srv)
+void nfs4_dir_notify_tick(struct nfs4_server *srv)
 {
-	struct nfs4_news_list *list = srv->news;
+	struct nfs4_dir_notify_list *list = srv->dir_notifies;
 	struct nfs4_deleg *d;
 	uint32_t left;
 
 	pthread_mutex_lock(&list->lock);
 	left = list->count; /* those whose time has not come are added again behind them */
 	pthread_mutex_unlock(&list->lock);
-	for (; left > 0 && (d = nfs4_news_take_first(list)) != NULL; left--) {
-		nfs4_news_pump(d);
+	for (; left > 0 && (d = nfs4_dir_notify_take_first(list)) != NULL; left--) {
+		nfs4_dir_notify_pump(d);
 		nfs4_state_unref(&d->st);
 	}
 }
@@ -444,7 +446,7 @@ static void decode_get_dir(struct nfs4_compound *c, void *args)
 
 static int get_dir_check(struct nfs4_compound *c, const struct get_dir_args *a)
 {
-	struct nfs4_place *p = &c->current;
+	struct nfs4_object *p = &c->current;
 	unsigned granted;
 	int status = nfs4_need(c, p, NFS4_NEED_DIR);
 
@@ -475,34 +477,34 @@ static bool get_dir_keep_supported(uint32_t *word, const uint32_t *supported)
  * Attributes that are told without change would leave the client unaware of changes that it must know of, such
  * as those of extended attributes.
  */
-static struct nfs4_news_wish wish_of(const struct get_dir_args *a)
+static struct nfs4_dir_notify_wish wish_of(const struct get_dir_args *a)
 {
-	struct nfs4_news_wish w = {
+	struct nfs4_dir_notify_wish w = {
 		.attrs = a->attrs,
 		.delay = a->dir_delay < DELAY_MAX ? (uint32_t)a->dir_delay : DELAY_MAX,
 	};
 
 	if (asks(a, NOTIFY4_ADD_ENTRY))
-		w.kinds |= VFS_NEWS_ADD;
+		w.kinds |= VFS_NOTIFY_ADD;
 	if (asks(a, NOTIFY4_REMOVE_ENTRY))
-		w.kinds |= VFS_NEWS_REMOVE;
+		w.kinds |= VFS_NOTIFY_REMOVE;
 	if (asks(a, NOTIFY4_RENAME_ENTRY))
-		w.kinds |= VFS_NEWS_RENAME;
+		w.kinds |= VFS_NOTIFY_RENAME;
 	if (get_dir_keep_supported(w.attrs.entry, entry_attrs) &&
-	    (w.kinds & (VFS_NEWS_ADD | VFS_NEWS_RENAME)))
-		w.kinds |= VFS_NEWS_ENTRY;
+	    (w.kinds & (VFS_NOTIFY_ADD | VFS_NOTIFY_RENAME)))
+		w.kinds |= VFS_NOTIFY_ENTRY;
 	get_dir_keep_supported(w.attrs.dir, dir_attrs);
 	if (asks(a, NOTIFY4_CHANGE_DIR_ATTRS) && (w.attrs.dir[0] & BIT(FATTR4_CHANGE)))
-		w.kinds |= VFS_NEWS_ATTRS;
+		w.kinds |= VFS_NOTIFY_ATTRS;
 	return w;
 }
 
 /* 0 or -errno, as nfs4_deleg_give(). The pseudo file system changes with reloads alone, and has no
  * delegations. */
-static int get_dir_give_deleg(struct nfs4_compound *c, struct nfs4_news_wish *news,
+static int get_dir_give_deleg(struct nfs4_compound *c, struct nfs4_dir_notify_wish *notify,
 			      struct nfs4_stateid *sid)
 {
-	const struct nfs4_deleg_request r = { .place = &c->current, .news = news };
+	const struct nfs4_deleg_request r = { .object = &c->current, .notify = notify };
 
 	if (c->current.kind == NFS4_PSEUDO || !nfs4_deleg_is_available(c))
 		return -RN_ENOTNOW;
@@ -520,39 +522,39 @@ static void put_bitmap(struct xdr_out *x, const uint32_t *word, unsigned words)
 
 static uint32_t types_of(unsigned kinds)
 {
-	return (kinds & VFS_NEWS_ADD ? BIT(NOTIFY4_ADD_ENTRY) : 0) |
-	       (kinds & VFS_NEWS_REMOVE ? BIT(NOTIFY4_REMOVE_ENTRY) : 0) |
-	       (kinds & VFS_NEWS_RENAME ? BIT(NOTIFY4_RENAME_ENTRY) : 0) |
-	       (kinds & VFS_NEWS_ATTRS ? BIT(NOTIFY4_CHANGE_DIR_ATTRS) : 0);
+	return (kinds & VFS_NOTIFY_ADD ? BIT(NOTIFY4_ADD_ENTRY) : 0) |
+	       (kinds & VFS_NOTIFY_REMOVE ? BIT(NOTIFY4_REMOVE_ENTRY) : 0) |
+	       (kinds & VFS_NOTIFY_RENAME ? BIT(NOTIFY4_RENAME_ENTRY) : 0) |
+	       (kinds & VFS_NOTIFY_ATTRS ? BIT(NOTIFY4_CHANGE_DIR_ATTRS) : 0);
 }
 
-static void get_dir_put_deleg(struct nfs4_compound *c, const struct nfs4_news_wish *news,
+static void get_dir_put_deleg(struct nfs4_compound *c, const struct nfs4_dir_notify_wish *notify,
 			      const struct nfs4_stateid *sid)
 {
-	const uint32_t types = types_of(news->kinds);
+	const uint32_t types = types_of(notify->kinds);
 	struct xdr_out *x = c->out;
 
 	xdr_put_u32(x, GDD4_OK);
 	xdr_put_u64(x, 0); /* the cookie verifier of READDIR, which never changes */
 	nfs4_put_stateid(x, sid);
 	put_bitmap(x, &types, 1);
-	put_bitmap(x, news->attrs.entry, news->kinds & VFS_NEWS_ENTRY ? NFS4_ATTR_WORDS : 0);
-	put_bitmap(x, news->attrs.dir, news->kinds & VFS_NEWS_ATTRS ? NFS4_ATTR_WORDS : 0);
+	put_bitmap(x, notify->attrs.entry, notify->kinds & VFS_NOTIFY_ENTRY ? NFS4_ATTR_WORDS : 0);
+	put_bitmap(x, notify->attrs.dir, notify->kinds & VFS_NOTIFY_ATTRS ? NFS4_ATTR_WORDS : 0);
 	nfs4_set_current_stateid(c, sid);
 }
 
 static int run_get_dir(struct nfs4_compound *c, void *args)
 {
 	const struct get_dir_args *a = args;
-	struct nfs4_news_wish news = wish_of(a);
+	struct nfs4_dir_notify_wish notify = wish_of(a);
 	struct nfs4_stateid sid;
 	int status = get_dir_check(c, a), rc;
 
 	if (status != NFS4_OK)
 		return status;
-	rc = get_dir_give_deleg(c, &news, &sid);
+	rc = get_dir_give_deleg(c, &notify, &sid);
 	if (rc == 0) {
-		get_dir_put_deleg(c, &news, &sid);
+		get_dir_put_deleg(c, &notify, &sid);
 		return NFS4_OK;
 	}
 	if (a->wants && rc != -EALREADY)

@@ -72,7 +72,7 @@ static int look_at_server(struct nfs4_compound *c, const struct nfs4_deleg_reque
 {
 	if (!c->server->cfg.delegations)
 		return WND4_NOT_SUPP_FTYPE;
-	if (!r->reclaim && nfs4_drain_check(r->place ? r->place : &c->current) != NFS4_OK)
+	if (!r->reclaim && nfs4_drain_check(r->object ? r->object : &c->current) != NFS4_OK)
 		return WND4_RESOURCE;
 	/* Others may still reclaim what is in the way; or have got it since a delegation was
 	 * revoked. */
@@ -112,7 +112,7 @@ bool nfs4_deleg_is_possible(struct nfs4_compound *c, const struct nfs4_deleg_req
 	if (nfs4_deleg_check_wish(c, r) != MAY)
 		return false;
 	return r->want != 0 || /* the reason is asked for */
-	       vfs_deleg_possible(&r->place->ctx, r->place->node, nfs4_deleg_wanted_type(r));
+	       vfs_deleg_possible(&r->object->ctx, r->object->node, nfs4_deleg_wanted_type(r));
 }
 
 /* True if the name still leads to the file, or the directory is still there. A REMOVE or RENAME that
@@ -124,8 +124,8 @@ static bool nfs4_deleg_is_named(const struct nfs4_deleg_request *r, const struct
 	bool same;
 
 	if (!r->dir)
-		return r->place->type != S_IFDIR ||
-		       vfs_getattr(&r->place->ctx, r->place->node, &attr) == 0;
+		return r->object->type != S_IFDIR ||
+		       vfs_getattr(&r->object->ctx, r->object->node, &attr) == 0;
 	if (vfs_lookup(&r->dir->ctx, r->dir->node, r->name, r->name_len, &n, NULL))
 		return false;
 	same = vfs_file_is(f, n);
@@ -135,7 +135,7 @@ static bool nfs4_deleg_is_named(const struct nfs4_deleg_request *r, const struct
 
 /* A reload may have taken the export from the client since the OPEN began, and has revoked only what
  * it found. */
-static bool nfs4_deleg_is_served(struct nfs4_compound *c, const struct nfs4_place *p)
+static bool nfs4_deleg_is_served(struct nfs4_compound *c, const struct nfs4_object *p)
 {
 	return nfs_still_served(&c->server->cfg.exports, p->export_id, c->req->conn);
 }
@@ -150,9 +150,9 @@ static int check_rights(const struct nfs4_deleg_request *r)
 	const unsigned want = (more & OPEN4_SHARE_ACCESS_READ ? VFS_MAY_READ : 0u) |
 			      (more & OPEN4_SHARE_ACCESS_WRITE ? VFS_MAY_WRITE : 0u);
 
-	if (more == 0 || r->place->type != S_IFREG)
+	if (more == 0 || r->object->type != S_IFREG)
 		return 0;
-	return vfs_open_check(&r->place->ctx, r->place->node, want);
+	return vfs_open_check(&r->object->ctx, r->object->node, want);
 }
 
 /*
@@ -166,12 +166,12 @@ static int note_file(const struct nfs4_deleg_request *r, struct nfs4_deleg *d)
 
 	if (d->vfs.type != VFS_DELEG_WRITE)
 		return 0;
-	rc = vfs_getattr(&r->place->ctx, r->place->node, &attr);
+	rc = vfs_getattr(&r->object->ctx, r->object->node, &attr);
 	d->change = attr.change;
 	return rc == 0 && (attr.mode & (S_ISUID | S_ISGID)) ? -RN_ENOTNOW : rc;
 }
 
-static uint8_t type_bit(const struct nfs4_place *p, enum vfs_deleg_type type)
+static uint8_t type_bit(const struct nfs4_object *p, enum vfs_deleg_type type)
 {
 	if (p->type == S_IFDIR)
 		return NFS4_ANY_DIR;
@@ -181,7 +181,7 @@ static uint8_t type_bit(const struct nfs4_place *p, enum vfs_deleg_type type)
 /* Makes a delegation in no table, with a reference for the caller; type and ops of d->vfs are set.
  * NULL: no memory. */
 static struct nfs4_deleg *nfs4_deleg_new(struct nfs4_client *cl, struct vfs_file *f,
-					 const struct nfs4_place *p, enum vfs_deleg_type type)
+					 const struct nfs4_object *p, enum vfs_deleg_type type)
 {
 	const struct vfs_fh *fh = &p->fh;
 	struct nfs4_deleg *d = calloc(1, sizeof(*d) + fh->len);
@@ -234,23 +234,23 @@ static int nfs4_deleg_give_new(struct nfs4_compound *c, const struct nfs4_deleg_
 
 	if (nfs4_deleg_type(c->client, f) != 0)
 		return -EALREADY;
-	d = nfs4_deleg_new(c->client, f, r->place, nfs4_deleg_wanted_type(r));
+	d = nfs4_deleg_new(c->client, f, r->object, nfs4_deleg_wanted_type(r));
 	if (!d)
 		return -ENOMEM;
 	d->giver = nfs4_cb_refer(c);
-	if (r->news && r->news->kinds && !nfs4_news_new(d, r->news))
-		r->news->kinds = 0;
-	rc = vfs_deleg_give(&r->place->ctx, r->place->node, &d->vfs);
+	if (r->notify && r->notify->kinds && !nfs4_dir_notify_new(d, r->notify))
+		r->notify->kinds = 0;
+	rc = vfs_deleg_give(&r->object->ctx, r->object->node, &d->vfs);
 	if (rc == 0) {
 		rc = note_file(r, d);
 		if (rc != 0)
 			vfs_deleg_end(&d->vfs);
 	}
-	if (rc == 0 && r->news)
-		r->news->kinds = atomic_load(&d->vfs.news);
+	if (rc == 0 && r->notify)
+		r->notify->kinds = atomic_load(&d->vfs.notify_kinds);
 	if (rc == 0)
 		rc = nfs4_deleg_add(d, sid);
-	if (rc == 0 && !(nfs4_deleg_is_named(r, f) && nfs4_deleg_is_served(c, r->place))) {
+	if (rc == 0 && !(nfs4_deleg_is_named(r, f) && nfs4_deleg_is_served(c, r->object))) {
 		nfs4_deleg_end(d);
 		rc = -RN_ENOTNOW;
 	}
@@ -264,7 +264,7 @@ static uint32_t why_not_another(struct nfs4_compound *c, const struct nfs4_deleg
 	struct vfs_file *f;
 	unsigned has = 0;
 
-	if (vfs_file_get(&r->place->ctx, r->place->node, &f) == 0) {
+	if (vfs_file_get(&r->object->ctx, r->object->node, &f) == 0) {
 		has = nfs4_deleg_type(c->client, f);
 		vfs_file_put(f);
 	}
@@ -295,7 +295,7 @@ int nfs4_deleg_give(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
 		    struct nfs4_stateid *sid)
 {
 	struct vfs_file *f;
-	int rc = vfs_file_get(&r->place->ctx, r->place->node, &f);
+	int rc = vfs_file_get(&r->object->ctx, r->object->node, &f);
 
 	if (rc != 0)
 		return rc;
@@ -323,7 +323,7 @@ static int try_to_give(struct nfs4_compound *c, const struct nfs4_deleg_request 
  * delegation then, and looks at the file when it opens it again. */
 static bool is_suspect(const struct nfs4_deleg_request *r)
 {
-	return r->reclaim && !vfs_export_is_nfs_only(r->place->ctx.exp);
+	return r->reclaim && !vfs_export_is_nfs_only(r->object->ctx.exp);
 }
 
 void nfs4_deleg_offer(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
@@ -334,7 +334,7 @@ void nfs4_deleg_offer(struct nfs4_compound *c, const struct nfs4_deleg_request *
 
 	*out = (struct nfs4_deleg_offer){ .recalled = is_suspect(r) };
 	if (why == MAY)
-		why = rpc_is_prompt(c->req) ? WND4_RESOURCE : try_to_give(c, r, &out->sid);
+		why = rpc_on_event_thread(c->req) ? WND4_RESOURCE : try_to_give(c, r, &out->sid);
 	out->type = writes ? OPEN_DELEGATE_WRITE : OPEN_DELEGATE_READ;
 	if (why == MAY)
 		return;

@@ -22,16 +22,16 @@
 	 OPEN4_SHARE_ACCESS_WANT_PUSH_DELEG_WHEN_UNCONTENDED)
 
 struct nfs4_deleg_request {
-	struct nfs4_place *place; /* a file that the caller may read, if access says so */
-	uint32_t want;		  /* OPEN4_SHARE_ACCESS_WANT_*, and NFS4_WANT_LATER */
-	uint8_t access;		  /* of the OPEN; OPEN4_SHARE_ACCESS_READ for WANT_DELEGATION */
+	struct nfs4_object *object; /* a file that the caller may read, if access says so */
+	uint32_t want;		    /* OPEN4_SHARE_ACCESS_WANT_*, and NFS4_WANT_LATER */
+	uint8_t access;		    /* of the OPEN; OPEN4_SHARE_ACCESS_READ for WANT_DELEGATION */
 	/* A directory: kinds of changes to be told of instead of a recall; kinds becomes those that the
 	 * client will be told of. NULL: none. */
-	struct nfs4_news_wish *news;
+	struct nfs4_dir_notify_wish *notify;
 	bool reclaim;	    /* the client had it before a restart, and may reclaim opens */
 	uint32_t reclaimed; /* enum open_delegation_type4 that it had: READ or WRITE */
 	/* An OPEN by name: the directory, and the name that led to the file. NULL: by filehandle. */
-	struct nfs4_place *dir;
+	struct nfs4_object *dir;
 	const char *name;
 	uint32_t name_len;
 };
@@ -48,18 +48,18 @@ struct nfs4_deleg_offer {
  * NFS4_RECORD_DELEG and its like, or 0 if it will get none. */
 unsigned nfs4_deleg_record(struct nfs4_compound *c, const struct nfs4_deleg_request *r);
 /* Gives the calling client, c->client, a delegation if it may have one. Otherwise the
- * reason is in the offer, if the client has asked for a delegation (want is not 0). A prompt worker
+ * reason is in the offer, if the client has asked for a delegation (want is not 0). An event thread's worker
  * gives none. */
 void nfs4_deleg_offer(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
 		      struct nfs4_deleg_offer *out);
 /* True if nfs4_deleg_offer() might give one, as far as can be seen without a wait, or has to find out
- * why not. For a prompt worker, which leaves that to another. */
+ * why not. For an event thread's worker, which leaves that to another. */
 bool nfs4_deleg_is_possible(struct nfs4_compound *c, const struct nfs4_deleg_request *r);
 
 /* True if the state of the server and of the calling client, which has a session, allows one more
  * delegation. */
 bool nfs4_deleg_is_available(struct nfs4_compound *c);
-/* Gives one of r->place, which may be a directory, where nothing but others' use of it can be in the way.
+/* Gives one of r->object, which may be a directory, where nothing but others' use of it can be in the way.
  * 0; -EALREADY: the client has one; or -errno of vfs_deleg_give() and nfs4_deleg_add(). Delegations
  * that can be reclaimed need NFS4_RECORD_DELEG on disk before. */
 int nfs4_deleg_give(struct nfs4_compound *c, const struct nfs4_deleg_request *r,

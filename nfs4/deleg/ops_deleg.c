@@ -69,9 +69,9 @@ static int no_offer(struct nfs4_compound *c, enum why_no_delegation4 why)
 /* The table of the operation's errors has none for a caller who may not read the file. */
 static int offer(struct nfs4_compound *c, const struct want_args *a)
 {
-	struct nfs4_place *p = &c->current;
+	struct nfs4_object *p = &c->current;
 	const struct nfs4_deleg_request r = {
-		.place = p,
+		.object = p,
 		.want = a->want & (OPEN4_SHARE_ACCESS_WANT_DELEG_MASK | NFS4_WANT_LATER),
 		.access = OPEN4_SHARE_ACCESS_READ,
 		.reclaim = a->claim == CLAIM_PREVIOUS,
@@ -107,7 +107,7 @@ static int record_and_offer(struct nfs4_compound *c, struct want_args *a)
 static int run_want(struct nfs4_compound *c, void *args)
 {
 	struct want_args *a = args;
-	struct nfs4_place *p = &c->current;
+	struct nfs4_object *p = &c->current;
 	int status = nfs4_need(c, p, 0);
 
 	if (status == NFS4_OK)
@@ -182,7 +182,7 @@ static int run_delegreturn(struct nfs4_compound *c, void *args)
 const struct nfs4_op nfs4_op_delegpurge = {
 	.name = "DELEGPURGE",
 	.minors = { 0, 2 },
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_MACHINE_IF_ASKED,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_RECENT | NFS4_OP_MACHINE_IF_ASKED,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct delegpurge_args),
 	.decode = decode_delegpurge,
@@ -193,7 +193,7 @@ const struct nfs4_op nfs4_op_delegreturn = {
 	.name = "DELEGRETURN",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_MACHINE_TOO,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_RECENT | NFS4_OP_MACHINE_TOO,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct delegreturn_args),
 	.decode = decode_delegreturn,

@@ -142,7 +142,8 @@ int nfs4_recall_delegation(struct nfs4_server *s, uint64_t id)
 	return 0;
 }
 
-const struct vfs_deleg_ops nfs4_recall_ops = { .recall = recall_deleg, .tell = nfs4_news_told };
+const struct vfs_deleg_ops nfs4_recall_ops = { .recall = recall_deleg,
+					       .tell = nfs4_dir_notify_told };
 
 /* A client of the list that this round has not visited, with a reference; NULL: none. */
 static struct nfs4_client *next_client(struct nfs4_recall_list *list)
@@ -325,7 +326,7 @@ void nfs4_drain_tick(struct nfs4_server *srv)
 	const struct nfs4_view_query q = { .kind = NFS4_VIEW_DELEGATIONS,
 					   .show = drain_recall_deleg,
 					   .arg = &r };
-	struct nfs4_view_place at = { 0 };
+	struct nfs4_view_cursor at = { 0 };
 
 	if (atomic_load(&srv->drain) == NFS4_DRAIN_NONE)
 		return;

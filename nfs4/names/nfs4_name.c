@@ -44,37 +44,18 @@ int nfs4_name_check_boundary(struct nfs4_compound *c, struct vfs_node *dir,
 				  (const struct sockaddr *)&c->req->conn->peer);
 }
 
-struct taking {
-	struct nfs4_compound *c;
-	struct vfs_ctx *ctx;
-	int (*change)(void *arg);
-	void *arg;
-	int *rc;
-};
-
-static int take_once(void *arg)
+void nfs4_take_begin(struct vfs_ctx *ctx, struct vfs_conflict *cf)
 {
-	const struct taking *t = arg;
-	struct vfs_conflict cf = { .holder = NULL };
-	int status = NFS4_OK;
-
-	t->ctx->in_way = &cf;
-	*t->rc = t->change(t->arg);
-	t->ctx->in_way = NULL;
-	if (*t->rc == -RN_ESHARE)
-		status = nfs4_conflict(t->c, &cf, NFS4ERR_FILE_OPEN);
-	vfs_conflict_put(&cf);
-	return status;
+	*cf = (struct vfs_conflict){ .holder = NULL };
+	ctx->in_way = cf;
 }
 
-int nfs4_take_name(struct nfs4_compound *c, struct vfs_ctx *ctx, int (*change)(void *arg),
-		   void *arg, int *rc)
+bool nfs4_take_again(struct nfs4_compound *c, struct vfs_ctx *ctx, int rc, int *status)
 {
-	struct taking t = { c, ctx, change, arg, rc };
-	int status;
+	struct vfs_conflict *cf = ctx->in_way;
 
-	do
-		status = nfs4_attempt(c, take_once, &t);
-	while (status == NFS4_OK && nfs4_await(c, *rc));
-	return status;
+	ctx->in_way = NULL;
+	*status = rc == -RN_ESHARE ? nfs4_conflict(c, cf, NFS4ERR_FILE_OPEN) : NFS4_OK;
+	vfs_conflict_put(cf);
+	return *status == NFS4_OK ? nfs4_await(c, rc) : nfs4_try_again(c, *status);
 }

@@ -23,10 +23,13 @@ int nfs4_name_check(const struct nfs4_name *name);
 /* nfs_check_boundary() for a name of dir, in the current export: 0 or -errno. */
 int nfs4_name_check_boundary(struct nfs4_compound *c, struct vfs_node *dir,
 			     const struct nfs4_name *name);
-/* Calls change(arg), which takes a name of a place with that context away, until no courtesy client's share keeps the name; *rc is its
- * last result. NFS4_OK; NFS4ERR_FILE_OPEN: another client's share keeps it (RFC 8881 section 18.25.4); NFS4ERR_DELAY. */
-int nfs4_take_name(struct nfs4_compound *c, struct vfs_ctx *ctx, int (*change)(void *arg),
-		   void *arg, int *rc);
+/*
+ * Around a change in ctx that takes a name away, in a loop until no courtesy client's share keeps the name. cf lives as long as
+ * the loop. nfs4_take_again: rc is the change's result; true: it is to be made again. *status: NFS4_OK: the change has ended
+ * with rc; NFS4ERR_FILE_OPEN: another client's share keeps the name (RFC 8881 section 18.25.4); NFS4ERR_DELAY.
+ */
+void nfs4_take_begin(struct vfs_ctx *ctx, struct vfs_conflict *cf);
+bool nfs4_take_again(struct nfs4_compound *c, struct vfs_ctx *ctx, int rc, int *status);
 
 /* change_info4: a directory's change attribute before and after an operation. A client that is told
  * the two as atomic, and has the first one cached, keeps what it knows of the directory. */

@@ -7,11 +7,11 @@
 #include "nfs4/pseudo/pseudo.h"
 
 /* Sets out to n, an object of the current filehandle's export; takes over its reference. */
-static void nfs4_lookup_set_place(struct nfs4_compound *c, struct vfs_node *n,
-				  struct nfs4_place *out)
+static void nfs4_lookup_set_object(struct nfs4_compound *c, struct vfs_node *n,
+				   struct nfs4_object *out)
 {
-	nfs4_place_copy(out, &c->current);
-	nfs4_place_move(out, n);
+	nfs4_object_copy(out, &c->current);
+	nfs4_object_move(out, n);
 }
 
 /* True if this is LOOKUP and a GETATTR follows, perhaps behind GETFH. The attributes of an object
@@ -27,10 +27,10 @@ static bool getattr_follows(const struct nfs4_compound *c)
 }
 
 static int find_in_export(struct nfs4_compound *c, const struct nfs4_name *name,
-			  struct nfs4_place *out)
+			  struct nfs4_object *out)
 {
-	struct nfs4_place *dir = &c->current, crossed = { .kind = NFS4_NOWHERE };
-	struct vfs_attr *attr = getattr_follows(c) ? &c->seen : NULL;
+	struct nfs4_object *dir = &c->current, crossed = { .kind = NFS4_NOWHERE };
+	struct vfs_attr *attr = getattr_follows(c) ? &c->last_attr : NULL;
 	struct nfs_entry step = { .name = name->bytes, .len = name->len };
 	struct vfs_node *n;
 	int status;
@@ -42,26 +42,26 @@ static int find_in_export(struct nfs4_compound *c, const struct nfs4_name *name,
 	if (nfs4_cross_down(c, &step, &crossed, &status)) {
 		vfs_node_put(n);
 		if (status == NFS4_OK)
-			nfs4_place_take(out, &crossed);
+			nfs4_object_take(out, &crossed);
 		return status;
 	}
-	nfs4_lookup_set_place(c, n, out);
+	nfs4_lookup_set_object(c, n, out);
 	if (attr)
-		c->seen_index = c->index + 1;
+		c->last_attr_index = c->index + 1;
 	return NFS4_OK;
 }
 
 /* Sets out to the object that name leads to, across boundaries of exports. out may be the current
- * filehandle, and may become weak. */
+ * filehandle, and may get wrongsec. */
 static int nfs4_find_name(struct nfs4_compound *c, const struct nfs4_name *name,
-			  struct nfs4_place *out)
+			  struct nfs4_object *out)
 {
-	const struct nfs4_place *dir = &c->current;
+	const struct nfs4_object *dir = &c->current;
 	int status = NFS4_OK;
 
 	if (dir->type != S_IFDIR)
 		status = nfs4_no_dir(dir);
-	else if (dir->refused)
+	else if (dir->bad_port)
 		status = NFS4ERR_ACCESS;
 	if (status == NFS4_OK)
 		status = nfs4_name_check(name);
@@ -83,15 +83,15 @@ static int may_search(struct nfs4_compound *c)
 }
 
 /* Sets out to the parent. NFS4ERR_NOENT: there is none. */
-static int nfs4_find_parent(struct nfs4_compound *c, struct nfs4_place *out)
+static int nfs4_find_parent(struct nfs4_compound *c, struct nfs4_object *out)
 {
-	struct nfs4_place *dir = &c->current;
+	struct nfs4_object *dir = &c->current;
 	struct vfs_node *n;
 	int status, rc;
 
 	if (dir->type != S_IFDIR)
 		return nfs4_no_dir(dir);
-	if (dir->refused)
+	if (dir->bad_port)
 		return NFS4ERR_ACCESS;
 	if (dir->kind == NFS4_PSEUDO)
 		return nfs4_pseudo_parent(c, dir, out);
@@ -102,17 +102,17 @@ static int nfs4_find_parent(struct nfs4_compound *c, struct nfs4_place *out)
 	rc = vfs_lookup(&dir->ctx, dir->node, "..", 2, &n, NULL);
 	if (rc < 0)
 		return nfs4_status(c->minor, rc);
-	nfs4_lookup_set_place(c, n, out);
+	nfs4_lookup_set_object(c, n, out);
 	return NFS4_OK;
 }
 
 /* Status to answer for one that nfs4_find_name gave for a name in dir. A caller whose flavour or connection is not
  * enough for dir is told NFS4ERR_WRONGSEC whether there is such a name or not. */
-static int nfs4_find_status(const struct nfs4_place *dir, int status)
+static int nfs4_find_status(const struct nfs4_object *dir, int status)
 {
-	if (status == NFS4_OK || status == NFS4ERR_DELAY || dir->kind != NFS4_FILE || dir->refused)
+	if (status == NFS4_OK || status == NFS4ERR_DELAY || dir->kind != NFS4_FILE || dir->bad_port)
 		return status;
-	return dir->weak ? NFS4ERR_WRONGSEC : status;
+	return dir->wrongsec ? NFS4ERR_WRONGSEC : status;
 }
 
 struct lookup_args {
@@ -131,7 +131,7 @@ static int run_lookup(struct nfs4_compound *c, void *args)
 	const struct lookup_args *a = args;
 	int status = nfs4_find_name(c, &a->name, &c->current);
 
-	return status == NFS4_OK ? nfs4_place_usable(&c->current)
+	return status == NFS4_OK ? nfs4_object_usable(&c->current)
 				 : nfs4_find_status(&c->current, status);
 }
 
@@ -140,14 +140,14 @@ static int run_lookupp(struct nfs4_compound *c, void *args)
 	int status = nfs4_find_parent(c, &c->current);
 
 	(void)args;
-	return status == NFS4_OK ? nfs4_place_usable(&c->current) : status;
+	return status == NFS4_OK ? nfs4_object_usable(&c->current) : status;
 }
 
 const struct nfs4_op nfs4_op_lookup = {
 	.name = "LOOKUP",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_SETS_FH | NFS4_OP_PROMPT,
+	.flags = NFS4_OP_SETS_FH | NFS4_OP_EVENT_THREAD,
 	.flavor = NFS4_FLAVOR_HERE,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NAME),
 	.shape = NFS4_SHAPE(0, 0, 1),
@@ -207,7 +207,7 @@ static void put_flavor(struct xdr_out *x, enum vfs_sec sec)
 }
 
 /* A directory of the pseudo file system is listed with the flavours of the exports below it. */
-static void secinfo_put_flavors(struct nfs4_compound *c, const struct nfs4_place *p)
+static void secinfo_put_flavors(struct nfs4_compound *c, const struct nfs4_object *p)
 {
 	struct vfs_access all = { .nsecs = 0 };
 	const struct vfs_access *a = &p->ctx.access;
@@ -222,15 +222,15 @@ static void secinfo_put_flavors(struct nfs4_compound *c, const struct nfs4_place
 }
 
 /* Later minor versions consume the current filehandle (section 2.6.3.1.1.8). */
-static int secinfo_answer(struct nfs4_compound *c, int status, struct nfs4_place *found)
+static int secinfo_answer(struct nfs4_compound *c, int status, struct nfs4_object *found)
 {
 	if (status == NFS4_OK)
 		secinfo_put_flavors(c, found);
 	if (status == NFS4_OK && c->minor > 0) {
-		nfs4_place_clear(&c->current);
+		nfs4_object_clear(&c->current);
 		c->has_current_sid = false;
 	}
-	nfs4_place_clear(found);
+	nfs4_object_clear(found);
 	return status;
 }
 
@@ -248,13 +248,13 @@ static void decode_secinfo(struct nfs4_compound *c, void *args)
 static int run_secinfo(struct nfs4_compound *c, void *args)
 {
 	const struct secinfo_args *a = args;
-	struct nfs4_place found = { .kind = NFS4_NOWHERE };
+	struct nfs4_object found = { .kind = NFS4_NOWHERE };
 	const int rc = nfs4_find_name(c, &a->name, &found);
 	int status = nfs4_find_status(&c->current, rc);
 
 	/* An entry would have the flavours of the directory. */
 	if (status == NFS4ERR_WRONGSEC) {
-		nfs4_place_copy(&found, &c->current);
+		nfs4_object_copy(&found, &c->current);
 		status = NFS4_OK;
 	}
 	return secinfo_answer(c, status, &found);
@@ -277,13 +277,13 @@ static void decode_secinfo_no_name(struct nfs4_compound *c, void *args)
 static int run_secinfo_no_name(struct nfs4_compound *c, void *args)
 {
 	const struct secinfo_no_name_args *a = args;
-	struct nfs4_place found = { .kind = NFS4_NOWHERE };
+	struct nfs4_object found = { .kind = NFS4_NOWHERE };
 	int status = NFS4_OK;
 
 	if (a->parent)
 		status = nfs4_find_parent(c, &found);
 	else
-		nfs4_place_copy(&found, &c->current);
+		nfs4_object_copy(&found, &c->current);
 	return secinfo_answer(c, status, &found);
 }
 

@@ -8,6 +8,7 @@
 #include "nfs4/compound.h"
 #include "nfs4/names/nfs4_name.h"
 #include "nfs4/nfs4_private.h"
+#include "vfs/file_state.h"
 
 /* CREATE (RFC 7530 section 16.4, RFC 8881 section 18.4): all types except regular files. */
 
@@ -98,7 +99,7 @@ static int nfs4_create_end(struct nfs4_compound *c, int rc)
 	if (rc == 0) {
 		nfs4_put_cinfo(c->out, &a->change);
 		nfs4_put_bitmap(c->out, &a->attrs.given);
-		nfs4_place_move(&c->current, a->made);
+		nfs4_object_move(&c->current, a->made);
 	} else {
 		vfs_node_put(a->made);
 	}
@@ -195,17 +196,9 @@ static int nfs4_remove_end(struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
-struct removal {
-	struct remove_args *args;
-	struct nfs4_place *dir;
-};
-
 /* A file or a directory. Others may put the one in the place of the other between the two system calls. */
-static int remove_any(void *arg)
+static int remove_any(struct nfs4_object *dir, struct remove_args *a)
 {
-	const struct removal *r = arg;
-	struct remove_args *a = r->args;
-	struct nfs4_place *dir = r->dir;
 	int rc = -ENOTDIR;
 
 	for (unsigned i = 0; i < RACES && rc == -ENOTDIR; i++) {
@@ -220,8 +213,9 @@ static int remove_any(void *arg)
 static int nfs4_run_remove(struct nfs4_compound *c, void *args)
 {
 	struct remove_args *a = args;
-	struct nfs4_place *dir = &c->current;
+	struct nfs4_object *dir = &c->current;
 	int status = nfs4_need(c, dir, NFS4_NEED_DIR);
+	struct vfs_conflict cf;
 	int rc;
 
 	if (status == NFS4_OK)
@@ -232,7 +226,10 @@ static int nfs4_run_remove(struct nfs4_compound *c, void *args)
 		return status;
 	rc = nfs4_name_check_boundary(c, dir->node, &a->name);
 	if (rc == 0)
-		status = nfs4_take_name(c, &dir->ctx, remove_any, &(struct removal){ a, dir }, &rc);
+		do {
+			nfs4_take_begin(&dir->ctx, &cf);
+			rc = remove_any(dir, a);
+		} while (nfs4_take_again(c, &dir->ctx, rc, &status));
 	if (status != NFS4_OK)
 		return status;
 	struct vfs_sync sync = { .node = { dir->node } };
@@ -257,7 +254,7 @@ const struct nfs4_op nfs4_op_remove = {
 /* The saved filehandle and the current directory must be of one export, which must be writable. */
 static int nfs4_rename_check_pair(const struct nfs4_compound *c)
 {
-	const struct nfs4_place *from = &c->saved, *to = &c->current;
+	const struct nfs4_object *from = &c->saved, *to = &c->current;
 
 	if (from->kind != to->kind)
 		return NFS4ERR_XDEV;
@@ -312,18 +309,6 @@ static int check_rename(const struct nfs4_compound *c, const struct rename_args 
 	return status == NFS4_OK ? nfs4_rename_check_pair(c) : status;
 }
 
-struct renaming {
-	struct vfs_ctx *ctx;
-	const struct vfs_rename *names;
-};
-
-static int nfs4_rename_names(void *arg)
-{
-	const struct renaming *r = arg;
-
-	return vfs_rename(r->ctx, r->names);
-}
-
 static int nfs4_run_rename(struct nfs4_compound *c, void *args)
 {
 	struct rename_args *a = args;
@@ -339,6 +324,7 @@ static int nfs4_run_rename(struct nfs4_compound *c, void *args)
 		.to_change = &a->to_change,
 	};
 	int status = check_rename(c, a);
+	struct vfs_conflict cf;
 	int rc;
 
 	if (status != NFS4_OK)
@@ -347,8 +333,10 @@ static int nfs4_run_rename(struct nfs4_compound *c, void *args)
 	if (rc == 0)
 		rc = nfs4_name_check_boundary(c, to, &a->to);
 	if (rc == 0)
-		status = nfs4_take_name(c, &c->current.ctx, nfs4_rename_names,
-					&(struct renaming){ &c->current.ctx, &r }, &rc);
+		do {
+			nfs4_take_begin(&c->current.ctx, &cf);
+			rc = vfs_rename(&c->current.ctx, &r);
+		} while (nfs4_take_again(c, &c->current.ctx, rc, &status));
 	if (status != NFS4_OK)
 		return status;
 	struct vfs_sync sync = { .node = { from, to != from ? to : NULL },
@@ -391,7 +379,7 @@ static int nfs4_link_check(const struct nfs4_compound *c, const struct link_args
 static int nfs4_run_link(struct nfs4_compound *c, void *args)
 {
 	struct link_args *a = args;
-	struct nfs4_place *dir = &c->current;
+	struct nfs4_object *dir = &c->current;
 	struct vfs_node *file = c->saved.node;
 	int status = nfs4_link_check(c, a);
 	int rc;

@@ -50,7 +50,7 @@ static bool wants_flavor(struct nfs4_compound *c)
 
 static int check_flavor(struct nfs4_compound *c)
 {
-	if (c->current.kind != NFS4_FILE || !c->current.weak)
+	if (c->current.kind != NFS4_FILE || !c->current.wrongsec)
 		return NFS4_OK;
 	if (nfs_transport_allowed(&c->req->call.cred, &c->current.ctx.access) &&
 	    nfs4_machine_may(c)) {
@@ -107,12 +107,12 @@ static int run_putfh(struct nfs4_compound *c, void *args)
 	int status = NFS4ERR_BADHANDLE;
 
 	if (a->fh.len > 0 && is_foreign(c)) {
-		nfs4_place_clear(&c->current);
-		c->current = (struct nfs4_place){ .kind = NFS4_FOREIGN, .fh = a->fh };
+		nfs4_object_clear(&c->current);
+		c->current = (struct nfs4_object){ .kind = NFS4_FOREIGN, .fh = a->fh };
 		return NFS4_OK;
 	}
 	if (a->fh.len > 0)
-		status = nfs4_place_by_fh(c, &c->current, &a->fh);
+		status = nfs4_object_by_fh(c, &c->current, &a->fh);
 	return status == NFS4_OK ? check_flavor(c) : status;
 }
 
@@ -135,8 +135,8 @@ static int run_getfh(struct nfs4_compound *c, void *args)
 	const struct vfs_fh *fh = &c->current.fh;
 
 	(void)args;
-	if (c->seen_index > 0 && c->seen_index == c->index)
-		c->seen_index++; /* the attributes stay valid for the operation after this */
+	if (c->last_attr_index > 0 && c->last_attr_index == c->index)
+		c->last_attr_index++; /* the attributes stay valid for the operation after this */
 	xdr_put_opaque(c->out, fh->data, fh->len);
 	return NFS4_OK;
 }
@@ -144,7 +144,7 @@ static int run_getfh(struct nfs4_compound *c, void *args)
 static int run_savefh(struct nfs4_compound *c, void *args)
 {
 	(void)args;
-	nfs4_place_copy(&c->saved, &c->current);
+	nfs4_object_copy(&c->saved, &c->current);
 	c->saved_sid = c->current_sid;
 	c->has_saved_sid = c->has_current_sid;
 	return NFS4_OK;
@@ -157,10 +157,10 @@ static int run_restorefh(struct nfs4_compound *c, void *args)
 	(void)args;
 	if (c->saved.kind == NFS4_NOWHERE)
 		return c->minor == 0 ? NFS4ERR_RESTOREFH : NFS4ERR_NOFILEHANDLE;
-	status = nfs4_place_enter(c, &c->saved);
+	status = nfs4_object_enter(c, &c->saved);
 	if (status != NFS4_OK)
 		return status;
-	nfs4_place_copy(&c->current, &c->saved);
+	nfs4_object_copy(&c->current, &c->saved);
 	c->current_sid = c->saved_sid;
 	c->has_current_sid = c->has_saved_sid;
 	return check_flavor(c);
@@ -170,7 +170,7 @@ const struct nfs4_op nfs4_op_getfh = {
 	.name = "GETFH",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_PROMPT,
+	.flags = NFS4_OP_EVENT_THREAD,
 	.reply_max = 4 + NFS4_FHSIZE,
 	.errors = NFS4_ERRORS_OWN,
 	.shape = NFS4_SHAPE(0, 0, 0),
@@ -180,7 +180,7 @@ const struct nfs4_op nfs4_op_getfh = {
 const struct nfs4_op nfs4_op_putfh = {
 	.name = "PUTFH",
 	.minors = { 0, 2 },
-	.flags = NFS4_OP_SETS_FH | NFS4_OP_FOR_FORMER | NFS4_OP_PROMPT,
+	.flags = NFS4_OP_SETS_FH | NFS4_OP_FOR_RECENT | NFS4_OP_EVENT_THREAD,
 	.flavor = NFS4_FLAVOR_HERE,
 	.errors = NFS4_ERRORS(NFS4_E_STALE | NFS4_E_BADHANDLE),
 	.shape = NFS4_SHAPE(0, 0, 1),
@@ -212,7 +212,7 @@ const struct nfs4_op nfs4_op_putrootfh = {
 const struct nfs4_op nfs4_op_restorefh = {
 	.name = "RESTOREFH",
 	.minors = { 0, 2 },
-	.flags = NFS4_OP_SETS_FH | NFS4_OP_PROMPT,
+	.flags = NFS4_OP_SETS_FH | NFS4_OP_EVENT_THREAD,
 	.flavor = NFS4_FLAVOR_HERE,
 	.errors = NFS4_ERRORS_OWN,
 	.shape = NFS4_SHAPE(0, 0, 0),
@@ -223,7 +223,7 @@ const struct nfs4_op nfs4_op_savefh = {
 	.name = "SAVEFH",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_PROMPT,
+	.flags = NFS4_OP_EVENT_THREAD,
 	.flavor = NFS4_FLAVOR_NEXT,
 	.errors = NFS4_ERRORS_OWN,
 	.shape = NFS4_SHAPE(0, 0, 0),

@@ -39,8 +39,8 @@ static int nfs4_open_check_type(uint32_t type)
 /* Sets w->file to n, an object of the directory's export; takes over its reference. */
 static void nfs4_open_set_found(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_node *n)
 {
-	nfs4_place_copy(&w->file, &c->current);
-	nfs4_place_move(&w->file, n);
+	nfs4_object_copy(&w->file, &c->current);
+	nfs4_object_move(&w->file, n);
 }
 
 /* The pseudo file system contains only directories, and roots of exports, which may be files. */
@@ -53,7 +53,7 @@ static int find_in_pseudo(struct nfs4_compound *c, struct nfs4_opening *w)
 		return NFS4ERR_ROFS;
 	if (status != NFS4_OK)
 		return status;
-	status = nfs4_place_usable(&w->file);
+	status = nfs4_object_usable(&w->file);
 	if (status != NFS4_OK)
 		return status;
 	if (a->create && a->how != NFS4_UNCHECKED)
@@ -92,7 +92,7 @@ static int nfs4_open_look_up(struct nfs4_compound *c, struct nfs4_opening *w)
 		return NFS4_OK;
 	}
 	vfs_node_put(n);
-	return status == NFS4_OK ? nfs4_place_usable(&w->file) : status;
+	return status == NFS4_OK ? nfs4_object_usable(&w->file) : status;
 }
 
 static int nfs4_open_create(struct nfs4_compound *c, struct nfs4_opening *w)
@@ -199,7 +199,7 @@ static bool had_it_open(const struct nfs4_opening *w)
 /* Checks the access. A client that reclaims, or that has opened the file by itself under its
  * delegation, had it open already: the file's owner may open it again, whatever the mode is now. */
 static int nfs4_open_check_access(struct nfs4_compound *c, struct nfs4_opening *w,
-				  struct nfs4_place *p)
+				  struct nfs4_object *p)
 {
 	const unsigned want = nfs4_open_rights(w);
 	struct vfs_attr attr;
@@ -223,7 +223,7 @@ static int nfs4_open_check_access(struct nfs4_compound *c, struct nfs4_opening *
  * may also do it. The kernel's server requires that for DENY_READ, and nothing for DENY_WRITE, so
  * any reader could stop the writers there.
  */
-static int check_deny(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_place *p)
+static int check_deny(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_object *p)
 {
 	/* Write access has been checked already. */
 	if (w->deny == 0 || w->granted || (w->access & VFS_SHARE_WRITE))
@@ -237,7 +237,7 @@ static int check_deny(struct nfs4_compound *c, struct nfs4_opening *w, struct nf
  * delegation. Linux's client claims all modes that a file is open with, when it returns a
  * delegation to read (nfs4_open_recover() in fs/nfs/nfs4proc.c, as of 6.12).
  */
-static int check_delegation(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_place *p)
+static int check_delegation(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_object *p)
 {
 	struct nfs4_state *st;
 	int status;
@@ -256,7 +256,7 @@ struct nfs4_deleg_request nfs4_open_wants(struct nfs4_compound *c, struct nfs4_o
 {
 	const struct nfs4_open_args *a = w->args;
 	struct nfs4_deleg_request r = {
-		.place = nfs4_opened_place(c, w),
+		.object = nfs4_opened_object(c, w),
 		.want = a->access & (OPEN4_SHARE_ACCESS_WANT_DELEG_MASK | NFS4_WANT_LATER),
 		.access = w->access,
 		.reclaim = a->claim == NFS4_CLAIM_PREVIOUS,
@@ -271,7 +271,7 @@ struct nfs4_deleg_request nfs4_open_wants(struct nfs4_compound *c, struct nfs4_o
 	return r;
 }
 
-/* True if a prompt worker leaves the OPEN to another: the rest waits. */
+/* True if an event thread's worker leaves the OPEN to another: the rest waits. */
 static bool nfs4_open_is_long(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_deleg_request r = nfs4_open_wants(c, w);
@@ -282,14 +282,14 @@ static bool nfs4_open_is_long(struct nfs4_compound *c, struct nfs4_opening *w)
 int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *a = w->args;
-	struct nfs4_place *p;
+	struct nfs4_object *p;
 	int status;
 
 	if (a->claim == NFS4_CLAIM_NULL || a->claim == NFS4_CLAIM_DELEGATE_CUR)
 		status = nfs4_open_by_name(c, w);
 	else
 		status = nfs4_need(c, &c->current, NFS4_NEED_FILE);
-	p = nfs4_opened_place(c, w);
+	p = nfs4_opened_object(c, w);
 	if (status == NFS4_OK)
 		status = nfs4_open_check_type(p->type);
 	if (status == NFS4_OK)
@@ -301,7 +301,7 @@ int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w)
 	if (status != NFS4_OK)
 		return status;
 	w->truncate = a->create && !w->attrs_set && a->attrs.set.set_size && a->attrs.set.size == 0;
-	if (rpc_is_prompt(c->req) && nfs4_open_is_long(c, w))
+	if (rpc_on_event_thread(c->req) && nfs4_open_is_long(c, w))
 		rpc_move(c->req);
 	return NFS4_OK;
 }

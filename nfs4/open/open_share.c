@@ -47,7 +47,7 @@ static struct nfs4_open *find_or_add(struct nfs4_opening *w, struct vfs_file *f,
 
 static int nfs4_open_enter(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_file *f)
 {
-	struct nfs4_place *p = nfs4_opened_place(c, w);
+	struct nfs4_object *p = nfs4_opened_object(c, w);
 	struct nfs4_open *fresh;
 	int rc = 0;
 
@@ -64,7 +64,7 @@ static int nfs4_open_enter(struct nfs4_compound *c, struct nfs4_opening *w, stru
 }
 
 /* A further OPEN is also checked against the owner's own earlier one (RFC 7530 section 16.16.5). */
-static int get_share(struct nfs4_place *p, struct nfs4_opening *w, struct vfs_conflict *cf)
+static int get_share(struct nfs4_object *p, struct nfs4_opening *w, struct vfs_conflict *cf)
 {
 	struct nfs4_open *open = w->open;
 	struct vfs_share *s = &open->share;
@@ -106,7 +106,7 @@ static void note_unconfirmed(struct nfs4_opening *w)
 }
 
 /* Notes the squashed uid of the caller, for whom OPEN has checked the permission. */
-static void note_opener(struct nfs4_open *open, const struct nfs4_place *p)
+static void note_opener(struct nfs4_open *open, const struct nfs4_object *p)
 {
 	const uint64_t was = open->opener, uid = p->ctx.cred.uid;
 
@@ -125,7 +125,7 @@ static void got_share(struct nfs4_compound *c, struct nfs4_opening *w)
 	w->new_combination = !(open->combinations & how);
 	open->combinations |= how;
 	open->access = open->share.access;
-	note_opener(open, nfs4_opened_place(c, w));
+	note_opener(open, nfs4_opened_object(c, w));
 	pthread_mutex_lock(&w->client->lock);
 	note_unconfirmed(w);
 	pthread_mutex_unlock(&w->client->lock);
@@ -180,12 +180,12 @@ static void commit(struct nfs4_opening *w)
 
 static bool nfs4_open_is_served(struct nfs4_compound *c, struct nfs4_opening *w)
 {
-	return nfs_still_served(&c->server->cfg.exports, nfs4_opened_place(c, w)->export_id,
+	return nfs_still_served(&c->server->cfg.exports, nfs4_opened_object(c, w)->export_id,
 				c->req->conn);
 }
 
 /* Under busy. An OPEN with nothing left to do is settled at once: busy is not taken again, which a
- * prompt worker might have to wait for. */
+ * event thread's worker might have to wait for. */
 static int settle_share(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	if (w->truncate || w->sync_name)
@@ -210,7 +210,7 @@ struct sharing {
 static int share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_conflict *cf)
 {
 	struct nfs4_open *open = w->open;
-	int rc = get_share(nfs4_opened_place(c, w), w, cf);
+	int rc = get_share(nfs4_opened_object(c, w), w, cf);
 
 	if (rc == 0) {
 		got_share(c, w);
@@ -233,8 +233,6 @@ static int share_status(const struct sharing *s, int rc, struct vfs_conflict *cf
 	const bool reclaim = s->w->args->claim == NFS4_CLAIM_PREVIOUS;
 	int status;
 
-	if (rc == NFS_TRY_AGAIN)
-		return rc;
 	if (rc != -RN_ESHARE)
 		return nfs4_status(s->c->minor, rc);
 	status = nfs4_conflict(s->c, cf, reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_SHARE_DENIED);
@@ -247,7 +245,7 @@ static int share_status(const struct sharing *s, int rc, struct vfs_conflict *cf
 static int clear_way(const struct sharing *s, struct vfs_conflict *cf)
 {
 	struct nfs4_opening *w = s->w;
-	struct nfs4_place *p = nfs4_opened_place(s->c, w);
+	struct nfs4_object *p = nfs4_opened_object(s->c, w);
 	int rc;
 
 	if (w->granted)
@@ -256,10 +254,9 @@ static int clear_way(const struct sharing *s, struct vfs_conflict *cf)
 	return rc == 0 ? vfs_open_breaks_leases(&p->ctx, p->node, nfs4_open_rights(w)) : rc;
 }
 
-/* NFS_TRY_AGAIN: the open was closed or revoked in the meantime, or a conflict is gone. */
-static int try_share(void *arg)
+/* NFS4_YIELDED: the open was closed or revoked in the meantime, or a conflict is gone. */
+static int try_share(const struct sharing *s)
 {
-	const struct sharing *s = arg;
 	struct nfs4_compound *c = s->c;
 	struct nfs4_opening *w = s->w;
 	struct vfs_conflict cf = { .holder = NULL };
@@ -274,24 +271,28 @@ static int try_share(void *arg)
 		return status;
 	open = w->open;
 	rn_lock_take(&open->busy);
-	rc = open->st.gone || open->st.revoked ? NFS_TRY_AGAIN : share(c, w, &cf);
+	const bool ended = open->st.gone || open->st.revoked;
+	if (!ended)
+		rc = share(c, w, &cf);
 	rn_lock_give(&open->busy);
-	if (rc == 0)
+	if (rc == 0 && !ended)
 		return NFS4_OK;
 	leave_open(w);
-	return share_status(s, rc, &cf);
+	return ended ? NFS4_YIELDED : share_status(s, rc, &cf);
 }
 
 int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
 {
-	struct nfs4_place *p = nfs4_opened_place(c, w);
+	struct nfs4_object *p = nfs4_opened_object(c, w);
 	struct sharing s = { .c = c, .w = w };
 	int status;
 	int rc = vfs_file_get(&p->ctx, p->node, &s.f);
 
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
-	status = nfs4_attempt(c, try_share, &s);
+	do
+		status = try_share(&s);
+	while (nfs4_try_again(c, status));
 	vfs_file_put(s.f);
 	return status == NFS4_OK && !w->shared && !nfs4_open_is_served(c, w) ? NFS4ERR_STALE
 									     : status;

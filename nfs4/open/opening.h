@@ -44,16 +44,16 @@ struct nfs4_opening {
 	/* open_file.c */
 	/* true if the current filehandle is the directory, which the file replaces */
 	bool by_name;
-	bool found;		/* true if the name existed */
-	bool sync_name;		/* the file and its name may not be on disk yet */
-	struct nfs4_place file; /* if by_name; else the file is the current filehandle */
+	bool found;		 /* true if the name existed */
+	bool sync_name;		 /* the file and its name may not be on disk yet */
+	struct nfs4_object file; /* if by_name; else the file is the current filehandle */
 	/* Facts about a file that vfs_create returned; all false for a file that was found. */
 	bool made;    /* created by this call: the directory has changed */
 	bool granted; /* the requested access has been checked */
 	/* attributes were set by this call, or by the call that it repeats */
 	bool attrs_set;
-	bool truncate;	      /* truncate after the open */
-	bool wrote_delegated; /* the delegation that the file is claimed by is one to write */
+	bool truncate;		      /* truncate after the open */
+	bool wrote_delegated;	      /* true if the OPEN claims the file by a write delegation */
 	struct vfs_dir_change change; /* of the directory */
 	struct nfs4_bitmap attrset;
 
@@ -69,7 +69,8 @@ struct nfs4_opening {
 	struct nfs4_deleg_offer offer; /* delegation, made when everything else has succeeded */
 };
 
-static inline struct nfs4_place *nfs4_opened_place(struct nfs4_compound *c, struct nfs4_opening *w)
+static inline struct nfs4_object *nfs4_opened_object(struct nfs4_compound *c,
+						     struct nfs4_opening *w)
 {
 	return w->by_name ? &w->file : &c->current;
 }

@@ -57,7 +57,7 @@ static bool has_locks(const struct nfs4_open *open)
 	return has;
 }
 
-/* Under busy. The end of locks, and of the last descriptor of an unlinked file, may wait for a
+/* Closes an open, under its busy. The end of locks, and of the last descriptor of an unlinked file, may wait for a
  * disk. */
 static int close_open(struct nfs4_compound *c, struct nfs4_open *open, struct nfs4_stateid *sid)
 {
@@ -241,7 +241,7 @@ const struct nfs4_op nfs4_op_close = {
 	.name = "CLOSE",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_PROMPT | NFS4_OP_MACHINE_TOO,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_RECENT | NFS4_OP_EVENT_THREAD | NFS4_OP_MACHINE_TOO,
 	.reply_max = NFS4_STATEID_SIZE,
 	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_STALE, NFS4_E_ISDIR | NFS4_E_INVAL, 0),
 	.args_size = sizeof(struct close_args),
@@ -266,7 +266,7 @@ const struct nfs4_op nfs4_op_open_downgrade = {
 	.name = "OPEN_DOWNGRADE",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_PROMPT | NFS4_OP_MACHINE_TOO,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_RECENT | NFS4_OP_EVENT_THREAD | NFS4_OP_MACHINE_TOO,
 	.reply_max = NFS4_STATEID_SIZE,
 	.errors = NFS4_ERRORS(NFS4_E_STALE | NFS4_E_INVAL | NFS4_E_ROFS),
 	.args_size = sizeof(struct open_downgrade_args),

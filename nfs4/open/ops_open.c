@@ -105,7 +105,7 @@ static int nfs4_open_finish(struct nfs4_opening *w, int status)
 			nfs4_open_unshare(w);
 		nfs4_state_unref(&w->open->st);
 	}
-	nfs4_place_clear(&w->file);
+	nfs4_object_clear(&w->file);
 	nfs4_owner_release(w->owner);
 	if (w->client) {
 		nfs4_record_end(&w->client->record);
@@ -254,7 +254,7 @@ static int open_settled(struct nfs4_compound *c, struct nfs4_opening *w, int rc)
 		return nfs4_open_finish(w, nfs4_status(c->minor, rc));
 	offer_delegation(c, w);
 	if (w->by_name)
-		nfs4_place_take(&c->current, &w->file);
+		nfs4_object_take(&c->current, &w->file);
 	nfs4_set_current_stateid(c, &w->sid);
 	nfs4_open_xor_deleg(c, w);
 	nfs4_open_put_result(c, w);
@@ -265,7 +265,7 @@ static int open_settled(struct nfs4_compound *c, struct nfs4_opening *w, int rc)
 static int truncate_file(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct vfs_setattr sa = { .set_size = true };
-	struct nfs4_place *p = nfs4_opened_place(c, w);
+	struct nfs4_object *p = nfs4_opened_object(c, w);
 	int rc = 0;
 
 	if (!(w->access & VFS_SHARE_WRITE)) {
@@ -296,7 +296,7 @@ static int nfs4_open_file_and_share(struct nfs4_compound *c, struct nfs4_opening
 	int status;
 
 	do {
-		nfs4_place_clear(&w->file);
+		nfs4_object_clear(&w->file);
 		w->found = false;
 		status = nfs4_open_file(c, w);
 		if (status == NFS4_OK)
@@ -319,13 +319,14 @@ static int open_recorded(struct nfs4_compound *c, struct nfs4_opening *w)
 	if (!w->sync_name && !w->truncate)
 		return open_settled(c, w, 0);
 	struct vfs_sync sync = { .node = { w->sync_name ? c->current.node : NULL,
-					   nfs4_opened_place(c, w)->node },
+					   nfs4_opened_object(c, w)->node },
 				 .how = w->made && !w->truncate ? VFS_SYNC_MADE : VFS_SYNC_EACH };
 	return open_settled(c, w, nfs4_settle(c, &sync, 0));
 }
 
-/* True if a prompt worker may try: the rest would wait for a disk or for others, or is too rare. */
-static bool may_be_prompt(struct nfs4_compound *c, const struct nfs4_opening *w, unsigned bits)
+/* True if an event thread's worker may try: the rest would wait for a disk or for others, or is too rare. */
+static bool open_fits_event_thread(struct nfs4_compound *c, const struct nfs4_opening *w,
+				   unsigned bits)
 {
 	const struct nfs4_open_args *a = w->args;
 
@@ -348,7 +349,7 @@ static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 	wants = nfs4_open_wants(c, w);
 	if (gets_delegation(w))
 		bits |= nfs4_deleg_record(c, &wants);
-	if (rpc_is_prompt(c->req) && !may_be_prompt(c, w, bits))
+	if (rpc_on_event_thread(c->req) && !open_fits_event_thread(c, w, bits))
 		rpc_move(c->req);
 	status = nfs4_record_for(c, &w->client->record, bits);
 	return status == NFS4_OK ? open_recorded(c, w) : nfs4_open_finish(w, status);
@@ -399,7 +400,7 @@ const struct nfs4_op nfs4_op_open = {
 	.name = "OPEN",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_SETS_FH | NFS4_OP_PROMPT,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_SETS_FH | NFS4_OP_EVENT_THREAD,
 	.flavor = NFS4_FLAVOR_HERE,
 	.reply_max =
 		NFS4_STATEID_SIZE + NFS4_CINFO_SIZE + 4 + NFS4_BITMAP_SIZE + NFS4_DELEGATION_SIZE,

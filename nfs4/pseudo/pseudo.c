@@ -93,12 +93,12 @@ int nfs4_pseudo_changed(struct nfs4_server *s)
 	return rc;
 }
 
-static void place_of_dir(const struct nfs4_pseudo_set *set, uint32_t dir, struct nfs4_place *out)
+static void object_of_dir(const struct nfs4_pseudo_set *set, uint32_t dir, struct nfs4_object *out)
 {
 	uint64_t id = set->dir[dir].id, be = htobe64(id);
 
-	nfs4_place_clear(out);
-	*out = (struct nfs4_place){ .kind = NFS4_PSEUDO, .type = S_IFDIR, .pseudo_id = id };
+	nfs4_object_clear(out);
+	*out = (struct nfs4_object){ .kind = NFS4_PSEUDO, .type = S_IFDIR, .pseudo_id = id };
 	out->fh.len = FH_LEN;
 	out->fh.data[0] = FH_VERSION;
 	out->fh.data[1] = sizeof(be);
@@ -131,7 +131,7 @@ static int may_use(struct nfs4_compound *c, uint32_t export_id)
  * host of which nothing is known yet may be a stranger. */
 static int root_visible(const struct nfs4_compound *c)
 {
-	return c->req->standing == RPC_UNKNOWN ? NFS4ERR_DELAY : NFS4_OK;
+	return c->req->admission == RPC_UNKNOWN ? NFS4ERR_DELAY : NFS4_OK;
 }
 
 /* Checks whether a directory leads to an export that the caller may use. The root is visible to
@@ -144,7 +144,7 @@ static int visible(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, u
 	for (uint32_t i = 0; status != NFS4_OK && i < d->nexports; i++) {
 		const int rc = may_use(c, set->export[d->first_export + i].id);
 
-		if (rc == 0 || rc == -ETIMEDOUT)
+		if (rc == 0 || rc == -RN_ESILENT)
 			status = NFS4_OK;
 		else if (rc == -RN_EUNNAMED)
 			status = NFS4ERR_DELAY;
@@ -155,22 +155,22 @@ static int visible(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, u
 /* Sets out to the export that replaces the directory, for callers who may use it; else to the
  * directory. */
 static int pseudo_resolve(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t dir,
-			  struct nfs4_place *out)
+			  struct nfs4_object *out)
 {
 	uint32_t e = set->dir[dir].export;
 	int status = NFS4ERR_STALE;
 
 	if (e != NFS4_PSEUDO_NONE)
-		status = nfs4_place_in_export(c, set->export[e].id, NULL, out);
+		status = nfs4_object_in_export(c, set->export[e].id, NULL, out);
 	if (status != NFS4ERR_STALE)
 		return status;
 	status = visible(c, set, dir);
 	if (status == NFS4_OK)
-		place_of_dir(set, dir, out);
+		object_of_dir(set, dir, out);
 	return status;
 }
 
-int nfs4_pseudo_root(struct nfs4_compound *c, struct nfs4_place *out)
+int nfs4_pseudo_root(struct nfs4_compound *c, struct nfs4_object *out)
 {
 	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
 	const int status = pseudo_resolve(c, set, 0, out);
@@ -179,7 +179,7 @@ int nfs4_pseudo_root(struct nfs4_compound *c, struct nfs4_place *out)
 	return status;
 }
 
-static int pseudo_by_fh(struct nfs4_compound *c, const struct vfs_fh *fh, struct nfs4_place *out)
+static int pseudo_by_fh(struct nfs4_compound *c, const struct vfs_fh *fh, struct nfs4_object *out)
 {
 	static const uint8_t head[FH_HEAD] = { FH_VERSION, 8, 0, 0 };
 	struct nfs4_pseudo_set *set;
@@ -195,12 +195,12 @@ static int pseudo_by_fh(struct nfs4_compound *c, const struct vfs_fh *fh, struct
 	if (dir != NFS4_PSEUDO_NONE)
 		status = visible(c, set, dir);
 	if (status == NFS4_OK)
-		place_of_dir(set, dir, out);
+		object_of_dir(set, dir, out);
 	nfs4_pseudo_set_put(set);
 	return status == NFS4ERR_NOENT ? NFS4ERR_STALE : status;
 }
 
-int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct vfs_fh *fh)
+int nfs4_object_by_fh(struct nfs4_compound *c, struct nfs4_object *p, const struct vfs_fh *fh)
 {
 	uint32_t id;
 	int rc;
@@ -208,11 +208,11 @@ int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct
 	if (nfs4_pseudo_is_fh(fh))
 		return pseudo_by_fh(c, fh, p);
 	rc = vfs_fh_export_id(c->server->cfg.vfs, fh, &id);
-	return rc < 0 ? nfs4_status(c->minor, rc) : nfs4_place_in_export(c, id, fh, p);
+	return rc < 0 ? nfs4_status(c->minor, rc) : nfs4_object_in_export(c, id, fh, p);
 }
 
-int nfs4_pseudo_lookup(struct nfs4_compound *c, const struct nfs4_place *dir, const char *name,
-		       uint32_t len, struct nfs4_place *out)
+int nfs4_pseudo_lookup(struct nfs4_compound *c, const struct nfs4_object *dir, const char *name,
+		       uint32_t len, struct nfs4_object *out)
 {
 	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
 	uint32_t d = nfs4_pseudo_find(set, dir->pseudo_id), kid;
@@ -227,8 +227,8 @@ int nfs4_pseudo_lookup(struct nfs4_compound *c, const struct nfs4_place *dir, co
 	return status;
 }
 
-int nfs4_pseudo_parent(struct nfs4_compound *c, const struct nfs4_place *dir,
-		       struct nfs4_place *out)
+int nfs4_pseudo_parent(struct nfs4_compound *c, const struct nfs4_object *dir,
+		       struct nfs4_object *out)
 {
 	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
 	uint32_t d = nfs4_pseudo_find(set, dir->pseudo_id);
@@ -246,7 +246,7 @@ int nfs4_pseudo_parent(struct nfs4_compound *c, const struct nfs4_place *dir,
 
 /* The directory that holds the export: the result of LOOKUPP from its root. */
 static int nfs4_pseudo_above_export(struct nfs4_compound *c, uint32_t export_id,
-				    struct nfs4_place *out)
+				    struct nfs4_object *out)
 {
 	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
 	uint32_t d = nfs4_pseudo_dir_of(set, export_id);
@@ -290,7 +290,7 @@ static void fill_attr(const struct nfs4_pseudo_set *set, uint32_t dir, struct vf
 	};
 }
 
-int nfs4_pseudo_attr(struct nfs4_compound *c, const struct nfs4_place *dir, struct vfs_attr *out)
+int nfs4_pseudo_attr(struct nfs4_compound *c, const struct nfs4_object *dir, struct vfs_attr *out)
 {
 	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
 	uint32_t d = nfs4_pseudo_find(set, dir->pseudo_id);
@@ -318,7 +318,7 @@ static unsigned flavors_of(struct nfs4_compound *c, uint32_t export_id)
 	return bits;
 }
 
-void nfs4_pseudo_flavors(struct nfs4_compound *c, const struct nfs4_place *dir,
+void nfs4_pseudo_flavors(struct nfs4_compound *c, const struct nfs4_object *dir,
 			 struct vfs_access *all)
 {
 	/* Clients take the first that they have, so AUTH_NONE is the last. */
@@ -344,26 +344,26 @@ static bool each_kid(struct nfs4_compound *c, const struct nfs4_pseudo_set *set,
 		     bool (*each)(void *arg, const struct nfs4_pseudo_entry *e), void *arg)
 {
 	const struct nfs4_pseudo_dir *d = &set->dir[kid];
-	struct nfs4_place place = { .kind = NFS4_NOWHERE };
+	struct nfs4_object object = { .kind = NFS4_NOWHERE };
 	struct nfs4_pseudo_entry e = {
 		.name = d->name,
 		.len = d->len,
 		.cookie = d->id,
 		.mounted_on = d->id,
-		.place = &place,
+		.object = &object,
 	};
 	bool more = true;
 
-	e.status = pseudo_resolve(c, set, kid, &place);
+	e.status = pseudo_resolve(c, set, kid, &object);
 	if (e.status == NFS4_OK)
-		e.status = nfs4_place_usable(&place);
+		e.status = nfs4_object_usable(&object);
 	if (e.status != NFS4ERR_NOENT)
 		more = each(arg, &e);
-	nfs4_place_clear(&place);
+	nfs4_object_clear(&object);
 	return more;
 }
 
-int nfs4_pseudo_each(struct nfs4_compound *c, const struct nfs4_place *dir, uint64_t cookie,
+int nfs4_pseudo_each(struct nfs4_compound *c, const struct nfs4_object *dir, uint64_t cookie,
 		     bool (*each)(void *arg, const struct nfs4_pseudo_entry *e), void *arg,
 		     bool *eof)
 {
@@ -409,17 +409,17 @@ static bool nfs4_cross_take_nested(void *arg, const struct vfs_nested *n)
 
 /* False: its root is gone, and the caller stays in the outer one. */
 static bool nfs4_cross_into(struct nfs4_compound *c, const struct crossing *x,
-			    struct nfs4_place *out, int *status)
+			    struct nfs4_object *out, int *status)
 {
-	*status = nfs4_place_of_nested(c, x->exp, &x->access, out);
+	*status = nfs4_object_of_nested(c, x->exp, &x->access, out);
 	vfs_export_put(x->exp);
 	if (*status != NFS4ERR_STALE)
 		return true;
-	*status = nfs4_place_enter(c, &c->current);
+	*status = nfs4_object_enter(c, &c->current);
 	return *status != NFS4_OK;
 }
 
-bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs_entry *e, struct nfs4_place *out,
+bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs_entry *e, struct nfs4_object *out,
 		     int *status)
 {
 	const struct vfs_exports *exports = &c->server->cfg.exports;
@@ -466,27 +466,27 @@ static const struct nfs4_pseudo_export *around(const struct nfs4_pseudo_set *set
 
 /* The directory of an outer export that contains the entry at path. */
 static int parent_in(struct nfs4_compound *c, const struct nfs4_pseudo_export *outer,
-		     const char *path, struct nfs4_place *out)
+		     const char *path, struct nfs4_object *out)
 {
 	const char *rel = vfs_path_below(path, outer->real_path);
 	const char *slash = strrchr(rel, '/');
-	struct nfs4_place p = { .kind = NFS4_NOWHERE };
+	struct nfs4_object p = { .kind = NFS4_NOWHERE };
 	struct vfs_node *n;
-	int status = nfs4_place_in_export(c, outer->id, NULL, &p);
+	int status = nfs4_object_in_export(c, outer->id, NULL, &p);
 
 	if (status != NFS4_OK)
 		return status;
 	if (nfs_walk_down(&p.ctx, rel, slash ? (size_t)(slash - rel) : 0, &n) < 0) {
-		nfs4_place_clear(&p);
+		nfs4_object_clear(&p);
 		return NFS4ERR_STALE;
 	}
-	nfs4_place_move(&p, n);
-	nfs4_place_take(out, &p);
+	nfs4_object_move(&p, n);
+	nfs4_object_take(out, &p);
 	return NFS4_OK;
 }
 
 static int find_parent(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, const char *path,
-		       struct nfs4_place *out)
+		       struct nfs4_object *out)
 {
 	const struct nfs4_pseudo_export *e = around(set, path, SIZE_MAX);
 	int status = NFS4ERR_STALE;
@@ -498,7 +498,7 @@ static int find_parent(struct nfs4_compound *c, const struct nfs4_pseudo_set *se
 	return status;
 }
 
-int nfs4_cross_up(struct nfs4_compound *c, struct nfs4_place *root, struct nfs4_place *out)
+int nfs4_cross_up(struct nfs4_compound *c, struct nfs4_object *root, struct nfs4_object *out)
 {
 	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
 	const char *path = vfs_export_real_path(root->ctx.exp);
@@ -512,10 +512,10 @@ int nfs4_cross_up(struct nfs4_compound *c, struct nfs4_place *root, struct nfs4_
 	return status == NFS4ERR_STALE ? nfs4_pseudo_above_export(c, root->export_id, out) : status;
 }
 
-uint64_t nfs4_mounted_on(struct nfs4_compound *c, const struct nfs4_place *p, uint64_t fileid)
+uint64_t nfs4_mounted_on(struct nfs4_compound *c, const struct nfs4_object *p, uint64_t fileid)
 {
 	struct nfs4_pseudo_set *set;
-	struct nfs4_place above = { .kind = NFS4_NOWHERE };
+	struct nfs4_object above = { .kind = NFS4_NOWHERE };
 	uint64_t id = fileid;
 	uint32_t dir;
 
@@ -527,8 +527,8 @@ uint64_t nfs4_mounted_on(struct nfs4_compound *c, const struct nfs4_place *p, ui
 		id = set->dir[dir].id;
 		if (find_parent(c, set, vfs_export_real_path(p->ctx.exp), &above) == NFS4_OK)
 			id = vfs_mounted_on(p->node, fileid);
-		nfs4_place_clear(&above);
-		nfs4_place_enter(c, p);
+		nfs4_object_clear(&above);
+		nfs4_object_enter(c, p);
 	}
 	nfs4_pseudo_set_put(set);
 	return id;

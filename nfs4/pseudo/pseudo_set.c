@@ -30,14 +30,14 @@ static uint64_t kid_id(uint64_t parent, const char *name, uint32_t len)
 
 static int pseudo_tree_add_dir(struct nfs4_pseudo_set *set, const struct nfs4_pseudo_dir *d)
 {
-	if (set->ndirs == set->dirs_room) {
-		uint32_t room = set->dirs_room ? 2 * set->dirs_room : 16;
+	if (set->ndirs == set->dirs_size) {
+		uint32_t room = set->dirs_size ? 2 * set->dirs_size : 16;
 		struct nfs4_pseudo_dir *more = reallocarray(set->dir, room, sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
 		set->dir = more;
-		set->dirs_room = room;
+		set->dirs_size = room;
 	}
 	set->dir[set->ndirs++] = *d;
 	return 0;

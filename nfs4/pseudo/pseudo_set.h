@@ -38,7 +38,7 @@ struct nfs4_pseudo_set {
 	struct nfs4_pseudo_export *export; /* in order of path: a directory before its contents */
 	uint32_t nexports;
 	struct nfs4_pseudo_dir *dir; /* dir[0] is the root */
-	uint32_t ndirs, dirs_room;
+	uint32_t ndirs, dirs_size;
 	uint32_t *kid;
 	uint32_t *by_id; /* all directories, in ascending order of id */
 };

@@ -78,7 +78,7 @@ static inline bool nfs4_record_has(const struct nfs4_record *rec, unsigned bits)
 int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned bits);
 
 /* In an operation: waits until the pending write of the record (nfs4_record_revoke) is on disk, or has failed.
- * Likewise. NFS4_OK, or NFS4ERR_DELAY: the client has gone. */
+ * NFS4_OK, or NFS4ERR_DELAY: the client that called has gone. The caller holds a reference of the record's client, and no lock. */
 int nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec);
 
 /* Bracket each operation that may grant the client its first state, including nfs4_record_for().

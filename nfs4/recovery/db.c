@@ -44,7 +44,7 @@ static const char upgrade[] = "ALTER TABLE client ADD COLUMN address BLOB;"
 			      "ALTER TABLE client ADD COLUMN uid INTEGER;"
 			      "PRAGMA user_version=2;";
 
-/* Not in the table of statements, where clang-tidy takes a literal of two lines for a missing
+/* Stands outside of the table of statements, where clang-tidy takes a literal of two lines for a missing
  * comma. */
 static const char each_client[] = "SELECT id,sessions,verifier,bits,address,reserved,flavor,uid "
 				  "FROM client WHERE epoch<?1";
@@ -158,7 +158,7 @@ static int db_prepare(struct nfs4_db *db)
 	return 0;
 }
 
-/* Reads the run before; begins nothing, so that a full disk keeps no records from being read. */
+/* Reads the run before. Writes nothing, so that records can be read on a full disk. */
 static int read_run(struct nfs4_db *db, unsigned lease, unsigned *old_lease)
 {
 	int64_t was = 0;

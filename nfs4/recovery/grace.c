@@ -11,7 +11,7 @@
 #include "nfs4/recovery/wheel.h"
 #include "vfs/deleg.h"
 
-int nfs4_drain_check(const struct nfs4_place *p)
+int nfs4_drain_check(const struct nfs4_object *p)
 {
 	return p->kind == NFS4_FILE && vfs_export_is_draining(p->ctx.exp) ? NFS4ERR_DELAY : NFS4_OK;
 }
@@ -44,6 +44,22 @@ int nfs4_drain_check_client(struct nfs4_server *srv)
 #define GUESSES_MOST 64u
 /* Buckets of expected clients, with one each on average, that are shown under one hold of the lock. */
 #define BUCKETS_AT_ONCE 128u
+
+/* True if new locks and deny modes wait for clients of some member of the cluster. */
+static bool nfs4_cluster_blocks(const struct nfs4_server *srv)
+{
+	const struct nfs4_cluster *c = srv->cfg.cluster;
+
+	return c && c->blocks_locks(c->ctx);
+}
+
+/* True if no other member of the cluster grants what clients reclaim here. */
+static bool nfs4_cluster_is_ready(const struct nfs4_server *srv)
+{
+	const struct nfs4_cluster *c = srv->cfg.cluster;
+
+	return !c || c->takes_reclaims(c->ctx);
+}
 
 /* bits of nfs4_record.reclaim */
 enum { MAY = 1, MAY_DENY = 2, COMPLETE = 4, MAY_DELEG = 8 };
@@ -169,6 +185,9 @@ void nfs4_grace_check(struct nfs4_recovery *r, uint64_t now)
 	if (atomic_load(&g->phase) != NFS4_GRACE_RUNNING)
 		return;
 	pthread_mutex_lock(&r->lock);
+	/* The time begins when clients can use it. */
+	if (!nfs4_cluster_is_ready(r->srv))
+		g->ends_s = now + g->seconds;
 	if (atomic_load(&g->phase) == NFS4_GRACE_RUNNING &&
 	    (g->left + g->lapsed == 0 || nfs4_grace_is_over(r, now)))
 		nfs4_grace_end_locked(r);
@@ -347,7 +366,7 @@ bool nfs4_grace_takes_reclaim(struct nfs4_server *srv)
 	struct nfs4_recovery *r = srv->recovery;
 	bool takes;
 
-	if (!nfs4_in_grace(srv))
+	if (!nfs4_in_grace(srv) || !nfs4_cluster_is_ready(srv))
 		return false;
 	pthread_mutex_lock(&r->lock);
 	takes = note_reclaim(r);
@@ -365,6 +384,8 @@ int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool deni
 		return NFS4ERR_NO_GRACE;
 	if (denies && !(may & MAY_DENY))
 		return NFS4ERR_RECLAIM_BAD;
+	if (!nfs4_cluster_is_ready(srv))
+		return NFS4ERR_DELAY;
 	pthread_mutex_lock(&r->lock);
 	if (note_reclaim(r))
 		status = NFS4_OK;
@@ -436,9 +457,13 @@ static bool must_complete(struct nfs4_server *srv, struct nfs4_record *rec)
 
 static int may_get(struct nfs4_server *srv, struct nfs4_record *rec, bool conflicts)
 {
+	int status = NFS4_OK;
+
 	if (must_complete(srv, rec))
 		return NFS4ERR_GRACE;
-	return nfs4_in_grace(srv) ? nfs4_grace_ask(srv->recovery, rec, conflicts) : NFS4_OK;
+	if (nfs4_in_grace(srv))
+		status = nfs4_grace_ask(srv->recovery, rec, conflicts);
+	return status == NFS4_OK && conflicts && nfs4_cluster_blocks(srv) ? NFS4ERR_GRACE : status;
 }
 
 int nfs4_may_open(struct nfs4_server *srv, struct nfs4_record *rec, bool denies)
@@ -466,7 +491,8 @@ int nfs4_may_lock(struct nfs4_server *srv, struct nfs4_record *rec)
 
 bool nfs4_grace_blocks_locks(struct nfs4_server *srv)
 {
-	return nfs4_in_grace(srv) && nfs4_grace_ask(srv->recovery, NULL, true) != NFS4_OK;
+	return (nfs4_in_grace(srv) && nfs4_grace_ask(srv->recovery, NULL, true) != NFS4_OK) ||
+	       nfs4_cluster_blocks(srv);
 }
 
 bool nfs4_grace_blocks_io(struct nfs4_server *srv)

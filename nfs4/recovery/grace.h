@@ -4,7 +4,7 @@
 #define RN_NFS4_RECOVERY_GRACE_H
 
 #include "nfs4/nfs4_private.h"
-#include "nfs4/place.h"
+#include "nfs4/object.h"
 #include "nfs4/recovery/client_records.h"
 
 /*
@@ -12,9 +12,9 @@
  * and come again. It is no grace period: reclaims go on as before, and so does what ends state.
  */
 
-/* NFS4_OK, or NFS4ERR_DELAY: the place is in an export that is drained. */
-int nfs4_drain_check(const struct nfs4_place *p);
-/* The same for the registration of a client that the server does not know yet: all exports are drained. During grace
+/* NFS4_OK, or NFS4ERR_DELAY: the object is in an export that is drained. */
+int nfs4_drain_check(const struct nfs4_object *p);
+/* Like nfs4_drain_check(), for the registration of a client that the server does not know yet: all exports are drained. During grace
  * clients come back whom the server has forgotten. */
 int nfs4_drain_check_client(struct nfs4_server *srv);
 
@@ -34,6 +34,9 @@ int nfs4_drain_check_client(struct nfs4_server *srv);
  * reservations that deny access, or delegations. So only these wait during grace: byte-range locks,
  * opens that deny access, and changes of files while clients that had delegations have not come back. If a client that has not reclaimed yet denied access, other opens and I/O without an
  * open wait too (RFC 8881 section 8.4.2.1).
+ *
+ * A member of a cluster (nfs4_config.cluster) takes reclaims only when all members grant no new locks; the time counts from then
+ * on. It grants no new locks and deny modes while clients of any member may reclaim.
  *
  * All functions are thread-safe. Outside of grace each costs one atomic load.
  */
@@ -56,7 +59,7 @@ bool nfs4_record_may_register(struct nfs4_server *srv, const struct nfs4_record 
 void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec);
 
 /* Permission to reclaim an open or a lock now; denies: the open denies access. 0, NFS4ERR_NO_GRACE,
- * or NFS4ERR_RECLAIM_BAD (the record has no deny modes). */
+ * NFS4ERR_RECLAIM_BAD (the record has no deny modes), or NFS4ERR_DELAY: other members of the cluster still grant locks. */
 int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool denies);
 
 /* True if a client that may reclaim an open may reclaim a delegation with it: none of its own was

@@ -109,7 +109,7 @@ int nfs4_client_contest_record(struct nfs4_client *fresh, const struct nfs4_comp
 
 /* Registration of clients: made and added unconfirmed, then confirmed. */
 
-/* Unconfirmed clients at most. A proper client confirms after one round trip, so more of them are a
+/* Most unconfirmed clients. A proper client confirms after one round trip, so more of them are a
  * flood: those of the host with most are removed. */
 #define UNCONFIRMED_MAX 4096u
 

@@ -21,7 +21,7 @@
 #define REQUEST_LEAST 256u
 #define REPLY_LEAST 160u
 
-/* The same for a CB_COMPOUND: CB_SEQUENCE, and an operation with a filehandle and an owner. */
+/* Least size of a CB_COMPOUND: CB_SEQUENCE, and an operation with a filehandle and an owner. */
 #define CALLBACK_LEAST 512u
 #define CALLBACK_REPLY_LEAST 128u
 

@@ -157,8 +157,7 @@ static int exchange_id_set_up(struct nfs4_compound *c, const struct nfs4_client_
 
 static void exchange_id_put_result(struct nfs4_compound *c, struct nfs4_client *cl)
 {
-	const char *id = c->server->clients->server_id;
-	const uint32_t id_len = (uint32_t)strlen(id);
+	const char *id = c->server->clients->server_id, *scope = c->server->clients->server_scope;
 	uint32_t flags = EXCHGID4_FLAG_USE_NON_PNFS, seqid;
 
 	if (nfs4_client_status(cl) != NFS4_CLIENT_UNCONFIRMED)
@@ -171,8 +170,8 @@ static void exchange_id_put_result(struct nfs4_compound *c, struct nfs4_client *
 	xdr_put_u32(c->out, flags);
 	nfs4_put_protect(c->out, &cl->protect);
 	xdr_put_u64(c->out, 0); /* so_minor_id: all addresses lead to all sessions */
-	xdr_put_opaque(c->out, id, id_len);
-	xdr_put_opaque(c->out, id, id_len); /* scope */
+	xdr_put_opaque(c->out, id, (uint32_t)strlen(id));
+	xdr_put_opaque(c->out, scope, (uint32_t)strlen(scope));
 	xdr_put_u32(c->out, 1);
 	xdr_put_opaque(c->out, "", 0);
 	xdr_put_opaque(c->out, PACKAGE_STRING, sizeof(PACKAGE_STRING) - 1);
@@ -180,7 +179,7 @@ static void exchange_id_put_result(struct nfs4_compound *c, struct nfs4_client *
 	xdr_put_u32(c->out, 0);
 }
 
-/* clientid, sequence, flags, SP4_NONE; owner and scope, of one name; one implementation id. Exactly
+/* clientid, sequence, flags, SP4_NONE; owner and scope; one implementation id. Exactly
  * that: a client may not have offered room for more. */
 #define RESULT_SIZE (8u + 4u + 4u + 4u + 8u + 2u * (4u + 64u) + 4u + 4u + 4u + 64u + 12u)
 

@@ -71,7 +71,7 @@ static void nfs4_sequence_look(struct nfs4_sequence_args *a, struct nfs4_session
 }
 
 /*
- * Replies kept in slots. A reply is kept as its byte stream on the wire, with the positions of bulk
+ * Replies cached in slots. A reply is cached as its byte stream on the wire, with the positions of bulk
  * items: a retry may come over another connection, and gets these by its own Write chunks (RFC 8881
  * section 2.10.6.2).
  */
@@ -173,7 +173,7 @@ static void nfs4_slot_keep(struct nfs4_compound *c)
 		return;
 	c->slot->reply->len = (uint32_t)(total - c->body_at);
 	c->slot->reply->nbulks = out->nbulks;
-	c->slot->reply->audience = nfs4_audience_of(c);
+	c->slot->reply->exports = nfs4_reply_exports_of(c);
 	copy_stream(c->slot->reply, out, c->body_at);
 	c->slot->cached = true;
 }
@@ -204,7 +204,7 @@ static bool get_bulks(struct nfs4_compound *c, const struct nfs4_cached *r,
 	return true;
 }
 
-/* Replaces the contents of c->out by the kept reply. NFS4_REPLAYED, or NFS4ERR_DELAY: no memory
+/* Replaces the contents of c->out by the cached reply. NFS4_REPLAYED, or NFS4ERR_DELAY: no memory
  * now. */
 static int nfs4_slot_replay(struct nfs4_compound *c, const struct nfs4_cached *r)
 {
@@ -277,9 +277,9 @@ static void put_uncached(struct nfs4_compound *c, const struct nfs4_retry *r)
 /*
  * A caller that is not admitted to the reply's exports is treated like one that sends another call.
  */
-static int check_audience(struct nfs4_compound *c, const struct nfs4_cached *kept)
+static int check_reply_exports(struct nfs4_compound *c, const struct nfs4_cached *cached)
 {
-	switch (nfs4_audience_check(c, &kept->audience)) {
+	switch (nfs4_reply_exports_check(c, &cached->exports)) {
 	case 0:
 		return NFS4_OK;
 	case -RN_EUNNAMED:
@@ -289,15 +289,15 @@ static int check_audience(struct nfs4_compound *c, const struct nfs4_cached *kep
 	}
 }
 
-static int retry_answer_kept(struct nfs4_compound *c, struct nfs4_session *s,
-			     const struct nfs4_retry *r, struct nfs4_cached *kept)
+static int retry_answer_cached(struct nfs4_compound *c, struct nfs4_session *s,
+			       const struct nfs4_retry *r, struct nfs4_cached *cached)
 {
 	int status;
 
-	if (kept) {
-		status = check_audience(c, kept);
+	if (cached) {
+		status = check_reply_exports(c, cached);
 		if (status == NFS4_OK)
-			status = nfs4_slot_replay(c, kept);
+			status = nfs4_slot_replay(c, cached);
 		if (status == NFS4_REPLAYED)
 			nfs4_client_renew(s->client);
 		return status;
@@ -312,17 +312,17 @@ static int retry_answer_kept(struct nfs4_compound *c, struct nfs4_session *s,
 	return NFS4_REPLAYED;
 }
 
-/* Answers the retry c; takes over the reference of kept (or
+/* Answers the retry c; takes over the reference of cached (or
  * NULL). NFS4_OK, NFS4_REPLAYED, or a status. */
 static int nfs4_retry_answer(struct nfs4_compound *c, struct nfs4_session *s,
-			     struct nfs4_cached *kept)
+			     struct nfs4_cached *cached)
 {
 	struct nfs4_retry r;
 	int status;
 
 	look_at_retry(c, &r);
-	status = retry_answer_kept(c, s, &r, kept);
-	nfs4_cached_put(kept);
+	status = retry_answer_cached(c, s, &r, cached);
+	nfs4_cached_put(cached);
 	return status;
 }
 
@@ -332,7 +332,7 @@ static int look_again(struct nfs4_compound *c, const struct nfs4_retry *r)
 {
 	struct nfs4_sequence_args *a = c->args;
 	struct nfs4_session *s = nfs4_session_get(c->server->clients, a->session);
-	struct nfs4_cached *kept = NULL;
+	struct nfs4_cached *cached = NULL;
 	int status = NFS4_REPLAYED;
 
 	if (!s)
@@ -343,12 +343,12 @@ static int look_again(struct nfs4_compound *c, const struct nfs4_retry *r)
 	else if (a->slot >= s->nslots)
 		status = NFS4ERR_BADSLOT;
 	else
-		status = nfs4_slot_reply(s, a->slot, a->seqid, &kept);
+		status = nfs4_slot_reply(s, a->slot, a->seqid, &cached);
 	nfs4_sequence_look(a, s);
 	pthread_mutex_unlock(&s->lock);
 	if (status == NFS4_REPLAYED)
-		status = retry_answer_kept(c, s, r, kept);
-	nfs4_cached_put(kept);
+		status = retry_answer_cached(c, s, r, cached);
+	nfs4_cached_put(cached);
 	nfs4_session_put(s);
 	return status;
 }
@@ -361,7 +361,7 @@ static void forget_call(struct nfs4_compound *c)
 	xdr_in_init(c->in, &c->rest, 1, &c->req->arena);
 }
 
-/* The same for a retry whose request is under way, after the wait for its end. The caller holds s->lock, which is not held
+/* Answers a retry whose request is under way, after that has ended. The caller holds s->lock, which is not held
  * any more on return, and a reference of s. */
 static int nfs4_retry_wait(struct nfs4_compound *c, struct nfs4_session *s, struct nfs4_slot *slot)
 {
@@ -492,7 +492,7 @@ static int sequence_check(const struct nfs4_compound *c, const struct nfs4_seque
 /* Findings under the session's lock. */
 struct found {
 	struct nfs4_slot *slot;
-	struct nfs4_cached *kept; /* NFS4_REPLAYED: a reference of the reply, or NULL */
+	struct nfs4_cached *cached; /* NFS4_REPLAYED: a reference of the reply, or NULL */
 };
 
 /* Result of find_slot: a retry of a request that is still under way. */
@@ -513,7 +513,7 @@ static int sequence_find_slot(struct nfs4_compound *c, struct nfs4_sequence_args
 	out->slot = slot;
 	if (!slot->busy && (a->seqid == slot->seqid + 1 || (slot->regranted && a->seqid == 1)))
 		return sequence_take_slot(a, s, slot);
-	status = nfs4_slot_reply(s, a->slot, a->seqid, &out->kept);
+	status = nfs4_slot_reply(s, a->slot, a->seqid, &out->cached);
 	if (status == NFS4ERR_SEQ_MISORDERED)
 		return status;
 	if (!same_call(a, slot))
@@ -579,9 +579,9 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 		return NFS4_OK;
 	}
 	if (status == NFS4_REPLAYED)
-		status = nfs4_retry_answer(c, s, found.kept);
+		status = nfs4_retry_answer(c, s, found.cached);
 	else
-		nfs4_cached_put(found.kept);
+		nfs4_cached_put(found.cached);
 	nfs4_session_put(s);
 	return status;
 }
@@ -589,7 +589,7 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 const struct nfs4_op nfs4_op_sequence = {
 	.name = "SEQUENCE",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_FIRST | NFS4_OP_FOR_FORMER | NFS4_OP_PROMPT,
+	.flags = NFS4_OP_FIRST | NFS4_OP_FOR_RECENT | NFS4_OP_EVENT_THREAD,
 	.reply_max = NFS4_SEQUENCE_RESULT,
 	.errors = NFS4_ERRORS_OWN,
 	.shape = NFS4_SHAPE(NFS4_SESSIONID_SIZE + 16, 0, 0),

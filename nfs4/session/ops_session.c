@@ -199,7 +199,7 @@ const struct nfs4_op nfs4_op_backchannel_ctl = {
 const struct nfs4_op nfs4_op_bind_conn_to_session = {
 	.name = "BIND_CONN_TO_SESSION",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_NOT_BEHIND | NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER |
+	.flags = NFS4_OP_NOT_BEHIND | NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_RECENT |
 		 NFS4_OP_MACHINE_ONLY,
 	.reply_max = NFS4_SESSIONID_SIZE + 8,
 	.errors = NFS4_ERRORS_OWN,
@@ -211,7 +211,7 @@ const struct nfs4_op nfs4_op_bind_conn_to_session = {
 const struct nfs4_op nfs4_op_destroy_session = {
 	.name = "DESTROY_SESSION",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_MACHINE_ONLY,
+	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_RECENT | NFS4_OP_MACHINE_ONLY,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct destroy_session_args),
 	.decode = decode_destroy_session,

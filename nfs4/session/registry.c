@@ -27,6 +27,7 @@
 #define FILE_NAME "nfs4-server-id"
 #define PREFIX "ringnfs-"
 #define RANDOM_BYTES 12u
+#define FILE_ID_LEN (sizeof(PREFIX) - 1 + 2 * RANDOM_BYTES + 1) /* with a newline */
 
 static bool server_id_is_valid(const char *id, size_t len)
 {
@@ -42,7 +43,7 @@ static bool read_id(int dir, char id[SERVER_ID_LEN])
 
 	if (fd < 0)
 		return false;
-	n = read(fd, id, SERVER_ID_LEN - 1);
+	n = read(fd, id, FILE_ID_LEN);
 	close(fd);
 	if (n < 0)
 		n = 0;
@@ -83,7 +84,7 @@ static void make_id(char id[SERVER_ID_LEN])
 }
 
 /* Reads the id from the state directory, or makes and stores one. */
-static void nfs4_server_id(struct nfs4_clients *all)
+static void server_id_of_its_own(struct nfs4_clients *all)
 {
 	const struct nfs4_config *cfg = &all->srv->cfg;
 	int dir = -1, rc;
@@ -105,6 +106,17 @@ static void nfs4_server_id(struct nfs4_clients *all)
 			cfg->state_dir, strerror(-rc));
 	if (dir >= 0)
 		close(dir);
+}
+
+static void nfs4_server_id(struct nfs4_clients *all)
+{
+	const struct nfs4_cluster *cluster = all->srv->cfg.cluster;
+
+	if (!cluster)
+		server_id_of_its_own(all);
+	else
+		snprintf(all->server_id, SERVER_ID_LEN, "%s", cluster->major);
+	snprintf(all->server_scope, SERVER_ID_LEN, "%s", cluster ? cluster->scope : all->server_id);
 }
 
 /* Work of the client table once a second: expired leases, and clients that have been unconfirmed,

@@ -40,28 +40,27 @@ static struct sockaddr_in6 nfs4_client_peer_addr(struct nfs4_client *cl)
 	return addr;
 }
 
-/* Fills ids with the exports that the client has lost and returns their number. The address is that
+/* Fills lost->some with the exports that the client has lost and returns their number. The address is that
  * of its registration, which identifies it; calls from other addresses are checked one by one. */
-static unsigned lost_to(struct nfs4_client *cl, const struct vfs_exports_lost *lost, uint32_t *ids)
+static unsigned lost_to(struct nfs4_client *cl, const struct vfs_exports_lost *lost)
 {
 	const struct sockaddr_in6 addr = nfs4_client_peer_addr(cl);
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < lost->n; i++) {
 		if (lost->lost(lost->ctx, lost->ids[i], (const struct sockaddr *)&addr))
-			ids[n++] = lost->ids[i];
+			lost->some[n++] = lost->ids[i];
 	}
 	return n;
 }
 
-static uint64_t revoke_client(struct nfs4_client *cl, const struct vfs_exports_lost *lost,
-			      uint32_t *ids)
+static uint64_t revoke_client(struct nfs4_client *cl, const struct vfs_exports_lost *lost)
 {
-	struct nfs4_revocation r = { .status = NFS4ERR_ADMIN_REVOKED, .exports = ids };
+	struct nfs4_revocation r = { .status = NFS4ERR_ADMIN_REVOKED, .exports = lost->some };
 	uint64_t revoked = 0;
 
 	if (nfs4_client_has_state(cl))
-		r.n = lost_to(cl, lost, ids);
+		r.n = lost_to(cl, lost);
 	if (r.n > 0)
 		revoked = nfs4_holdings_revoke(cl, &r);
 	return revoked;
@@ -69,38 +68,31 @@ static uint64_t revoke_client(struct nfs4_client *cl, const struct vfs_exports_l
 
 uint64_t nfs4_clients_revoke(struct nfs4_clients *all, const struct vfs_exports_lost *lost)
 {
-	uint32_t *ids = calloc(lost->n + 1, sizeof(*ids));
 	uint64_t revoked = 0;
 	struct nfs4_client *cl;
 
-	if (!ids)
-		return 0;
 	all->revoke_round++;
 	for (uint32_t i = 0; i < ID_PARTS * ID_BUCKETS; i++) {
 		while ((cl = revoke_next_client(all, i)) != NULL) {
-			revoked += revoke_client(cl, lost, ids);
+			revoked += revoke_client(cl, lost);
 			nfs4_client_put(cl);
 		}
 	}
-	free(ids);
 	return revoked;
 }
 
 void nfs4_clients_count_lost(struct nfs4_clients *all, const struct vfs_exports_lost *lost,
 			     void (*each)(void *ctx, const struct nfs4_loss *loss), void *ctx)
 {
-	uint32_t *ids = calloc(lost->n + 1, sizeof(*ids));
 	struct nfs4_client *cl;
 
-	if (!ids)
-		return;
 	all->revoke_round++;
 	for (uint32_t i = 0; i < ID_PARTS * ID_BUCKETS; i++) {
 		while ((cl = revoke_next_client(all, i)) != NULL) {
 			struct nfs4_loss loss = { .clientid = cl->clientid };
 			const struct nfs4_revocation r = {
-				.exports = ids,
-				.n = nfs4_client_has_state(cl) ? lost_to(cl, lost, ids) : 0,
+				.exports = lost->some,
+				.n = nfs4_client_has_state(cl) ? lost_to(cl, lost) : 0,
 			};
 
 			if (r.n > 0)
@@ -112,7 +104,6 @@ void nfs4_clients_count_lost(struct nfs4_clients *all, const struct vfs_exports_
 			nfs4_client_put(cl);
 		}
 	}
-	free(ids);
 }
 
 /*

@@ -91,7 +91,7 @@ bool nfs4_clients_shed(struct nfs4_clients *all, enum nfs4_measure what, size_t 
  * them. all->lock is held. */
 struct nfs4_client *nfs4_client_overflow(struct nfs4_clients *all);
 
-/* Sessions and their requests, inside of this folder: SEQUENCE, kept replies, retries. */
+/* Sessions and their requests, inside of this folder: SEQUENCE, cached replies, retries. */
 
 struct nfs4_sequence_args {
 	uint8_t session[NFS4_SESSIONID_SIZE];

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
-#include "lib/shares.h"
+#include "lib/quota.h"
 #include "lib/util.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/client_host.h"
@@ -20,7 +20,7 @@
 
 struct source {
 	TAILQ_ENTRY(source) link;
-	struct rn_share_item place;
+	struct rn_quota_item place;
 	uint8_t other[NFS4_OTHER_SIZE]; /* random: it is all that the reader has to show */
 	struct nfs4_state *state;	/* a reference */
 	struct rpc_address reader;
@@ -33,8 +33,8 @@ TAILQ_HEAD(source_list, source);
 struct nfs4_copy_sources {
 	struct nfs4_server *srv;
 	pthread_mutex_t lock;
-	struct source_list list; /* oldest first; under the lock, like shares */
-	struct rn_shares shares;
+	struct source_list list; /* oldest first; under the lock, like quota */
+	struct rn_quota quota;
 };
 
 int nfs4_copy_sources_new(struct nfs4_server *srv)
@@ -46,7 +46,7 @@ int nfs4_copy_sources_new(struct nfs4_server *srv)
 	all->srv = srv;
 	pthread_mutex_init(&all->lock, NULL);
 	TAILQ_INIT(&all->list);
-	rn_shares_init(&all->shares, NFS4_COPY_SOURCES_MAX, NFS4_COPY_SOURCES_OF_HOST);
+	rn_quota_init(&all->quota, NFS4_COPY_SOURCES_MAX, NFS4_COPY_SOURCES_OF_HOST);
 	srv->copy_sources = all;
 	return 0;
 }
@@ -80,7 +80,7 @@ static void nfs4_copy_source_move(struct nfs4_copy_sources *all, struct source *
 {
 	TAILQ_REMOVE(&all->list, s, link);
 	TAILQ_INSERT_TAIL(to, s, link);
-	rn_shares_remove(&all->shares, &s->place);
+	rn_quota_remove(&all->quota, &s->place);
 }
 
 void nfs4_copy_sources_free(struct nfs4_copy_sources *all)
@@ -93,7 +93,7 @@ void nfs4_copy_sources_free(struct nfs4_copy_sources *all)
 	while ((s = TAILQ_FIRST(&all->list)))
 		nfs4_copy_source_move(all, s, &ended);
 	free_list(&ended);
-	rn_shares_fini(&all->shares);
+	rn_quota_fini(&all->quota);
 	pthread_mutex_destroy(&all->lock);
 	free(all);
 }
@@ -128,7 +128,7 @@ void nfs4_copy_sources_tick(struct nfs4_copy_sources *all)
 unsigned nfs4_copy_sources_count(struct nfs4_copy_sources *all)
 {
 	pthread_mutex_lock(&all->lock);
-	const unsigned n = (unsigned)all->shares.used;
+	const unsigned n = (unsigned)all->quota.used;
 
 	pthread_mutex_unlock(&all->lock);
 	return n;
@@ -181,11 +181,11 @@ static bool nfs4_copy_source_take_in(struct nfs4_copy_sources *all, struct sourc
 				     struct source_list *ended)
 {
 	const struct rn_host *host = nfs4_host_key(fresh->state->client->host);
-	struct rn_share_item *old;
+	struct rn_quota_item *old;
 
-	while ((old = rn_shares_in_the_way(&all->shares, host, true, 1)) != NULL)
+	while ((old = rn_quota_in_the_way(&all->quota, host, true, 1)) != NULL)
 		nfs4_copy_source_move(all, rn_container_of(old, struct source, place), ended);
-	if (!rn_shares_add(&all->shares, host, true, &fresh->place, 1))
+	if (!rn_quota_add(&all->quota, host, true, &fresh->place, 1))
 		return false;
 	TAILQ_INSERT_TAIL(&all->list, fresh, link);
 	return true;
@@ -197,7 +197,7 @@ int nfs4_copy_source_add(struct nfs4_compound *c, struct nfs4_state *st,
 	struct nfs4_copy_sources *all = c->server->copy_sources;
 	struct source_list ended = TAILQ_HEAD_INITIALIZER(ended);
 	struct source *s = new_source(c, st, to);
-	struct rn_shares_line line;
+	struct rn_quota_line line;
 	bool room, tell;
 
 	if (!s)
@@ -210,10 +210,10 @@ int nfs4_copy_source_add(struct nfs4_compound *c, struct nfs4_state *st,
 	room = nfs4_copy_source_take_in(all, s, &ended);
 	if (!room)
 		TAILQ_INSERT_TAIL(&ended, s, link);
-	tell = rn_shares_line_due(&all->shares, rn_now_ns(), &line);
+	tell = rn_quota_line_due(&all->quota, rn_now_ns(), &line);
 	pthread_mutex_unlock(&all->lock);
 	if (tell)
-		rn_shares_tell(c->server->cfg.log, "files that another server may copy", &line);
+		rn_quota_tell(c->server->cfg.log, "files that another server may copy", &line);
 	free_list(&ended);
 	return room ? NFS4_OK : NFS4ERR_DELAY;
 }
@@ -233,7 +233,7 @@ static struct source *nfs4_copy_source_find(struct nfs4_copy_sources *all,
 	return found;
 }
 
-static bool is_fh(const struct source *s, const struct nfs4_place *p)
+static bool is_fh(const struct source *s, const struct nfs4_object *p)
 {
 	return p->kind == NFS4_FILE && p->fh.len == s->fh.len &&
 	       memcmp(p->fh.data, s->fh.data, s->fh.len) == 0;
@@ -247,7 +247,7 @@ static bool is_reader(const struct source *s, const struct nfs4_compound *c)
 	return rpc_address_equal(&peer, &s->reader);
 }
 
-struct nfs4_state *nfs4_copy_source_use(struct nfs4_compound *c, struct nfs4_place *p,
+struct nfs4_state *nfs4_copy_source_use(struct nfs4_compound *c, struct nfs4_object *p,
 					const struct nfs4_stateid *sid)
 {
 	struct nfs4_copy_sources *all = c->server->copy_sources;

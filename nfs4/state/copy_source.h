@@ -18,11 +18,11 @@
 
 struct nfs4_compound;
 struct nfs4_copy_sources;
-struct nfs4_place;
+struct nfs4_object;
 struct nfs4_server;
 struct nfs4_state;
 
-#define NFS4_COPY_SOURCES_MAX 1024u   /* in all; hosts share them as lib/shares.h says */
+#define NFS4_COPY_SOURCES_MAX 1024u   /* in all; hosts share them as lib/quota.h says */
 #define NFS4_COPY_SOURCES_OF_HOST 64u /* of one host's clients */
 
 /* Sets srv->copy_sources. 0 or -ENOMEM. */
@@ -39,7 +39,7 @@ int nfs4_copy_source_add(struct nfs4_compound *c, struct nfs4_state *st,
 
 /* The state behind the stateid of a copy source, with a reference, if the caller is the server that
  * may read the file of p by it. NULL: it is not. */
-struct nfs4_state *nfs4_copy_source_use(struct nfs4_compound *c, struct nfs4_place *p,
+struct nfs4_state *nfs4_copy_source_use(struct nfs4_compound *c, struct nfs4_object *p,
 					const struct nfs4_stateid *sid);
 
 /* Ends one of the caller's, for the current filehandle and by the same user. False: it has none. */

@@ -137,7 +137,7 @@ void nfs4_holdings_drop(struct nfs4_client *cl);
 
 /* True if there are opens, locks or delegations. The client's lock is held. */
 bool nfs4_holdings_busy(const struct nfs4_holdings *held);
-/* The same; takes the client's lock. */
+/* Like nfs4_holdings_busy(), but takes the client's lock. */
 bool nfs4_client_has_state(struct nfs4_client *cl);
 /* True if there are delegations. The client's lock is held. */
 bool nfs4_holdings_delegated(const struct nfs4_holdings *held);
@@ -161,9 +161,9 @@ bool nfs4_holdings_have_revoked(const struct nfs4_holdings *held, int status);
 void nfs4_holdings_tick(struct nfs4_client *cl);
 
 enum nfs4_expire {
-	NFS4_HOLDS,    /* the lease is good; the client keeps its state */
-	NFS4_DROPPED,  /* the state is gone; the caller tries again */
-	NFS4_DROPPING, /* the state will be gone soon; the caller answers NFS4ERR_DELAY */
+	NFS4_HOLDS,   /* the lease is good; the client keeps its state */
+	NFS4_DROPPED, /* the state is gone; the caller tries again */
+	NFS4_DROPPING, /* the state will be gone when its record is off the disk; the caller waits for that */
 };
 
 /*

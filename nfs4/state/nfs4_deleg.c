@@ -25,14 +25,14 @@ void nfs4_deleg_used(struct nfs4_deleg *d)
 	atomic_store_explicit(&d->used, true, memory_order_relaxed);
 }
 
-void nfs4_news_free(struct nfs4_deleg *d)
+void nfs4_dir_notify_free(struct nfs4_deleg *d)
 {
-	struct nfs4_news *n = d->news;
+	struct nfs4_dir_notify *n = d->dir_notify;
 
 	if (!n)
 		return;
 	if (n->queue)
-		nfs4_state_discharge(d->st.client, NFS4_NEWS_QUEUE);
+		nfs4_state_discharge(d->st.client, NFS4_DIR_NOTIFY_QUEUE);
 	nfs4_state_discharge(d->st.client, sizeof(*n));
 	free(n->queue);
 	free(n);

@@ -24,7 +24,8 @@ struct nfs4_query;
 struct nfs4_deleg {
 	struct nfs4_state st;
 	struct vfs_deleg vfs;
-	struct nfs4_news *news; /* changes that the client is told of; NULL: none ever */
+	struct nfs4_dir_notify
+		*dir_notify; /* changes that the client is told of; NULL: none ever */
 	/* Squashed uid whose permission to read was checked when the file was opened; READs of
 	 * others are checked. */
 	uint64_t opener;
@@ -48,10 +49,10 @@ struct nfs4_deleg {
 	_Atomic bool used; /* by the client, since it was last looked at */
 	uint8_t type;	   /* bit NFS4_ANY_*; constant */
 
-	/* For CB_GETATTR to the holder of a write delegation (nfs4/deleg/held_attrs.c); under the client's lock. */
+	/* For CB_GETATTR to the holder of a write delegation (nfs4/attr/held_attrs.c); under the client's lock. */
 	uint64_t change; /* attribute of the file when it was given */
 	bool modified;	 /* the holder has said that it has changed the file */
-	/* nfs4/deleg/held_attrs.c, under its lock. */
+	/* nfs4/attr/held_attrs.c, under its lock. */
 	struct nfs4_query *query, *next_query; /* under way; to be sent after it */
 	bool silent;			       /* a query was not answered: none is sent any more */
 
@@ -79,15 +80,16 @@ struct nfs4_deleg_holders {
 };
 
 /* Changes of a delegated directory that the client is told of (nfs4/deleg/dir_deleg.c). */
-#define NFS4_NEWS_QUEUE 16384u /* bytes of changes that wait for one delegation */
+#define NFS4_DIR_NOTIFY_QUEUE 16384u /* bytes of changes that wait for one delegation */
 
-struct nfs4_news {
+struct nfs4_dir_notify {
 	/* Constant. */
 	struct nfs4_notify_attrs attrs;
 	uint32_t delay; /* seconds that attributes of the directory may wait */
 
 	/* Under the client's lock. */
-	uint8_t *queue; /* changes as they go by wire, NFS4_NEWS_QUEUE bytes; NULL: none yet */
+	uint8_t *
+		queue; /* changes as they go by wire, NFS4_DIR_NOTIFY_QUEUE bytes; NULL: none yet */
 	uint32_t used;
 	bool has_dir; /* attributes of the directory that have not been sent */
 	struct vfs_attr dir;
@@ -104,7 +106,7 @@ struct nfs4_news {
 	/* Under the list's lock: it waits for the time, with a reference of the delegation. */
 	bool listed;
 	struct nfs4_deleg *deleg;
-	TAILQ_ENTRY(nfs4_news) link;
+	TAILQ_ENTRY(nfs4_dir_notify) link;
 };
 
 static inline struct nfs4_deleg *nfs4_as_deleg(struct nfs4_state *st)
@@ -129,7 +131,7 @@ void nfs4_deleg_used(struct nfs4_deleg *d);
 /* For holdings.c and state_object.c. */
 void nfs4_recalls_init(struct nfs4_recall_queue *rs);
 void nfs4_deleg_account_init(struct nfs4_deleg_account *a);
-void nfs4_news_free(struct nfs4_deleg *d);
+void nfs4_dir_notify_free(struct nfs4_deleg *d);
 
 /* Count a delegation that was given, and one that is being recalled; and queue it for its CB_RECALL. Under the
  * client's lock. */

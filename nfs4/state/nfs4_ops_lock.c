@@ -30,6 +30,14 @@ static int nfs4_check_range(uint64_t offset, uint64_t length)
 	return NFS4_OK;
 }
 
+/* Status for the result of a call of vfs/lock.h. */
+static int nfs4_lock_status(const struct nfs4_compound *c, int rc)
+{
+	if (rc == -ENOLCK)
+		return nfs4_state_no_memory(c);
+	return rc == -EFBIG ? NFS4ERR_BAD_RANGE : nfs4_status(c->minor, rc);
+}
+
 static enum vfs_lock_type nfs4_vfs_lock_type(uint32_t type)
 {
 	return type == NFS4_WRITE_LT || type == NFS4_WRITEW_LT ? VFS_LOCK_WRITE : VFS_LOCK_READ;
@@ -65,7 +73,6 @@ struct lock_args {
 
 /* One LOCK under way; it never waits. */
 struct locking {
-	struct nfs4_compound *c;
 	const struct lock_args *args;
 	struct nfs4_owner *owner; /* for a new lock: used until the end */
 	struct nfs4_open *open;	  /* for a new lock: a reference */
@@ -157,7 +164,7 @@ static int find_lock(struct nfs4_compound *c, struct locking *l)
 	return l->lock ? NFS4_OK : nfs4_state_no_memory(c);
 }
 
-/* Under busy. Adds the new lock to the tables. NFS_TRY_AGAIN: another call has made one. */
+/* Under busy. Adds the new lock to the tables. NFS4_YIELDED: another call has made one. */
 static int add_lock(struct nfs4_compound *c, const struct locking *l)
 {
 	struct nfs4_client *cl = c->client;
@@ -166,7 +173,7 @@ static int add_lock(struct nfs4_compound *c, const struct locking *l)
 
 	pthread_mutex_lock(&cl->lock);
 	if (nfs4_state_by_file(cl, l->owner, open->file))
-		status = NFS_TRY_AGAIN;
+		status = NFS4_YIELDED;
 	else if (open->revoked)
 		status = (int)open->revoked;
 	else if (open->gone)
@@ -197,6 +204,7 @@ static struct vfs_lock_request nfs4_lock_request(const struct locking *l)
 		.offset = a->offset,
 		.length = a->length,
 		.waiter = waits ? nfs4_lock_waiter_id(o) : 0,
+		.reclaim = a->reclaim,
 	};
 }
 
@@ -205,7 +213,7 @@ static int nfs4_lock_ask(struct nfs4_compound *c, struct locking *l, struct vfs_
 {
 	const struct vfs_lock_request r = nfs4_lock_request(l);
 	struct nfs4_lock *lock = l->lock;
-	int rc = -ENOMEM;
+	int rc = -ENOLCK;
 
 	if (nfs4_ranges_fit(lock))
 		rc = vfs_lock(&c->current.ctx, c->current.node, &lock->ranges, &r, cf);
@@ -218,30 +226,24 @@ static int nfs4_lock_ask(struct nfs4_compound *c, struct locking *l, struct vfs_
 	return rc;
 }
 
-/* Asks under busy. NFS4_OK: *rc is the result, or NFS_TRY_AGAIN: gone or revoked meanwhile. */
+/* Asks under busy. NFS4_OK: *rc is the result. NFS4_YIELDED: the lock is gone or revoked meanwhile. */
 static int enter_and_ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *cf,
 			 int *rc)
 {
 	struct nfs4_lock *lock = l->lock;
 	int status = NFS4_OK;
 
-	*rc = NFS_TRY_AGAIN;
 	rn_lock_take(&lock->open->busy);
 	if (l->fresh)
 		status = add_lock(c, l);
 	else if (!l->args->new_owner)
 		status = nfs4_state_check(c, &lock->st, &l->args->sid, NFS4_STATE_LOCK);
-	if (status == NFS4_OK && !lock->st.gone && !lock->st.revoked)
+	if (status == NFS4_OK && (lock->st.gone || lock->st.revoked))
+		status = NFS4_YIELDED;
+	if (status == NFS4_OK)
 		*rc = nfs4_lock_ask(c, l, cf);
 	rn_lock_give(&lock->open->busy);
 	return status;
-}
-
-static int no_lock(const struct nfs4_compound *c, int rc)
-{
-	if (rc == -ENOLCK || rc == -ENOMEM)
-		return nfs4_state_no_memory(c);
-	return nfs4_status(c->minor, rc);
 }
 
 static int nfs4_lock_refuse(struct nfs4_compound *c, const struct locking *l,
@@ -259,10 +261,8 @@ static int nfs4_lock_refuse(struct nfs4_compound *c, const struct locking *l,
 	return status;
 }
 
-static int nfs4_lock_try(void *arg)
+static int nfs4_lock_try(struct nfs4_compound *c, struct locking *l)
 {
-	struct locking *l = arg;
-	struct nfs4_compound *c = l->c;
 	struct vfs_conflict cf = { .holder = NULL };
 	int status = l->args->new_owner ? find_lock(c, l) : NFS4_OK, rc;
 
@@ -272,7 +272,7 @@ static int nfs4_lock_try(void *arg)
 	if (status == NFS4_OK && rc == -RN_EDENIED)
 		status = nfs4_lock_refuse(c, l, &cf);
 	else if (status == NFS4_OK)
-		status = rc == NFS_TRY_AGAIN ? rc : no_lock(c, rc);
+		status = nfs4_lock_status(c, rc);
 	if (l->args->new_owner) {
 		nfs4_state_unref(&l->lock->st);
 		l->lock = NULL;
@@ -290,7 +290,9 @@ static int nfs4_lock_run(struct nfs4_compound *c, struct locking *l)
 		status = nfs4_lock_check_args(c, l);
 	if (status != NFS4_OK)
 		return status;
-	status = nfs4_attempt(c, nfs4_lock_try, l);
+	do
+		status = nfs4_lock_try(c, l);
+	while (nfs4_try_again(c, status));
 	if (status == NFS4_OK)
 		nfs4_put_stateid(c->out, &l->sid);
 	return status;
@@ -299,7 +301,7 @@ static int nfs4_lock_run(struct nfs4_compound *c, struct locking *l)
 static int nfs4_run_lock(struct nfs4_compound *c, void *args)
 {
 	const struct lock_args *a = args;
-	struct locking l = { .c = c, .args = a };
+	struct locking l = { .args = a };
 	struct nfs4_state *st;
 	bool replayed;
 	int status;
@@ -325,7 +327,7 @@ const struct nfs4_op nfs4_op_lock = {
 	.name = "LOCK",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_PROMPT,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_EVENT_THREAD,
 	/* LOCK4denied is longer, but comes only if nothing has changed */
 	.reply_max = NFS4_STATEID_SIZE,
 	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_ISDIR | NFS4_E_INVAL, 0,
@@ -364,7 +366,7 @@ static int test_ranges(const struct testing *t, struct vfs_conflict *cf)
 		.offset = t->args->offset,
 		.length = t->args->length,
 	};
-	struct nfs4_place *p = &t->c->current;
+	struct nfs4_object *p = &t->c->current;
 	struct nfs4_lock *lock = t->lock;
 	int rc;
 
@@ -376,14 +378,13 @@ static int test_ranges(const struct testing *t, struct vfs_conflict *cf)
 	return rc;
 }
 
-static int nfs4_test_lock(void *arg)
+static int nfs4_test_lock(const struct testing *t)
 {
-	const struct testing *t = arg;
 	struct vfs_conflict cf = { .holder = NULL };
 	int rc = test_ranges(t, &cf), status;
 
 	if (rc != -RN_EDENIED)
-		return nfs4_status(t->c->minor, rc);
+		return nfs4_lock_status(t->c, rc);
 	status = nfs4_conflict(t->c, &cf, NFS4ERR_DENIED);
 	if (status == NFS4ERR_DENIED)
 		nfs4_put_denied(t->c, &cf);
@@ -415,7 +416,9 @@ static int run_lockt(struct nfs4_compound *c, void *args)
 		return nfs4_status(c->minor, rc);
 	o = nfs4_owner_find(cl, &name);
 	t.lock = o ? nfs4_lock_find(cl, o, f) : NULL;
-	status = nfs4_attempt(c, nfs4_test_lock, &t);
+	do
+		status = nfs4_test_lock(&t);
+	while (nfs4_try_again(c, status));
 	if (t.lock)
 		nfs4_state_unref(&t.lock->st);
 	nfs4_owner_release(o);
@@ -452,10 +455,8 @@ static int nfs4_unlock(struct nfs4_compound *c, const struct locku_args *a, stru
 	if (status != NFS4_OK)
 		return status;
 	rc = vfs_unlock(&c->current.ctx, &lock->ranges, a->offset, a->length);
-	if (rc == -ENOMEM || rc == -ENOLCK)
-		return nfs4_state_no_memory(c);
 	if (rc != 0)
-		return nfs4_status(c->minor, rc);
+		return nfs4_lock_status(c, rc);
 	nfs4_ranges_changed(lock);
 	nfs4_state_changed(c, &lock->st, sid);
 	return NFS4_OK;
@@ -569,7 +570,7 @@ const struct nfs4_op nfs4_op_lockt = {
 	.name = "LOCKT",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_PROMPT,
+	.flags = NFS4_OP_EVENT_THREAD,
 	.reply_max = 8 + 8 + 4 + 8 + 4 + NFS4_OPAQUE_LIMIT, /* LOCK4denied */
 	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_ISDIR | NFS4_E_INVAL, 0,
 				       NFS4_E_ROFS | NFS4_E_SYMLINK),
@@ -583,7 +584,7 @@ const struct nfs4_op nfs4_op_locku = {
 	.name = "LOCKU",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_PROMPT | NFS4_OP_MACHINE_TOO,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_RECENT | NFS4_OP_EVENT_THREAD | NFS4_OP_MACHINE_TOO,
 	.reply_max = NFS4_STATEID_SIZE,
 	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_INVAL, NFS4_E_ISDIR, 0),
 	.args_size = sizeof(struct locku_args),
@@ -595,7 +596,7 @@ const struct nfs4_op nfs4_op_release_lockowner = {
 	.name = "RELEASE_LOCKOWNER",
 	.minors = { 0, 2 },
 	.gone_from = 1,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_RECENT,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct release_lockowner_args),
 	.decode = decode_release_lockowner,

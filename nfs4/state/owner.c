@@ -433,7 +433,7 @@ static enum seq_verdict owner_seq_judge(const struct nfs4_compound *c, const str
 
 /* Puts the stored reply; fh: the current filehandle that OPEN left. */
 static int put_replay(struct nfs4_compound *c, const struct nfs4_owner *o, struct vfs_fh *fh,
-		      struct nfs4_audience *audience)
+		      struct nfs4_reply_exports *exports)
 {
 	const struct nfs4_replay *r = o->replay;
 	int status = nfs4_reserve_reply(c, r->len);
@@ -443,23 +443,23 @@ static int put_replay(struct nfs4_compound *c, const struct nfs4_owner *o, struc
 	xdr_put_fixed(c->out, r->body, r->len); /* a multiple of 4 */
 	c->keep_body = true;
 	*fh = r->fh;
-	*audience = r->audience;
+	*exports = r->exports;
 	return (int)r->status;
 }
 
-/* A caller outside the reply's audience is treated like one that sends another call. A repeated
+/* A caller that the reply's exports do not admit is treated like one that sends another call. A repeated
  * OPEN sets the current filehandle to its file, for the operations behind it. */
-static int end_replay(struct nfs4_compound *c, const struct nfs4_audience *audience,
+static int end_replay(struct nfs4_compound *c, const struct nfs4_reply_exports *exports,
 		      const struct vfs_fh *fh, int status)
 {
-	const int rc = nfs4_audience_check(c, audience);
+	const int rc = nfs4_reply_exports_check(c, exports);
 
 	if (rc < 0)
 		status = rc == -RN_EUNNAMED ? NFS4ERR_RESOURCE : NFS4ERR_BAD_SEQID;
 	else if (status != NFS4_OK || fh->len == 0)
 		return status;
 	else
-		status = nfs4_place_by_fh(c, &c->current, fh);
+		status = nfs4_object_by_fh(c, &c->current, fh);
 	if (status != NFS4_OK)
 		c->keep_body = false;
 	return status;
@@ -515,7 +515,7 @@ static void keep_answer(const struct nfs4_compound *c, struct nfs4_owner *o, int
 	r->status = (uint32_t)status;
 	r->sum = c->seq_sum;
 	r->len = len;
-	r->audience = nfs4_audience_of(c);
+	r->exports = nfs4_reply_exports_of(c);
 	r->fh.len = 0;
 	if (c->opnum == OP_OPEN && status == NFS4_OK)
 		r->fh = c->current.fh;
@@ -543,7 +543,7 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 	struct nfs4_client *cl = o->client;
 	enum seq_verdict v;
 	struct vfs_fh fh = { .len = 0 };
-	struct nfs4_audience audience = { .n = 0 };
+	struct nfs4_reply_exports exports = { .n = 0 };
 	bool put = false;
 	int status = NFS4_OK;
 
@@ -552,7 +552,7 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 		return NFS4_OK;
 	pthread_mutex_lock(&cl->lock);
 	v = owner_seq_judge(c, o, seqid);
-	if (v == SEQ_AFRESH && rpc_is_prompt(c->req)) {
+	if (v == SEQ_AFRESH && rpc_on_event_thread(c->req)) {
 		/* The end of the open that is replaced may wait. */
 		pthread_mutex_unlock(&cl->lock);
 		rpc_move(c->req);
@@ -560,7 +560,7 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 		v = owner_seq_judge(c, o, seqid);
 	}
 	if (v == SEQ_AGAIN) {
-		status = put_replay(c, o, &fh, &audience);
+		status = put_replay(c, o, &fh, &exports);
 		put = c->keep_body;
 	} else if (v == SEQ_NEXT || v == SEQ_AFRESH) {
 		o->seq_busy = true;
@@ -573,7 +573,7 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 	pthread_mutex_unlock(&cl->lock);
 	if (v == SEQ_AGAIN) {
 		*replayed = true;
-		return put ? end_replay(c, &audience, &fh, status) : status;
+		return put ? end_replay(c, &exports, &fh, status) : status;
 	}
 	if (status != NFS4_OK)
 		return status;

@@ -69,10 +69,10 @@ struct nfs4_owner {
 /* Stored reply of the operation with the last sequence number. */
 struct nfs4_replay {
 	uint32_t opnum, status;
-	uint32_t len, size;	       /* bytes of the body, and of this struct */
-	uint64_t sum;		       /* nfs4_seq_sum() of its call */
-	struct nfs4_audience audience; /* exports that a retry must be admitted to */
-	struct vfs_fh fh;	       /* OPEN: the current filehandle after it; len 0: unchanged */
+	uint32_t len, size;		   /* bytes of the body, and of this struct */
+	uint64_t sum;			   /* nfs4_seq_sum() of its call */
+	struct nfs4_reply_exports exports; /* exports that a retry must be admitted to */
+	struct vfs_fh fh; /* OPEN: the current filehandle after it; len 0: unchanged */
 	uint8_t body[];
 };
 
@@ -119,7 +119,8 @@ struct nfs4_open {
 	bool stateid_sent;	      /* an OPEN has returned its stateid; under busy */
 	LIST_HEAD(, nfs4_lock) locks; /* under the client's lock */
 	uint8_t fh_len;
-	uint8_t fh[]; /* handle of the first OPEN: cheap to compare */
+	uint8_t fh
+		[]; /* handle of the first OPEN, to compare with a filehandle without asking vfs/ */
 };
 
 struct nfs4_lock {
@@ -215,7 +216,7 @@ int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st);
  * still finds it until nfs4_state_forget. */
 void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep);
 void nfs4_state_forget(struct nfs4_client *cl, struct nfs4_state *st);
-/* Its stateid is answered with status from now on; the next OPEN or LOCK gets a new one. */
+/* Revokes a state: its stateid is answered with status from now on, and the next OPEN or LOCK gets a new one. */
 void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status);
 /* Frees the memory of empty tables; the client's state has been dropped. */
 void nfs4_states_empty(struct nfs4_client *cl);
@@ -243,18 +244,18 @@ void nfs4_state_ref(struct nfs4_state *st);
 void nfs4_state_unref(struct nfs4_state *st); /* NULL is allowed; called without locks */
 /* Make a state in no table, with a reference for the caller. NULL: no memory. */
 struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f,
-				const struct nfs4_place *p);
+				const struct nfs4_object *p);
 struct nfs4_lock *nfs4_lock_new(struct nfs4_owner *o, struct nfs4_open *open);
-/* True if the place is the file of the state. */
-bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p);
+/* True if the object is the file of the state. */
+bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_object *p);
 
 /* Ends an open and its locks: removes them from the tables and from vfs/.
  * keep as above. The caller holds busy, and has checked that the open is not gone. */
 void nfs4_open_end(struct nfs4_open *open, bool keep);
-/* The same with its own locking; does nothing if the open is gone. The caller holds no lock. */
+/* Like nfs4_open_end(), with its own locking; does nothing if the open is gone. The caller holds no lock. */
 void nfs4_open_drop(struct nfs4_open *open);
 void nfs4_lock_end(struct nfs4_lock *lock);
-/* The same with its own locking; does nothing if the lock is gone. The caller has a reference and no lock. */
+/* Like nfs4_lock_end(), with its own locking; does nothing if the lock is gone. The caller has a reference and no lock. */
 void nfs4_lock_drop(struct nfs4_lock *lock);
 
 /* Revocation of single states: what a client held is free for others at once, and its stateid is answered with the

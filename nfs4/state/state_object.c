@@ -31,7 +31,7 @@ void nfs4_state_init(struct nfs4_state *st, enum nfs4_state_kind kind, struct nf
 }
 
 struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f,
-				const struct nfs4_place *p)
+				const struct nfs4_object *p)
 {
 	const struct vfs_fh *fh = &p->fh;
 	struct nfs4_open *open = calloc(1, sizeof(*open) + fh->len);
@@ -89,7 +89,7 @@ static struct nfs4_state *free_state(struct nfs4_state *st)
 		free(nfs4_as_open(st));
 		return NULL;
 	default:
-		nfs4_news_free(nfs4_as_deleg(st));
+		nfs4_dir_notify_free(nfs4_as_deleg(st));
 		fini(st);
 		free(nfs4_as_deleg(st));
 		return NULL;
@@ -118,7 +118,7 @@ static bool has_handle(struct nfs4_state *st, const struct vfs_fh *fh)
 	return fh->len == len && memcmp(fh->data, had, len) == 0;
 }
 
-bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p)
+bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_object *p)
 {
 	struct vfs_file *f;
 	bool same;

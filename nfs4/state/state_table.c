@@ -342,7 +342,7 @@ static void nfs4_state_count(struct nfs4_client *cl, const struct nfs4_state *st
 	}
 }
 
-/* The same of states that are not revoked. Those of locks: nfs4_lock_count(). */
+/* Like nfs4_state_count(), for states that are not revoked. nfs4_lock_count() counts those of locks. */
 static void count_live(struct nfs4_holdings *held, const struct nfs4_state *st, int by)
 {
 	if (st->kind == NFS4_STATE_OPEN)

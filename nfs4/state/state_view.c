@@ -12,7 +12,7 @@
 #include "nfs4/state/state.h"
 
 #define PIECE 256u	/* entries looked at under one hold of the client's lock */
-#define DONE UINT32_MAX /* nfs4_view_place.entry behind a client's last one */
+#define DONE UINT32_MAX /* nfs4_view_cursor.entry behind a client's last one */
 
 /* A state that a piece has found, with a reference, and its members that the client's lock guards. */
 struct found {
@@ -131,7 +131,7 @@ static bool nfs4_state_view_show(const struct nfs4_view_query *q, const struct f
 
 /* Shows a piece of the client's states. False: nfs4_state_view_show() has ended the call. */
 static bool show_piece(struct nfs4_client *cl, const struct nfs4_view_query *q,
-		       struct nfs4_view_place *at)
+		       struct nfs4_view_cursor *at)
 {
 	struct found found[PIECE];
 	uint32_t entry = at->entry;
@@ -153,7 +153,7 @@ static bool show_piece(struct nfs4_client *cl, const struct nfs4_view_query *q,
 /* The client to go on with, with a reference. NULL: there is none any more. */
 static struct nfs4_client *nfs4_state_view_next_client(struct nfs4_server *s,
 						       const struct nfs4_view_query *q,
-						       struct nfs4_view_place *at)
+						       struct nfs4_view_cursor *at)
 {
 	struct nfs4_client *cl = NULL;
 	const bool begins = at->client == 0;
@@ -167,11 +167,11 @@ static struct nfs4_client *nfs4_state_view_next_client(struct nfs4_server *s,
 	else if (begins)
 		cl = nfs4_client_by_number(s, (uint32_t)q->clientid);
 	if (cl)
-		*at = (struct nfs4_view_place){ .client = cl->number };
+		*at = (struct nfs4_view_cursor){ .client = cl->number };
 	return cl;
 }
 
-bool nfs4_view(struct nfs4_server *s, const struct nfs4_view_query *q, struct nfs4_view_place *at,
+bool nfs4_view(struct nfs4_server *s, const struct nfs4_view_query *q, struct nfs4_view_cursor *at,
 	       unsigned pieces)
 {
 	struct nfs4_client *cl;

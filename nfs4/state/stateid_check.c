@@ -188,7 +188,7 @@ int nfs4_state_lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid,
 	return lookup(c, sid, 0, out);
 }
 
-int nfs4_state_get(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_stateid *sid,
+int nfs4_state_get(struct nfs4_compound *c, struct nfs4_object *p, const struct nfs4_stateid *sid,
 		   unsigned kinds, struct nfs4_state **out)
 {
 	int status = lookup(c, sid, kinds, out);
@@ -269,8 +269,6 @@ void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct n
 	nfs4_set_current_stateid(c, out);
 }
 
-#define ENDED_MOST 8u /* clients whose end one operation waits for, one after the other */
-
 int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwise)
 {
 	struct nfs4_client *cl;
@@ -278,23 +276,19 @@ int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwis
 	if (!nfs4_holder_is_ours(cf->holder))
 		return otherwise;
 	cl = nfs4_owner_of_holder(cf->holder)->client;
-	if (rpc_is_prompt(c->req) && nfs4_client_is_alive(cl))
+	if (rpc_on_event_thread(c->req) && nfs4_client_is_alive(cl))
 		return otherwise;
 	rpc_move(c->req); /* the end of a courtesy client's state may wait */
 	nfs4_client_ref(cl);
 	switch (vfs_conflict_yield(cf)) {
 	case VFS_YIELDED:
 	case VFS_BEGUN:
-		otherwise = NFS_TRY_AGAIN;
+		otherwise = NFS4_YIELDED;
 		break;
 	case VFS_YIELDING:
-		if (c->clients_ended++ == ENDED_MOST) {
-			otherwise = NFS4ERR_DELAY;
-			break;
-		}
 		otherwise = nfs4_record_settled(c, &cl->record);
 		if (otherwise == NFS4_OK)
-			otherwise = NFS_TRY_AGAIN;
+			otherwise = NFS4_YIELDED;
 		break;
 	case VFS_HOLDS:
 		break;
@@ -303,19 +297,9 @@ int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwis
 	return otherwise;
 }
 
-int nfs4_attempt(struct nfs4_compound *c, int (*attempt)(void *arg), void *arg)
-{
-	int status;
-
-	do
-		status = nfs_attempt(attempt, arg);
-	while (status == NFS4_HELD && nfs4_await(c, -RN_EDELEG));
-	return status == NFS_TRY_AGAIN ? NFS4ERR_DELAY : status;
-}
-
 struct asking {
 	struct nfs4_compound *c;
-	struct nfs4_place *place;
+	struct nfs4_object *place;
 	struct nfs4_open *open; /* NULL: none */
 	unsigned access;
 };
@@ -338,9 +322,8 @@ static int ask_shares(const struct asking *a, struct vfs_conflict *cf)
 	return rc;
 }
 
-static int ask_once(void *arg)
+static int ask_once(const struct asking *a)
 {
-	const struct asking *a = arg;
 	struct vfs_conflict cf = { .holder = NULL };
 	int rc = ask_shares(a, &cf), status;
 
@@ -353,12 +336,17 @@ static int ask_once(void *arg)
 
 static int check_share(struct asking a)
 {
-	return nfs4_attempt(a.c, ask_once, &a);
+	int status;
+
+	do
+		status = ask_once(&a);
+	while (nfs4_try_again(a.c, status));
+	return status;
 }
 
 /* Special stateids: checked as a caller without an open. READ bypass may ignore shares (RFC 8881
  * section 8.2.3), but need not. */
-static int begin_special(struct nfs4_compound *c, struct nfs4_place *p, unsigned access)
+static int begin_special(struct nfs4_compound *c, struct nfs4_object *p, unsigned access)
 {
 	if (nfs4_grace_blocks_io(c->server))
 		return NFS4ERR_GRACE;
@@ -374,14 +362,14 @@ static unsigned access_of(struct nfs4_open *open)
 
 /* True if the caller is the user that opened the file. A stateid is no password: other users are
  * checked as without it (RFC 8881 section 18.16.3). */
-static bool opened_by_caller(const struct nfs4_place *p, struct nfs4_open *open)
+static bool opened_by_caller(const struct nfs4_object *p, struct nfs4_open *open)
 {
 	return atomic_load_explicit(&open->opener, memory_order_relaxed) == p->ctx.cred.uid;
 }
 
 /* A delegation stands for opens that the client has not sent. Others than the caller of the OPEN
  * that it came with are checked as without it. */
-static int begin_delegated(const struct nfs4_place *p, unsigned access, struct nfs4_io_right *r)
+static int begin_delegated(const struct nfs4_object *p, unsigned access, struct nfs4_io_right *r)
 {
 	struct nfs4_deleg *d = nfs4_as_deleg(r->state);
 
@@ -398,7 +386,7 @@ static int begin_delegated(const struct nfs4_place *p, unsigned access, struct n
  * READ by the stateid of a COPY_NOTIFY: by another server, for the client that has the state. The
  * client's delegations do not stand against it. Permission was checked by COPY_NOTIFY.
  */
-static int begin_for_copy(struct nfs4_compound *c, struct nfs4_place *p,
+static int begin_for_copy(struct nfs4_compound *c, struct nfs4_object *p,
 			  const struct nfs4_stateid *sid, struct nfs4_io_right *r)
 {
 	if (c->opnum != OP_READ && c->opnum != OP_READ_PLUS && c->opnum != OP_SEEK)
@@ -413,7 +401,7 @@ static int begin_for_copy(struct nfs4_compound *c, struct nfs4_place *p,
 	return NFS4_OK;
 }
 
-int nfs4_io_begin_at(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_stateid *sid,
+int nfs4_io_begin_at(struct nfs4_compound *c, struct nfs4_object *p, const struct nfs4_stateid *sid,
 		     unsigned access, struct nfs4_io_right *r)
 {
 	struct nfs4_open *open;

@@ -5,12 +5,11 @@
 
 #include <stdbool.h>
 
-#include "nfs/attempt.h"
 #include "nfs4/state/state.h"
 #include "nfs4/stateid.h"
 
 struct nfs4_compound;
-struct nfs4_place;
+struct nfs4_object;
 struct nfs4_state;
 
 /*
@@ -34,7 +33,7 @@ int nfs4_state_check(const struct nfs4_compound *c, struct nfs4_state *st,
 		     const struct nfs4_stateid *sid, unsigned kinds);
 
 /* Lookup and check, for operations without a sequence number. The state must be one of p's file. */
-int nfs4_state_get(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_stateid *sid,
+int nfs4_state_get(struct nfs4_compound *c, struct nfs4_object *p, const struct nfs4_stateid *sid,
 		   unsigned kinds, struct nfs4_state **out);
 
 /*
@@ -59,14 +58,11 @@ void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct n
 void nfs4_set_current_stateid(struct nfs4_compound *c, const struct nfs4_stateid *sid);
 
 /*
- * Tries to remove a conflicting client, and waits until that is on disk. NFS_TRY_AGAIN: it is gone, or has begun to
- * go and others may be in the way. NFS4ERR_DELAY: the operation has waited for many. Else the status otherwise. What is
+ * Tries to remove a conflicting client, and waits until that is on disk. NFS4_YIELDED: it is gone, or has begun to
+ * go and others may be in the way. NFS4ERR_DELAY: the caller's own client has gone meanwhile. Else the status otherwise. What is
  * left of the conflict's reference stays the caller's. No lock is held.
  */
 int nfs4_conflict(struct nfs4_compound *c, struct vfs_conflict *cf, int otherwise);
-/* nfs_attempt(), with NFS4ERR_DELAY in the place of NFS_TRY_AGAIN. Attempts that ended in NFS4_HELD are made again when others may
- * have returned their delegations. No lock is held. */
-int nfs4_attempt(struct nfs4_compound *c, int (*attempt)(void *arg), void *arg);
 
 /*
  * Checks of the stateid of operations on a file's data: READ, WRITE, SETATTR of the size, ALLOCATE,
@@ -82,7 +78,7 @@ struct nfs4_io_right {
 	bool opened;
 	struct nfs4_state *state; /* a reference, or NULL */
 	/* Place that stands in for the state's client until the end; or NULL. */
-	struct nfs4_place *lent;
+	struct nfs4_object *lent;
 	const void *own; /* its client before */
 };
 
@@ -96,7 +92,7 @@ struct nfs4_io_right {
 int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned access,
 		  struct nfs4_io_right *r);
 /* The same for the file of either filehandle. The current stateid is the same for both. */
-int nfs4_io_begin_at(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_stateid *sid,
+int nfs4_io_begin_at(struct nfs4_compound *c, struct nfs4_object *p, const struct nfs4_stateid *sid,
 		     unsigned access, struct nfs4_io_right *r);
 /* Idempotent; a zeroed right has ended already. */
 void nfs4_io_end(struct nfs4_io_right *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the service needs of the machine, by its settings, the tables of exports and fstab(5). */
+/* Collects what the service needs of the machine, by its settings, the tables of exports and fstab(5). */
 #ifndef RN_SYSTEMD_GATHER_H
 #define RN_SYSTEMD_GATHER_H
 

@@ -15,7 +15,7 @@
 #include "systemd/generator/gather.h"
 #include "systemd/generator/mount_unit.h"
 
-/* Those of fstab(5) are wanted at boot by local-fs.target and remote-fs.target, unless they are to stay unmounted. If the
+/* Prints the mounts. Those of fstab(5) are wanted at boot by local-fs.target and remote-fs.target, unless they are to stay unmounted. If the
  * service wanted them too, each restart would mount again what somebody has unmounted, and wait for a disk that is gone. */
 static void print_mounts(FILE *out, const struct needs *needs)
 {

@@ -3,7 +3,7 @@
 #define RN_SYSTEMD_RESOLVE_H
 
 /*
- * Where a cleaned absolute path leads: a cleaned path without symbolic links, or NULL without memory. Mount units are named
+* Resolves a cleaned absolute path to one without symbolic links; NULL: no memory. Mount units are named
  * after such paths. Only links of the file system that `root` is the top of are followed: others may not be mounted yet,
  * and one that does not answer would hold up the service manager. The path is left as it is from there on.
  */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/ganesha_exports.h"
+#include "tools/ganesha/ganesha_exports.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

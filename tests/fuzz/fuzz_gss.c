@@ -61,7 +61,7 @@ static struct {
 	struct fake f;
 	struct gss *g;
 	struct rn_budget budget; /* of g */
-	struct rpc_worker prompt;
+	struct rpc_worker event_worker;
 	struct fake_conn conns[CONNS];
 	struct slot slots[SLOTS];
 	struct sent sent[STEPS_MAX];
@@ -118,9 +118,9 @@ static void set_up(void)
 		fake_init(&w.f, 256);
 		rn_budget_init(&w.budget, BUDGET);
 		w.f.server.identify = identify;
-		w.prompt.prompt = true;
-		w.prompt.move = move;
-		w.prompt.stacks = w.f.worker.stacks;
+		w.event_worker.on_event_thread = true;
+		w.event_worker.move = move;
+		w.event_worker.stacks = w.f.worker.stacks;
 		for (unsigned i = 0; i < CONNS; i++)
 			fake_conn_init(&w.conns[i], 1 + i, (uint8_t)(1 + i), 700);
 	}
@@ -255,9 +255,9 @@ static enum outcome submit(const struct message *m, const struct outgoing *o, ui
 	for (unsigned i = 0; i < n; i++)
 		mem[i] = req->seg[i].base;
 	req->reply_max = room;
-	req->nbulk_rooms = layout & 1;
-	req->bulk_room[0] = WHOLE;
-	req->worker = layout & 1 ? &w.prompt : &w.f.worker;
+	req->nbulk_spaces = layout & 1;
+	req->bulk_space[0] = WHOLE;
+	req->worker = layout & 1 ? &w.event_worker : &w.f.worker;
 	w.identified = false;
 	fake_begin(&w.f, req);
 	await_answer(c, before);
@@ -540,7 +540,7 @@ static void run_replay(const uint8_t *p)
 		finding("a replay is answered", got, c->base.id);
 }
 
-/* A retransmission, with a sequence number of its own: the kept reply, for its principal only. */
+/* A retransmission, with a sequence number of its own: the cached reply, for its principal only. */
 static void run_retry(const uint8_t *p, struct slot *s)
 {
 	static struct message m;

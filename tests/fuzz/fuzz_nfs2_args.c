@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	xdr_in_init(&x, seg, 2, &arena);
 	args = calloc(1, proc->args_size);
 	if (args && proc->decode(&x, args) && proc->decode == nfs2_decode_dirop)
-		nfs3_name_check(&((const struct nfs2_dirop_args *)args)->name);
+		nfs3_name_check(&((const struct nfs3_dirop_args *)args)->name);
 	free(args);
 	return 0;
 }

@@ -54,8 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (data[1] < nseg)
 		req->seg[data[1]].placed = true;
 	req->reply_max = data[2] < 128 ? data[2] : sizeof(conn.reply);
-	req->nbulk_rooms = data[2] & 1;
-	req->bulk_room[0] = 1;
+	req->nbulk_spaces = data[2] & 1;
+	req->bulk_space[0] = 1;
 	const unsigned before = answers(&conn);
 	f.pending = NULL;
 	fake_begin(&f, req);

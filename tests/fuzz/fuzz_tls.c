@@ -52,7 +52,7 @@ static size_t tls_used(void)
 	struct tls_stats n;
 
 	tls_stats(w.tls, &n);
-	return w.tls_budget.used - w.tls_budget.max / TLS_SHARE + n.aside;
+	return w.tls_budget.used - w.tls_budget.max / TLS_PART + n.aside;
 }
 
 static uint32_t word_at(const uint8_t *p)
@@ -108,7 +108,7 @@ static void start_server(void)
 					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct tcp_config cfg = { .loops = &w.loop,
 				  .nloops = 1,
-				  .sink = { submit, NULL },
+				  .executor = { submit, NULL },
 				  .max_record = 1u << 20,
 				  .max_connections = 100,
 				  .max_requests = 16 };

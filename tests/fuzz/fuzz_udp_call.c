@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Datagrams from several peers to transport/udp/, whose calls end in each way and in any order. A step is five
- * bytes: peer, length (two), how the call ends, contents. Each call must reach the sink whole and
+ * bytes: peer, length (two), how the call ends, contents. Each call must reach the executor whole and
  * once, no more calls may be under way than there are places, a stranger is sent no more than came, and in the
  * end nothing is left.
  */
@@ -32,7 +32,7 @@ static struct world {
 	uint8_t message[UDP_MESSAGE_MAX];
 	const struct udp_datagram *sent; /* the one that is being taken */
 	uint8_t how;			 /* its call's end */
-	unsigned taken;			 /* times that it has come to the sink */
+	unsigned taken;			 /* times that it has come to the executor */
 	struct rpc_request *waiting[UDP_CALLS_MAX];
 	unsigned nwaiting;
 } w;
@@ -45,14 +45,14 @@ static void must(bool good)
 		abort();
 }
 
-static enum rpc_standing standing(void *ctx, struct rpc_conn *conn)
+static enum rpc_admission admission(void *ctx, struct rpc_conn *conn)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)&conn->peer;
-	const enum rpc_standing s =
+	const enum rpc_admission s =
 		ntohl(in->sin_addr.s_addr) & STRANGER ? RPC_STRANGER : RPC_ADMITTED;
 
 	(void)ctx;
-	atomic_store(&conn->standing, s);
+	atomic_store(&conn->admission, s);
 	return s;
 }
 
@@ -111,10 +111,10 @@ static bool start(void)
 	const struct sockaddr_in any = { .sin_family = AF_INET,
 					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct udp_config cfg = {
-		.sink = { .submit = submit },
+		.executor = { .submit = submit },
 		.budget = &w.budget,
 		.bulk_offset = bulk_offset,
-		.standing = standing,
+		.admission = admission,
 	};
 
 	rn_budget_init(&w.budget, BUDGET);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Does in a root what an engine would do by a Containerfile: containerfile.py FILE CONTEXT ROOT.
 
-Runs COPY and RUN, and prints the words of ENTRYPOINT as JSON. Instructions that it does not know are errors.
+Runs COPY and RUN, and prints the words of ENTRYPOINT, or else of CMD, one a line. Instructions that it does not know are errors.
 """
 import glob
 import json
@@ -44,8 +44,8 @@ with open(file, encoding="utf-8") as f:
             copy(rest, context, root)
         elif word == "RUN":
             run(rest, root)
-        elif word == "ENTRYPOINT":
+        elif word == "ENTRYPOINT" or word == "CMD" and not entry:
             entry = json.loads(rest)
         else:
-            assert word in ("ARG", "FROM", "EXPOSE", "VOLUME", "STOPSIGNAL"), f"unknown instruction {word}"
+            assert word in ("ARG", "FROM", "EXPOSE", "VOLUME", "STOPSIGNAL", "WORKDIR"), f"unknown instruction {word}"
 print("\n".join(entry))

@@ -27,7 +27,7 @@ build_later_version() {
 	local changelog=$work/tree/source/debian/changelog
 	{
 		printf 'ringnfs (%s) unstable; urgency=medium\n\n  * A later version.\n\n' "$later"
-		printf ' -- ringnfs maintainers <maintainers@ringnfs.example>  %s\n\n' "$(date -R)"
+		printf ' -- ringnfs maintainers <nobody@ringnfs.invalid>  %s\n\n' "$(date -R)"
 		cat "$changelog"
 	} >"$changelog.new" && mv "$changelog.new" "$changelog"
 	rm -f "$work"/tree/source/debian/*.debhelper.log "$work"/tree/source/debian/files

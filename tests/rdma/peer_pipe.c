@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "tests/rdma/peer.h"
-#include "softverbs/sinks.h"
+#include "tools/softverbs/sinks.h"
 
 static struct peer peer;
 

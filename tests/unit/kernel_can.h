@@ -6,10 +6,12 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/fanotify.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NEED_KERNEL_CAN(what)                                                                      \
@@ -59,6 +61,20 @@ static inline bool kernel_can_watch_files(void)
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
+}
+
+/* A table of descriptors that two processes share; qemu-user cannot. */
+static inline bool kernel_can_share_descriptors(void)
+{
+#ifdef __s390__
+	const long pid = syscall(SYS_clone, 0ul, (unsigned long)CLONE_FILES, 0ul, 0ul, 0ul);
+#else
+	const long pid = syscall(SYS_clone, (unsigned long)CLONE_FILES, 0ul, 0ul, 0ul, 0ul);
+#endif
+
+	if (pid == 0)
+		_exit(0);
+	return pid > 0 && waitpid((pid_t)pid, NULL, __WALL) == pid;
 }
 
 #endif

@@ -13,13 +13,13 @@ static void change_worker(struct rn_fiber *f)
 static void go_back(struct mover *m)
 {
 	m->moved = false;
-	m->fiber.worker = m->prompt;
+	m->fiber.worker = m->event;
 	m->fiber.move = change_worker;
 }
 
-void mover_init(struct mover *m, struct vfs_worker *prompt, struct vfs_worker *usual)
+void mover_init(struct mover *m, struct vfs_worker *event, struct vfs_worker *usual)
 {
-	*m = (struct mover){ .fiber.owner = m, .prompt = prompt, .usual = usual };
+	*m = (struct mover){ .fiber.owner = m, .event = event, .usual = usual };
 	go_back(m);
 }
 

@@ -11,10 +11,10 @@ struct vfs_worker;
 /* A fiber on a thread that must not block, without a thread: it changes to the other worker where it moves. */
 struct mover {
 	struct rn_fiber fiber;
-	struct vfs_worker *prompt, *usual;
+	struct vfs_worker *event, *usual;
 	bool moved;
 };
-void mover_init(struct mover *m, struct vfs_worker *prompt, struct vfs_worker *usual);
+void mover_init(struct mover *m, struct vfs_worker *event, struct vfs_worker *usual);
 /* True if it has moved. It is back afterwards. */
 bool mover_has_moved(struct mover *m);
 

@@ -256,7 +256,7 @@ void fix_from(struct fixture *f, uint8_t machine)
 
 static void move(struct rpc_worker *from, struct rpc_request *req)
 {
-	struct fixture *f = rn_container_of(from, struct fixture, prompt_worker);
+	struct fixture *f = rn_container_of(from, struct fixture, event_worker);
 
 	f->moved++;
 	req->worker = &f->worker;
@@ -267,14 +267,14 @@ static const char *start_request(struct fixture *f)
 {
 	if (rn_inbox_init(&f->worker.inbox) < 0)
 		return "no eventfd";
-	if (vfs_worker_new_prompt(f->vfs, &f->prompt_vw) < 0)
+	if (vfs_worker_new_event(f->vfs, &f->event_vw) < 0)
 		return "no memory";
 	f->worker.vfs = f->vw;
 	rn_fiber_of_thread(&f->fiber, f->vw);
-	f->prompt_worker.vfs = f->prompt_vw;
-	f->prompt_worker.prompt = true;
-	f->prompt_worker.move = move;
-	f->worker.stacks = f->prompt_worker.stacks = rn_stacks_new(&f->budget, 16);
+	f->event_worker.vfs = f->event_vw;
+	f->event_worker.on_event_thread = true;
+	f->event_worker.move = move;
+	f->worker.stacks = f->event_worker.stacks = rn_stacks_new(&f->budget, 16);
 	if (!f->worker.stacks)
 		return "no memory";
 	fix_from(f, 1);
@@ -361,8 +361,8 @@ void fix_stop(struct fixture *f)
 	drc_free(f->rpc.drc);
 	if (f->vw)
 		vfs_worker_free(f->vw);
-	if (f->prompt_vw)
-		vfs_worker_free(f->prompt_vw);
+	if (f->event_vw)
+		vfs_worker_free(f->event_vw);
 	setfsuid(0); /* the thread still acts as the last call's user */
 	setfsgid(0);
 	for (unsigned i = 0; i < FIX_EXPORTS; i++) {
@@ -379,7 +379,7 @@ void fix_stop(struct fixture *f)
 	if (f->worker.inbox.fd > 0)
 		rn_inbox_fini(&f->worker.inbox);
 	rn_fiber_put(f->worker.spare);
-	rn_fiber_put(f->prompt_worker.spare);
+	rn_fiber_put(f->event_worker.spare);
 	rn_stacks_free(f->worker.stacks);
 	if (f->pool)
 		rn_payload_pool_free(f->pool);
@@ -477,17 +477,17 @@ static void cut(struct fixture *f, const uint8_t *msg, size_t len)
 static void begin(struct fixture *f, struct rpc_request *req)
 {
 	f->moved = 0;
-	req->worker = f->prompt ? &f->prompt_worker : &f->worker;
-	if (!f->prompt) {
+	req->worker = f->on_event_thread ? &f->event_worker : &f->worker;
+	if (!f->on_event_thread) {
 		fix_begin(f, req);
 		return;
 	}
 	vfs_identity_root(&f->vw->identity); /* the thread of such a worker is always root */
-	atomic_store(&f->prompt_worker.ended_ns, 0);
+	atomic_store(&f->event_worker.ended_ns, 0);
 	req->run_ns = rn_now_ns();
 	fix_begin(f, req);
 	/* The daemon reads the clock here if counting has not (daemon/workers/worker_pool.c): tests/cost counts such readings. */
-	if (!atomic_load(&f->prompt_worker.ended_ns))
+	if (!atomic_load(&f->event_worker.ended_ns))
 		rn_now_ns();
 }
 
@@ -508,9 +508,9 @@ void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len)
 	f->answers = 0;
 	f->reply_len = 0;
 	req->reply_max = f->reply_max;
-	req->nbulk_rooms = f->nbulk_rooms;
+	req->nbulk_spaces = f->nbulk_spaces;
 	req->arrived_ns = rn_now_ns();
-	memcpy(req->bulk_room, f->bulk_room, sizeof(req->bulk_room));
+	memcpy(req->bulk_space, f->bulk_space, sizeof(req->bulk_space));
 	begin(f, req);
 	for (unsigned waited = 0; waited < PATIENCE_MS && f->answers == 0; waited += step) {
 		if (f->on_wait)

@@ -35,8 +35,8 @@ struct fixture {
 	struct vfs_worker *vw;
 	struct rn_fiber fiber; /* this thread, for calls of vfs/ by the test itself */
 	struct rpc_worker worker;
-	struct vfs_worker *prompt_vw;
-	struct rpc_worker prompt_worker;
+	struct vfs_worker *event_vw;
+	struct rpc_worker event_worker;
 	struct nfs3_server *server;
 	struct nfs4_server *server4;
 	struct rpc_version versions[2]; /* versions of the NFS program */
@@ -46,7 +46,7 @@ struct fixture {
 	struct rpc_request *req;
 
 	/* Set by the test before a call. */
-	bool prompt; /* the call begins on a prompt worker, as on an event thread; see moved */
+	bool on_event_thread; /* the call begins on an event thread's worker, as on an event thread; see moved */
 	struct vfs_access access;
 	bool deny;	     /* every export refuses the client */
 	bool undecided;	     /* no export knows yet whether it admits the client */
@@ -54,8 +54,8 @@ struct fixture {
 	uint32_t flavor;     /* RPC_AUTH_* of the next call */
 	uint32_t uid, gid;
 	size_t reply_max;
-	unsigned nbulk_rooms;
-	uint32_t bulk_room[XDR_BULKS_MAX]; /* lengths of the offered Write chunks */
+	unsigned nbulk_spaces;
+	uint32_t bulk_space[XDR_BULKS_MAX]; /* lengths of the offered Write chunks */
 	/*
 	 * Items of the next call, by their offset in it, that come by Read chunks, without padding.
 	 */
@@ -74,7 +74,8 @@ struct fixture {
 	uint32_t xid;
 
 	/* Result of the last call. */
-	_Atomic unsigned moved; /* times that it has moved from the prompt worker to the other */
+	_Atomic unsigned
+		moved; /* times that it has moved from the event thread's worker to the other */
 	enum fix_outcome outcome;
 	unsigned answers; /* must be 1 */
 	uint8_t *reply;

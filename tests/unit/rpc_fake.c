@@ -218,18 +218,45 @@ static bool rest_is_cacheable(const struct rpc_request *req, const void *args)
 
 static const struct rpc_proc rows[FAKE_PROCS] = {
 	[FAKE_NULL] = { .name = "NULL" },
-	[FAKE_ECHO] = { "ECHO", get_echo, sizeof(struct echo_args), run_echo, 0, 0, NULL },
-	[FAKE_COUNT] = { "COUNT", get_word, 4, run_count, RPC_NONIDEMPOTENT, 4, NULL },
-	[FAKE_REST] = { "REST", NULL, 0, run_rest, RPC_NONIDEMPOTENT | RPC_RUN_DECODES, 4,
-			rest_is_cacheable },
-	[FAKE_BULK] = { "BULK", get_word, 4, run_bulk, RPC_PROMPT, 0, NULL },
-	[FAKE_LONG] = { "LONG", get_word, 4, run_long, 0, 0, NULL },
-	[FAKE_PENDING] = { "PENDING", get_word, 4, run_pending, RPC_NONIDEMPOTENT, 4, NULL },
-	[FAKE_HOW] = { "HOW", get_word, 4, run_how, RPC_NONIDEMPOTENT, 0, NULL },
-	[FAKE_GIVE] = { "GIVE", NULL, 0, run_count, RPC_FOR_FORMER, 0, NULL },
-	[FAKE_ASK] = { "ASK", NULL, 0, run_count, RPC_FOR_ALL, 0, NULL },
-	[FAKE_LIST] = { "LIST", NULL, 0, run_count, RPC_NO_EXPORT, 0, NULL },
-	[FAKE_STORE] = { "STORE", get_bulk, sizeof(struct xdr_bulk), run_store, 0, 0, NULL },
+	[FAKE_ECHO] = { .name = "ECHO",
+			.decode = get_echo,
+			.args_size = sizeof(struct echo_args),
+			.run = run_echo },
+	[FAKE_COUNT] = { .name = "COUNT",
+			 .decode = get_word,
+			 .args_size = 4,
+			 .run = run_count,
+			 .flags = RPC_NONIDEMPOTENT,
+			 .reply_size = 4 },
+	[FAKE_REST] = { .name = "REST",
+			.run = run_rest,
+			.flags = RPC_NONIDEMPOTENT | RPC_RUN_DECODES,
+			.reply_size = 4,
+			.cacheable = rest_is_cacheable },
+	[FAKE_BULK] = { .name = "BULK",
+			.decode = get_word,
+			.args_size = 4,
+			.run = run_bulk,
+			.flags = RPC_EVENT_THREAD },
+	[FAKE_LONG] = { .name = "LONG", .decode = get_word, .args_size = 4, .run = run_long },
+	[FAKE_PENDING] = { .name = "PENDING",
+			   .decode = get_word,
+			   .args_size = 4,
+			   .run = run_pending,
+			   .flags = RPC_NONIDEMPOTENT,
+			   .reply_size = 4 },
+	[FAKE_HOW] = { .name = "HOW",
+		       .decode = get_word,
+		       .args_size = 4,
+		       .run = run_how,
+		       .flags = RPC_NONIDEMPOTENT },
+	[FAKE_GIVE] = { .name = "GIVE", .run = run_count, .flags = RPC_FOR_RECENT },
+	[FAKE_ASK] = { .name = "ASK", .run = run_count, .flags = RPC_FOR_ALL },
+	[FAKE_LIST] = { .name = "LIST", .run = run_count, .flags = RPC_NO_EXPORT },
+	[FAKE_STORE] = { .name = "STORE",
+			 .decode = get_bulk,
+			 .args_size = sizeof(struct xdr_bulk),
+			 .run = run_store },
 };
 
 #define POINTER(proc) [proc] = &rows[proc]
@@ -244,10 +271,10 @@ static const struct rpc_version versions[] = {
 	{ 4, procs, FAKE_PROCS, NULL },
 };
 
-static enum rpc_standing standing(void *ctx, struct rpc_conn *conn)
+static enum rpc_admission admission(void *ctx, struct rpc_conn *conn)
 {
 	(void)conn;
-	return ((struct fake *)ctx)->standing;
+	return ((struct fake *)ctx)->admission;
 }
 
 static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error)
@@ -273,9 +300,9 @@ void fake_init(struct fake *f, size_t drc_entries)
 		.ctx = f,
 	};
 	f->server.nprograms = 1;
-	f->standing = RPC_ADMITTED;
-	f->server.standing = standing;
-	f->server.standing_ctx = f;
+	f->admission = RPC_ADMITTED;
+	f->server.admission = admission;
+	f->server.admission_ctx = f;
 	f->server.pool = f->pool;
 	f->server.drc = drc_entries > 0 ? drc_new(drc_entries, drc_entries * 1024) : NULL;
 	f->server.observe = observe;

@@ -20,7 +20,7 @@ enum fake_proc {
 	FAKE_HOW,     /* word: the value that run returns after a word of result. Not idempotent */
 	/* bulk of at most 4 bytes, decoded by run: returns its length; cached unless 0 */
 	FAKE_REST,
-	FAKE_GIVE,  /* as COUNT, also for former hosts; may be repeated */
+	FAKE_GIVE,  /* as COUNT, also for recently admitted hosts; may be repeated */
 	FAKE_ASK,   /* as COUNT, for all hosts */
 	FAKE_LIST,  /* as COUNT, for hosts known to be admitted */
 	FAKE_STORE, /* bulk of at most 4096 bytes: returns its length */
@@ -39,11 +39,11 @@ struct fake {
 	struct rn_payload_pool *pool;
 	struct rpc_server server;
 	struct rpc_worker worker;
-	unsigned count;		     /* number of COUNT calls that ran */
-	struct rpc_request *pending; /* the last PENDING call */
-	pthread_mutex_t lock;	     /* of PENDING calls */
-	enum rpc_run how;	     /* they end */
-	enum rpc_standing standing;  /* standing of all hosts */
+	unsigned count;		      /* number of COUNT calls that ran */
+	struct rpc_request *pending;  /* the last PENDING call */
+	pthread_mutex_t lock;	      /* of PENDING calls */
+	enum rpc_run how;	      /* they end */
+	enum rpc_admission admission; /* admission of all hosts */
 	unsigned observed, errors;
 };
 

@@ -61,7 +61,7 @@ static void *sink_main(void *arg)
 
 	pthread_mutex_lock(&f->lock);
 	while (!f->stop || f->first) {
-		if (!f->first || f->mode == SINK_HOLD) {
+		if (!f->first || f->mode == EXECUTOR_HOLDS) {
 			pthread_cond_wait(&f->work, &f->lock);
 			continue;
 		}
@@ -71,7 +71,7 @@ static void *sink_main(void *arg)
 		if (!f->first)
 			f->last = &f->first;
 		pthread_mutex_unlock(&f->lock);
-		if (mode == SINK_GARBAGE)
+		if (mode == EXECUTOR_GARBAGE)
 			r->conn->ops->garbage(r);
 		else
 			answer(f, r);
@@ -94,7 +94,7 @@ static uint32_t xid_of(const struct rpc_request *r)
 static bool answer_in_place(struct fixture *f, struct rpc_request *r)
 {
 	pthread_mutex_lock(&f->lock);
-	const bool here = f->mode == SINK_IN_PLACE && xid_of(r) != XID_OTHER_THREAD;
+	const bool here = f->mode == EXECUTOR_IN_PLACE && xid_of(r) != XID_OTHER_THREAD;
 	pthread_mutex_unlock(&f->lock);
 	if (!here)
 		return false;
@@ -111,7 +111,7 @@ static bool answer_later(struct fixture *f, struct rpc_request *r)
 	const unsigned i = ev_loop_is_current(f->loops[0]) ? 0 : 1;
 
 	pthread_mutex_lock(&f->lock);
-	const bool later = f->mode == SINK_LATER && xid_of(r) != XID_OTHER_THREAD;
+	const bool later = f->mode == EXECUTOR_LATER && xid_of(r) != XID_OTHER_THREAD;
 	pthread_mutex_unlock(&f->lock);
 	if (!later)
 		return false;
@@ -131,7 +131,7 @@ static void run_later(void *ctx, void *state, struct rn_inbox_node *call)
 	answer(f, r);
 }
 
-static void sink_submit(void *ctx, struct rpc_request *r)
+static void executor_submit(void *ctx, struct rpc_request *r)
 {
 	struct fixture *f = ctx;
 
@@ -186,7 +186,7 @@ void fixture_start(struct fixture *f, struct tcp_config cfg, size_t budget, int 
 		cr_assert_eq(ev_loop_new("test-loop", &calls, &f->loops[i]), 0);
 	cfg.loops = f->loops;
 	cfg.nloops = cfg.nloops ? cfg.nloops : 2;
-	cfg.sink = (struct rpc_sink){ sink_submit, f };
+	cfg.executor = (struct rpc_executor){ executor_submit, f };
 	f->clients = rpc_clients_new();
 	cr_assert_not_null(f->clients);
 	cfg.clients = f->clients;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A TCP server on loopback with a sink that answers from its own thread, and a blocking client.
+ * A TCP server on loopback with an executor that answers from its own thread, and a blocking client.
  * Calls here are: xid, 0 (CALL), the bulk bytes wanted in the reply, then anything. Replies are:
  * xid, 1, and the members of struct answer.
  */
@@ -18,15 +18,15 @@
 #include "transport/tcp/tcp_server.h"
 
 enum sink_mode {
-	SINK_ANSWER,
-	SINK_HOLD, /* holds requests until fixture_release() */
-	SINK_GARBAGE,
-	SINK_IN_PLACE, /* answers on the event thread, before submit() returns; see below */
-	SINK_LATER,    /* as calls that the event thread keeps; see below */
+	EXECUTOR_ANSWERS,
+	EXECUTOR_HOLDS, /* holds requests until fixture_release() */
+	EXECUTOR_GARBAGE,
+	EXECUTOR_IN_PLACE, /* answers on the event thread, before submit() returns; see below */
+	EXECUTOR_LATER,	   /* as calls that the event thread keeps; see below */
 };
 
-/* Calls that SINK_IN_PLACE and SINK_LATER treat in another way: */
-#define XID_OTHER_THREAD 0xfffffff0u /* answered by the sink's thread */
+/* Calls that EXECUTOR_IN_PLACE and EXECUTOR_LATER treat in another way: */
+#define XID_OTHER_THREAD 0xfffffff0u /* answered by the executor's thread */
 #define XID_GATE 0xfffffff1u	     /* waits on the event thread for fixture.gate */
 
 struct fixture {
@@ -42,7 +42,7 @@ struct fixture {
 	pthread_cond_t work;
 	struct rn_inbox_node *first, **last;
 	enum sink_mode mode;
-	unsigned waiting; /* requests in the sink */
+	unsigned waiting; /* requests in the executor */
 	sem_t gate;
 	bool stop;
 };
@@ -56,7 +56,7 @@ struct answer {
 void fixture_start(struct fixture *f, struct tcp_config cfg, size_t budget, int family);
 void fixture_stop(struct fixture *f);
 void fixture_mode(struct fixture *f, enum sink_mode mode);
-/* Waits until the sink has n requests; false after ten seconds. */
+/* Waits until the executor has n requests; false after ten seconds. */
 bool fixture_wait(struct fixture *f, unsigned n);
 
 /*

@@ -27,7 +27,7 @@ static void silent(void *job, bool cancelled)
 	pthread_mutex_unlock(&lock);
 }
 
-static void prompt(void *job, bool cancelled)
+static void event(void *job, bool cancelled)
 {
 	(void)job;
 	pthread_mutex_lock(&lock);
@@ -60,7 +60,7 @@ Test(askers, networks_with_silent_services_do_not_keep_others_out)
 	}
 	cr_expect_gt(refused, 0, "each network has a bound");
 	/* The server itself shares no place with them, whatever the hash. */
-	cr_assert(askers_ask(a, ASK_HOSTS, NULL, prompt, NULL));
+	cr_assert(askers_ask(a, ASK_HOSTS, NULL, event, NULL));
 	pthread_mutex_lock(&lock);
 	released = true;
 	pthread_cond_broadcast(&changed);

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "daemon/workers/lanes.h"
+#include "daemon/workers/fs_queues.h"
 
 enum { NEW, BEGUN, INSIDE, LAST_BEGUN, CALLS };
 
@@ -15,12 +15,12 @@ static struct call_queue queue;
 static void fill(void)
 {
 	memset(call, 0, sizeof(call));
-	for (unsigned i = 0; i < RPC_LANES; i++)
+	for (unsigned i = 0; i < RPC_FS_QUEUES; i++)
 		rn_fq_flow_init(&client.calls[i]);
 	call_queue_init(&queue);
 	for (unsigned i = 0; i < CALLS; i++) {
 		call[i].conn = &conn;
-		call[i].lane = 1;
+		call[i].fs_queue = 1;
 		call[i].waits = i != NEW;
 		call[i].entered = i == INSIDE;
 		call_queue_push(&queue, &call[i]);

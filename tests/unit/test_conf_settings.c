@@ -123,6 +123,14 @@ static const struct value_case values[] = {
 	{ "metrics.listen", "127.0.0.1:65536", NULL },
 	{ "metrics.listen", "localhost:9100", NULL },
 	{ "metrics.listen", ":9100", NULL },
+	{ "cluster.name", "", "" },
+	{ "cluster.name", "lab", "lab" },
+	{ "cluster.name", "the lab", NULL },
+	{ "cluster.instance", "0123456789012345678901234567890", NULL },
+	{ "cluster.path", "", "" },
+	{ "cluster.path", "srv", NULL },
+	{ "cluster.dead_time", "1", NULL },
+	{ "cluster.dead_time", "10m", "10m" },
 	{ "rdma.enabled", "auto", "auto" },
 	{ "rdma.enabled", "yes", "yes" },
 	{ "rdma.enabled", "on", NULL },
@@ -212,7 +220,7 @@ static const struct text_case texts[] = {
 	{ "[http]\nport = 5\n", { "f:2: error: unknown section [http]: did you mean [tcp]?" } },
 	{ "[somewhere]\nport = 5\n",
 	  { "f:2: error: unknown section [somewhere]: there are server, tcp, udp, rdma, nfs2, "
-	    "nfs3, nfs4, nlm, vfs, gss, tls and metrics" } },
+	    "nfs3, nfs4, nlm, vfs, gss, tls, metrics and cluster" } },
 	{ "port = 5\n",
 	  { "f:1: error: \"port\" is before the first section: write [server] or another above "
 	    "it" } },
@@ -471,6 +479,57 @@ Test(conf_settings, check_together)
 	cr_expect(cfg_check(&s, "x", &diags) == 0);
 	cfg_free(&s);
 	cfg_diags_free(&diags);
+}
+
+/* A member of a cluster, by the text of its section, and the message of cfg_check(). */
+static const struct cluster_case {
+	const char *text, *message;
+} clusters[] = {
+	{ "", NULL },
+	{ "name =\n", NULL },
+	{ "name = lab\ninstance = a\npath = /srv/cluster\n", NULL },
+	{ "name = lab\ninstance = a\n",
+	  "f:2: error: cluster.path is missing: a member of a cluster has name, instance and path; "
+	  "give all of them, or leave [cluster] out" },
+	{ "\npath = /srv/cluster\n",
+	  "f:3: error: cluster.name is missing: a member of a cluster has name, instance and path; "
+	  "give all of them, or leave [cluster] out" },
+	{ "dead_time = 5s\n",
+	  "f:2: error: cluster.name is missing: a member of a cluster has name, instance and path; "
+	  "give all of them, or leave [cluster] out" },
+	{ "name = lab\ninstance = a/b\npath = /srv/cluster\n",
+	  "f:2: error: cluster.instance: \"a/b\" is not right: a name has letters, digits, \".\", "
+	  "\"_\" and \"-\", and does not begin with \".\"" },
+	{ "name = .lab\ninstance = a\npath = /srv/cluster\n",
+	  "f:2: error: cluster.name: \".lab\" is not right: a name has letters, digits, \".\", "
+	  "\"_\" and \"-\", and does not begin with \".\"" },
+	{ "name = lab\ninstance = a\npath = /srv/cluster\n[nfs4]\nenabled = no\n",
+	  "f:2: error: [cluster] needs nfs4.enabled, whose records and grace period it uses: set "
+	  "it "
+	  "to yes, or leave [cluster] out" },
+};
+
+Test(conf_settings, cluster)
+{
+	for (size_t i = 0; i < sizeof(clusters) / sizeof(clusters[0]); i++) {
+		const struct cluster_case *c = &clusters[i];
+		char text[256], line[512] = "(no message)";
+		struct cfg_settings s;
+		struct cfg_diags diags;
+
+		cfg_diags_init(&diags);
+		cr_assert(cfg_set_defaults(&s) == 0);
+		snprintf(text, sizeof(text), "[cluster]\n%s", c->text);
+		cr_assert(cfg_parse(&s, "f", text, strlen(text), &diags) == 0);
+		cr_expect(cfg_check(&s, "x", &diags) == (c->message ? -EINVAL : 0), "<%s>", text);
+		cr_assert(diags.n == (c->message ? 1 : 0), "<%s>: %zu messages", text,
+			  (size_t)diags.n);
+		if (c->message)
+			cfg_diag_format(&diags.items[0], line, sizeof(line));
+		cr_expect(!c->message || !strcmp(line, c->message), "<%s>: %s", text, line);
+		cfg_free(&s);
+		cfg_diags_free(&diags);
+	}
 }
 
 Test(conf_settings, files)

@@ -66,7 +66,7 @@ Test(dispatch, null_answers)
 
 Test(dispatch, null_answers_whatever_the_credential_and_whoever_asks)
 {
-	f.standing = RPC_STRANGER;
+	f.admission = RPC_STRANGER;
 	SEND(77, 0, 2, FAKE_PROG, 2, 0, 1, 4, 0, 0, 0);
 	REPLY(77, 1, 0, 0, 0, 0);
 }
@@ -233,30 +233,30 @@ Test(dispatch, a_read_chunk_of_arguments_that_run_decodes)
 
 Test(dispatch, strangers_are_denied_before_anything_is_decoded)
 {
-	f.standing = RPC_STRANGER;
+	f.admission = RPC_STRANGER;
 	start(FAKE_COUNT);
 	fake_dispatch(&f, &conn, &call);
 	REPLY(77, 1, 1, 1, 1);
 	cr_assert_eq(f.count, 0);
 }
 
-/* Replies (answered, denied, or an error) to procedures for hosts of each standing. */
+/* Replies (answered, denied, or an error) to procedures for hosts of each admission. */
 Test(dispatch, who_may_call_what)
 {
 	static const enum fake_proc procs[] = { FAKE_COUNT, FAKE_GIVE, FAKE_ASK, FAKE_LIST };
 	static const char *const may[] = {
 		[RPC_UNKNOWN] = "yyye",
 		[RPC_STRANGER] = "nnyn",
-		[RPC_FORMER] = "nyyn",
+		[RPC_RECENT] = "nyyn",
 		[RPC_ADMITTED] = "yyyy",
 	};
 
-	for (enum rpc_standing s = RPC_UNKNOWN; s <= RPC_ADMITTED; s++) {
+	for (enum rpc_admission s = RPC_UNKNOWN; s <= RPC_ADMITTED; s++) {
 		for (unsigned i = 0; i < 4; i++) {
 			const unsigned before = f.count;
 			const char want = may[s][i];
 
-			f.standing = s;
+			f.admission = s;
 			start(procs[i]);
 			xdr_put_u32(&call, s * 4 + i);
 			fake_dispatch(&f, &conn, &call);
@@ -309,8 +309,8 @@ static void dispatch_with_room(size_t reply_max, uint32_t chunk)
 	struct rpc_request *req = fake_request(&f, &conn, &call);
 
 	req->reply_max = reply_max;
-	req->nbulk_rooms = chunk > 0;
-	req->bulk_room[0] = chunk;
+	req->nbulk_spaces = chunk > 0;
+	req->bulk_space[0] = chunk;
 	fake_begin(&f, req);
 }
 
@@ -511,11 +511,11 @@ static struct rpc_client client; /* who may wait */
 Test(dispatch, who_is_not_known_yet_is_looked_at_again)
 {
 	conn.base.client = &client;
-	f.standing = RPC_UNKNOWN;
+	f.admission = RPC_UNKNOWN;
 	start(FAKE_LIST);
 	fake_dispatch(&f, &conn, &call);
 	cr_assert_eq(conn.replies + f.count, 0);
-	f.standing = RPC_ADMITTED;
+	f.admission = RPC_ADMITTED;
 	rpc_wake_all(f.server.waits, 1u << RN_WAIT_NAME);
 	cr_assert_eq(fake_await_inbox(&f), 1);
 	cr_assert_eq(conn.replies, 1);
@@ -524,7 +524,7 @@ Test(dispatch, who_is_not_known_yet_is_looked_at_again)
 
 /* Security that does nothing but count. */
 static struct rpc_secured state;
-static unsigned protected, protected_promptly, moved;
+static unsigned protected, protected_event, moved;
 
 static enum rpc_secure_verdict accept_any(void *ctx, struct rpc_request *req,
 					  enum rpc_auth_stat *stat)
@@ -539,7 +539,7 @@ static enum rpc_secure_verdict accept_any(void *ctx, struct rpc_request *req,
 static bool protect(struct rpc_request *req)
 {
 	protected++;
-	protected_promptly += rpc_is_prompt(req);
+	protected_event += rpc_on_event_thread(req);
 	return true;
 }
 
@@ -568,9 +568,9 @@ static void move(struct rpc_worker *from, struct rpc_request *req)
 }
 
 /* A secured call on an event thread whose reply has a bulk item of n bytes. */
-static void ask_promptly(bool wraps, uint32_t n)
+static void ask_event(bool wraps, uint32_t n)
 {
-	static struct rpc_worker prompt = { .prompt = true, .move = move };
+	static struct rpc_worker event = { .on_event_thread = true, .move = move };
 	const uint32_t w[] = { 77, 0, 2, FAKE_PROG, 4, FAKE_BULK, RPC_RPCSEC_GSS, 0, RPC_RPCSEC_GSS,
 			       0,  n };
 	struct rpc_request *req;
@@ -578,38 +578,62 @@ static void ask_promptly(bool wraps, uint32_t n)
 	f.server.security = &security;
 	f.server.identify = identify;
 	state = (struct rpc_secured){ .wraps = wraps };
-	protected = protected_promptly = moved = 0;
+	protected = protected_event = moved = 0;
 	conn.replies = 0;
 	xdr_out_init(&call, buf, sizeof(buf));
 	for (size_t i = 0; i < rn_array_size(w); i++)
 		xdr_put_u32(&call, w[i]);
 	req = fake_request(&f, &conn, &call);
-	prompt.stacks = f.worker.stacks;
-	req->worker = &prompt;
+	event.stacks = f.worker.stacks;
+	req->worker = &event;
 	fake_begin(&f, req);
 }
 
 Test(dispatch, long_results_are_not_wrapped_on_an_event_thread)
 {
-	ask_promptly(true, RPC_SECURE_PROMPT_MOST);
+	ask_event(true, RPC_SECURE_EVENT_MOST);
 	cr_assert_eq(moved, 1);
 	cr_assert_eq(protected, 0);
 	cr_assert_eq(f.observed, 0);
 	cr_assert_eq(fake_run_inbox(&f), 1);
 	cr_assert_eq(protected, 1);
-	cr_assert_eq(protected_promptly, 0);
+	cr_assert_eq(protected_event, 0);
 	cr_assert_eq(f.observed, 1);
 	cr_assert_eq(conn.replies, 1);
 }
 
 Test(dispatch, short_or_merely_signed_results_stay_there)
 {
-	ask_promptly(true, RPC_SECURE_PROMPT_MOST - 64);
+	ask_event(true, RPC_SECURE_EVENT_MOST - 64);
 	cr_assert_eq(moved, 0);
-	cr_assert_eq(protected_promptly, 1);
+	cr_assert_eq(protected_event, 1);
 	cr_assert_eq(conn.replies, 1);
-	ask_promptly(false, RPC_SECURE_PROMPT_MOST);
+	ask_event(false, RPC_SECURE_EVENT_MOST);
 	cr_assert_eq(moved, 0);
-	cr_assert_eq(protected_promptly, 1);
+	cr_assert_eq(protected_event, 1);
 	cr_assert_eq(conn.replies, 1);
+}
+
+static bool never(void *ctx)
+{
+	(void)ctx;
+	return false;
+}
+
+Test(dispatch, a_server_whose_time_is_over_answers_nothing)
+{
+	f.server.may_answer = never;
+	SEND(77, 0, 2, FAKE_PROG, 2, 0, 0, 0, 0, 0);
+	cr_expect_eq(conn.replies + conn.too_longs + conn.drops, 0);
+	cr_expect_eq(conn.garbage, 1, "the connection is closed");
+}
+
+Test(dispatch, a_server_whose_time_is_over_runs_nothing)
+{
+	f.server.may_answer = never;
+	start(FAKE_COUNT);
+	xdr_put_u32(&call, 5);
+	fake_dispatch(&f, &conn, &call);
+	cr_expect_eq(f.count, 0);
+	cr_expect_eq(conn.garbage, 1);
 }

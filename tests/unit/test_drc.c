@@ -608,7 +608,7 @@ static void answer(struct rpc_request *req, uint32_t word)
 	req->conn->ops->reply(req);
 }
 
-/* The word of the kept reply, or 0: there is none for that principal. */
+/* The word of the cached reply, or 0: there is none for that principal. */
 static uint32_t kept_for(const struct rpc_principal *p, uint32_t uid)
 {
 	struct rpc_request *req = call_of(p, uid);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lanes: calls of all versions with the handle of one export are found to be of that export. */
+/* Queues: calls of all versions with the handle of one export are found to be of that export. */
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "daemon/workers/standing.h"
+#include "daemon/workers/admission.h"
 #include "lib/util.h"
 #include "nfs2/nfs2_server.h"
 #include "nfs3/acl/nfsacl.h"
@@ -79,7 +79,7 @@ static bool look(const struct call *c, size_t cut, uint32_t *id)
 	return first_handle_export(&req, id);
 }
 
-Test(first_handle, each_version_has_the_lane_of_the_handles_export)
+Test(first_handle, each_version_has_the_queue_of_the_handles_file_system)
 {
 	static const struct call calls[] = {
 		{ "GETATTR of NFSv3", NFS_PROGRAM, 3, 1, false },

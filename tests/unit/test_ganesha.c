@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "conf/exports.h"
-#include "ctl/ganesha_exports.h"
-#include "ctl/ganesha_tree.h"
+#include "tools/ganesha/ganesha_exports.h"
+#include "tools/ganesha/ganesha_tree.h"
 
 struct result {
 	char *out, *err;

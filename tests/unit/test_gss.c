@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "gss/acceptor.h"
 #include "gss/contexts.h"
+#include "lib/util.h"
 #include "gss/gss_private.h"
 #include "lib/clock.h"
 #include "rpc/xdr_out.h"
@@ -79,6 +79,44 @@ Test(gss, a_number_is_taken_once)
 	cr_expect_not(gss_window_take(&w, 3));
 	cr_expect_not(gss_window_take(&w, 5));
 	cr_expect(gss_window_take(&w, 4));
+}
+
+/* A window and a set of all numbers that have come agree on random calls, of which some come very late. */
+Test(gss, late_calls_are_fresh_once)
+{
+	static struct gss_window w;
+	static bool came[200000];
+	uint32_t late[GSS_LATE / 2], nlate = 0, next = 1;
+
+	srandom(3);
+	while (next < rn_array_size(came) - 8) {
+		const uint32_t i = nlate > 0 ? (uint32_t)random() % nlate : 0;
+
+		switch (random() % 64) {
+		case 0: /* held up */
+			if (nlate < rn_array_size(late))
+				late[nlate++] = next++;
+			break;
+		case 1: /* comes at last, and once more */
+			if (nlate == 0)
+				break;
+			cr_assert(gss_window_take(&w, late[i]), "%u after %u", late[i], w.highest);
+			came[late[i]] = true;
+			cr_assert_not(gss_window_take(&w, late[i]));
+			late[i] = late[--nlate];
+			break;
+		case 2: { /* a replay of any call so far */
+			const uint32_t seq = 1 + (uint32_t)random() % (next - 1 ? next - 1 : 1);
+
+			if (came[seq])
+				cr_assert_not(gss_window_take(&w, seq));
+			break;
+		}
+		default:
+			came[next] = true;
+			cr_assert(gss_window_take(&w, next++));
+		}
+	}
 }
 
 Test(gss, the_window_moves)
@@ -318,148 +356,4 @@ Test(gss, memory_is_an_eighth_at_most)
 	gss_memory_divide((size_t)1 << 40, 64, 1, &m);
 	cr_expect_eq(m.contexts, 64);
 	cr_expect_eq(m.grown, 0);
-}
-
-struct slow_job {
-	struct gss_job job;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool started, released, abandoned, done;
-};
-
-static void set(struct slow_job *s, bool *what)
-{
-	pthread_mutex_lock(&s->lock);
-	*what = true;
-	pthread_cond_broadcast(&s->changed);
-	pthread_mutex_unlock(&s->lock);
-}
-
-static void wait_for(struct slow_job *s, const bool *what)
-{
-	pthread_mutex_lock(&s->lock);
-	while (!*what)
-		pthread_cond_wait(&s->changed, &s->lock);
-	pthread_mutex_unlock(&s->lock);
-}
-
-static void slow_run(struct gss_job *job)
-{
-	struct slow_job *s = (struct slow_job *)job;
-
-	set(s, &s->started);
-	wait_for(s, &s->released);
-}
-
-static void slow_abandon(struct gss_job *job)
-{
-	struct slow_job *s = (struct slow_job *)job;
-
-	set(s, &s->abandoned);
-}
-
-static void slow_done(struct gss_job *job)
-{
-	struct slow_job *s = (struct slow_job *)job;
-
-	cr_expect_eq(job->abandoned, s->abandoned);
-	set(s, &s->done);
-}
-
-static void slow_init(struct slow_job *s, uint8_t host)
-{
-	memset(s, 0, sizeof(*s));
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->changed, NULL);
-	s->job.host.bytes[15] = host;
-	s->job.run = slow_run;
-	s->job.abandon = slow_abandon;
-	s->job.done = slow_done;
-}
-
-/* A thread that hangs in the library holds up neither the calls that wait for it nor the stop. */
-Test(gss, a_hung_thread_does_not_hold_the_stop)
-{
-	struct gss_acceptor *a = gss_acceptor_new();
-	struct slow_job running, queued[2];
-
-	cr_assert_not_null(a);
-	slow_init(&running, 1);
-	cr_assert(gss_acceptor_submit(a, &running.job));
-	wait_for(&running, &running.started);
-	/* A host has two threads: the second of these waits. */
-	for (unsigned i = 0; i < 2; i++) {
-		slow_init(&queued[i], 1);
-		cr_assert(gss_acceptor_submit(a, &queued[i].job));
-	}
-	wait_for(&queued[0], &queued[0].started);
-	set(&queued[0], &queued[0].released);
-	wait_for(&queued[0], &queued[0].done);
-	wait_for(&queued[1], &queued[1].started);
-	cr_expect_not(queued[0].abandoned);
-	cr_expect_not(gss_acceptor_free(a, 0));
-	cr_expect(running.abandoned);
-	cr_expect(queued[1].abandoned);
-	cr_expect_not(running.done, "its thread is still in the library");
-	slow_init(&queued[0], 2);
-	cr_expect_not(gss_acceptor_submit(a, &queued[0].job), "it is closed");
-	set(&running, &running.released);
-	set(&queued[1], &queued[1].released);
-	wait_for(&running, &running.done);
-	cr_expect(gss_acceptor_free(a, 60));
-}
-
-/* Jobs that no thread has begun are abandoned and done at once. */
-Test(gss, waiting_jobs_end_at_the_stop)
-{
-	struct gss_acceptor *a = gss_acceptor_new();
-	struct slow_job busy[GSS_HOST_THREADS], waiting;
-
-	cr_assert_not_null(a);
-	for (unsigned i = 0; i < GSS_HOST_THREADS; i++) {
-		slow_init(&busy[i], 1);
-		cr_assert(gss_acceptor_submit(a, &busy[i].job));
-		wait_for(&busy[i], &busy[i].started);
-	}
-	slow_init(&waiting, 1);
-	cr_assert(gss_acceptor_submit(a, &waiting.job));
-	gss_acceptor_close(a);
-	cr_expect(waiting.done);
-	cr_expect(waiting.abandoned);
-	cr_expect_not(waiting.started);
-	for (unsigned i = 0; i < GSS_HOST_THREADS; i++)
-		set(&busy[i], &busy[i].released);
-	cr_expect(gss_acceptor_free(a, 60));
-}
-
-/* Sixteen hosts that fill the queue do not keep another out: one that has most loses its oldest job. */
-Test(gss, a_queue_that_sixteen_hosts_fill)
-{
-	static struct slow_job busy[GSS_THREADS], queued[GSS_JOBS], more;
-	struct gss_acceptor *a = gss_acceptor_new();
-	unsigned pushed_out = 0;
-
-	cr_assert_not_null(a);
-	for (unsigned i = 0; i < GSS_THREADS; i++) {
-		slow_init(&busy[i], (uint8_t)(200 + i));
-		cr_assert(gss_acceptor_submit(a, &busy[i].job));
-		wait_for(&busy[i], &busy[i].started);
-	}
-	for (unsigned i = 0; i < GSS_JOBS; i++) {
-		slow_init(&queued[i], (uint8_t)(1 + i / GSS_HOST_JOBS));
-		cr_assert(gss_acceptor_submit(a, &queued[i].job));
-	}
-	slow_init(&more, 100);
-	cr_assert(gss_acceptor_submit(a, &more.job));
-	for (unsigned i = 0; i < GSS_JOBS; i++) {
-		pushed_out += queued[i].done;
-		cr_expect_eq(queued[i].job.made_room, queued[i].abandoned);
-	}
-	cr_expect_eq(pushed_out, 1);
-	cr_expect(queued[0].done && queued[0].abandoned);
-	gss_acceptor_close(a);
-	for (unsigned i = 0; i < GSS_THREADS; i++)
-		set(&busy[i], &busy[i].released);
-	cr_expect(gss_acceptor_free(a, 60));
-	cr_expect(more.abandoned);
 }

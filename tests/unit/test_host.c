@@ -91,3 +91,54 @@ Test(host, other_families_are_one_host)
 	rn_host_of((const struct sockaddr *)&local, &h);
 	cr_expect(rn_host_equal(&h, &none));
 }
+
+static const struct {
+	const char *text, *is; /* address, and the text that it gets */
+	int family;
+} forms[] = {
+	{ "192.0.2.1", "192.0.2.1", AF_INET },	    { "::ffff:192.0.2.1", "192.0.2.1", AF_INET },
+	{ "::192.0.2.1", "::192.0.2.1", AF_INET6 }, { "2001:db8::1", "2001:db8::1", AF_INET6 },
+	{ "fe80::1", "fe80::1", AF_INET6 },
+};
+
+Test(host, an_address_in_its_own_family)
+{
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		const struct sockaddr_storage from = address(forms[i].text, 3);
+		struct sockaddr_storage to;
+		char text[RN_ADDRESS_TEXT];
+		uint8_t bytes[16], again[16];
+		const uint32_t scope = rn_address_map((const struct sockaddr *)&from, bytes);
+		const socklen_t len = rn_address_unmap(bytes, scope, 2049, &to);
+
+		rn_address_text(bytes, text);
+		cr_expect_str_eq(text, forms[i].is);
+		cr_expect_eq(to.ss_family, forms[i].family, "%s", forms[i].text);
+		cr_expect_eq(len, forms[i].family == AF_INET ? sizeof(struct sockaddr_in)
+							     : sizeof(struct sockaddr_in6));
+		cr_expect_eq(((const struct sockaddr_in *)&to)->sin_port, htons(2049));
+		cr_expect_eq(rn_address_map((const struct sockaddr *)&to, again), scope);
+		cr_expect_arr_eq(bytes, again, sizeof(bytes));
+	}
+}
+
+Test(host, a_table_finds_each_host_once)
+{
+	enum { HOSTS = 3000 };
+	static struct rn_host_table t;
+	static struct rn_host_entry entry[HOSTS];
+
+	rn_host_table_init(&t);
+	for (uint32_t i = 0; i < HOSTS; i++) {
+		memcpy(entry[i].host.bytes, &i, sizeof(i));
+		cr_assert_null(rn_host_find(&t, &entry[i].host));
+		rn_host_add(&t, &entry[i]);
+	}
+	for (uint32_t i = 0; i < HOSTS; i += 2)
+		rn_host_remove(&entry[i]);
+	for (uint32_t i = 0; i < HOSTS; i++) {
+		struct rn_host_entry *found = rn_host_find(&t, &entry[i].host);
+
+		cr_assert_eq(found, i % 2 ? &entry[i] : NULL);
+	}
+}

@@ -99,8 +99,8 @@ Test(nfs3_io, read_that_does_not_fit_the_reply)
 	f->reply_max = head + 11; /* the padding counts */
 	do_read(&fh, 0, 1000);
 	cr_expect_eq(f->outcome, FIX_TOO_LONG);
-	f->nbulk_rooms = 1;
-	f->bulk_room[0] = 10;
+	f->nbulk_spaces = 1;
+	f->bulk_space[0] = 10;
 	f->reply_max = head;
 	r = do_read(&fh, 0, 1000);
 	cr_expect_eq(r.status, NFS3_OK);
@@ -108,7 +108,7 @@ Test(nfs3_io, read_that_does_not_fit_the_reply)
 	do_read(&fh, 0, 1000);
 	cr_expect_eq(f->outcome, FIX_TOO_LONG);
 	f->reply_max = head;
-	f->bulk_room[0] = 9;
+	f->bulk_space[0] = 9;
 	do_read(&fh, 0, 1000);
 	cr_expect_eq(f->outcome, FIX_TOO_LONG);
 }

@@ -233,7 +233,7 @@ Test(nfs3_table, rows_without_a_handle_say_so)
 		xdr_out_init(&c, buf, sizeof(buf));
 		nfs3_sample_put(s, &c, &w);
 		if (noted || s->proc == 0 || s->prog == NLM_PROGRAM ||
-		    (row->flags & RPC_FOR_FORMER))
+		    (row->flags & RPC_FOR_RECENT))
 			continue;
 		cr_expect(row->flags & (RPC_FOR_ALL | RPC_NO_EXPORT | RPC_BY_PATH), "%s %u",
 			  s->name, s->vers);

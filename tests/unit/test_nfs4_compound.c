@@ -216,8 +216,8 @@ Test(nfs4_compound, long_replies_grow)
 	whole();
 }
 
-/* A prompt worker declines a long READ when the operation is pending already. */
-Test(nfs4_compound, what_is_declined_later_moves)
+/* A COMPOUND leaves the event thread for a long READ, after operations that it has run there. */
+Test(nfs4_compound, a_long_read_moves_behind_others)
 {
 	static const struct nfs4_stateid anonymous;
 	static char text[100001];
@@ -227,7 +227,7 @@ Test(nfs4_compound, what_is_declined_later_moves)
 	memset(text, 'x', sizeof(text) - 1);
 	make_file("x", text, 0600);
 	fh = handle("x");
-	f->prompt = true;
+	f->on_event_thread = true;
 	for (int i = 0; i < 2; i++) {
 		fix4_begin(f, NULL);
 		fix4_putfh(f, &fh);

@@ -373,10 +373,10 @@ Test(nfs4_data, write_chunks_bound_what_is_read)
 	cr_assert_eq(symlink("to", fix_path(f, "link")), 0);
 	fh = handle4("x");
 	link = handle4("link");
-	f->nbulk_rooms = 3;
-	f->bulk_room[0] = 5; /* shorter than the count of READ */
-	f->bulk_room[1] = 0;
-	f->bulk_room[2] = 100;
+	f->nbulk_spaces = 3;
+	f->bulk_space[0] = 5; /* shorter than the count of READ */
+	f->bulk_space[1] = 0;
+	f->bulk_space[2] = 100;
 	put_three(&fh, &link);
 	cr_assert_eq(fix4_send(f), NFS4_OK);
 	fix4_result(f, OP_PUTFH);
@@ -384,7 +384,7 @@ Test(nfs4_data, write_chunks_bound_what_is_read)
 	cr_expect_eq(f->bulk_len[0], 5);
 	cr_expect_eq(f->bulk_len[1], 2);
 	cr_expect_eq(f->bulk_len[2], 2);
-	f->bulk_room[1] = 1; /* too short for the link's text, which cannot be cut */
+	f->bulk_space[1] = 1; /* too short for the link's text, which cannot be cut */
 	put_three(&fh, &link);
 	cr_expect_eq(fix4_send(f), NFS4ERR_RESOURCE);
 	cr_expect_eq(f->nbulks, 1);
@@ -418,8 +418,8 @@ Test(nfs4_data, a_read_takes_the_room_that_there_is)
 		is_read(want[room / 4], room == 12);
 	}
 	/* With a Write chunk, data do not count towards the reply's size. */
-	f->nbulk_rooms = 1;
-	f->bulk_room[0] = 1000;
+	f->nbulk_spaces = 1;
+	f->bulk_space[0] = 1000;
 	f->reply_max = head;
 	begin(&fh);
 	put_read(&anonymous, 0, 1000);

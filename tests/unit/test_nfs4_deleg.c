@@ -363,14 +363,14 @@ Test(nfs4_deleg, claimed)
 	cr_expect_eq(op_open(f, &owner, &how, &got), NFS4ERR_DELEG_REVOKED);
 }
 
-/* A prompt worker leaves an OPEN to another that may get a delegation, and only such. */
-Test(nfs4_deleg, prompt_worker)
+/* An event thread's worker leaves an OPEN to another that may get a delegation, and only such. */
+Test(nfs4_deleg, event_worker)
 {
 	NEED_FIXTURE();
 	NEED_KERNEL_CAN(open_cached);
 	begin();
 	make_file("a", "text", 0666);
-	f->prompt = true;
+	f->on_event_thread = true;
 	f->moved = 0;
 	cr_assert_eq(open_as(&owner, "a", READ, &file), NFS4_OK);
 	cr_expect_eq(file.delegation, OPEN_DELEGATE_READ);
@@ -380,7 +380,7 @@ Test(nfs4_deleg, prompt_worker)
 	cr_assert_eq(open_as(&owner, "a", READ, &file), NFS4_OK);
 	cr_expect_eq(file.delegation, OPEN_DELEGATE_NONE);
 	cr_expect_eq(f->moved, 0);
-	f->prompt = false;
+	f->on_event_thread = false;
 }
 
 enum { CLAIM_PREVIOUS = 1, CLAIM_FH = 4, CLAIM_DELEG_PREV_FH = 6 };

@@ -35,7 +35,7 @@ static void share(const uint32_t *has, unsigned n, uint32_t next, uint64_t exces
 {
 	uint32_t give[4] = { 0 };
 
-	nfs4_deleg_share(has, n, next, excess, give);
+	nfs4_deleg_divide(has, n, next, excess, give);
 	for (unsigned i = 0; i < n; i++)
 		cr_expect_eq(give[i], want[i], "client %u of %u gives %u, not %u", i, n, give[i],
 			     want[i]);

@@ -137,7 +137,7 @@ Test(nfs4_deleg_pressure, a_client_near_its_own_bound)
 /* Descriptors: only delegations for which the kernel has a lease count. */
 Test(nfs4_deleg_pressure, descriptors)
 {
-	struct vfs_lease_room room;
+	struct vfs_lease_usage room;
 
 	NEED_FIXTURE();
 	NEED_KERNEL_CAN(watch_files);
@@ -147,7 +147,7 @@ Test(nfs4_deleg_pressure, descriptors)
 	vfs_export_set_nfs_only(f->exp[0], false);
 	vfs_set_fds(f->vfs, 256, 0, 16);
 	hold(&greedy, 0, 15);
-	room = vfs_lease_room(f->vfs);
+	room = vfs_lease_usage(f->vfs);
 	cr_expect_eq(room.used, 15u);
 	cr_expect_eq(room.most, 16u);
 	tick(1);
@@ -156,7 +156,7 @@ Test(nfs4_deleg_pressure, descriptors)
 	give_back(&greedy, 0, 3);
 	tick(LEASE * 2);
 	cr_expect_eq(cbs_count(), 0);
-	cr_expect_eq(vfs_lease_room(f->vfs).used, 12u);
+	cr_expect_eq(vfs_lease_usage(f->vfs).used, 12u);
 	vfs_leases_stop(f->vfs);
 }
 

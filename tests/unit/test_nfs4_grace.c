@@ -375,3 +375,81 @@ Test(grace, a_client_that_goes_and_comes_again_within_it)
 	cr_expect_eq(nfs4_reclaim_done(&srv, &again->rec), NFS4_OK);
 	cr_assert(rec_grace_ends());
 }
+
+/* A cluster's answers. */
+static struct {
+	bool blocks, takes;
+} cluster;
+
+static bool cluster_blocks(void *ctx)
+{
+	(void)ctx;
+	return cluster.blocks;
+}
+
+static bool cluster_takes(void *ctx)
+{
+	(void)ctx;
+	return cluster.takes;
+}
+
+static const struct nfs4_cluster in_cluster = { .blocks_locks = cluster_blocks,
+						.takes_reclaims = cluster_takes };
+
+Test(grace, new_locks_wait_for_clients_of_the_whole_cluster)
+{
+	struct rec_client *a = rec_client("a", 1, true);
+
+	srv.cfg.cluster = &in_cluster;
+	cluster.blocks = true;
+	cr_expect_eq(nfs4_reclaim_done(&srv, &a->rec), NFS4_OK);
+	cr_assert_not(nfs4_in_grace(&srv));
+	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4ERR_GRACE);
+	cr_expect_eq(nfs4_may_open(&srv, &a->rec, true), NFS4ERR_GRACE);
+	cr_expect(nfs4_grace_blocks_locks(&srv));
+	cr_expect_eq(nfs4_may_open(&srv, &a->rec, false), NFS4_OK);
+	cr_expect_not(nfs4_grace_blocks_io(&srv));
+	cluster.blocks = false;
+	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4_OK);
+	cr_expect_eq(nfs4_may_open(&srv, &a->rec, true), NFS4_OK);
+	cr_expect_not(nfs4_grace_blocks_locks(&srv));
+}
+
+/* The time for reclaims begins when all members of the cluster have stopped to grant locks. */
+Test(grace, reclaims_wait_for_the_other_members)
+{
+	struct rec_client *a;
+
+	srv.cfg.cluster = &in_cluster;
+	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
+	restart();
+	a = rec_client("a", 1, true);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4ERR_DELAY);
+	cr_expect_not(nfs4_grace_takes_reclaim(&srv));
+	tick_in(80);
+	tick_in(160);
+	cr_assert(is_running());
+	cluster.takes = true;
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
+	cr_expect(nfs4_grace_takes_reclaim(&srv));
+	tick_in(240);
+	cr_assert(is_running());
+	tick_in(350);
+	cr_expect(rec_grace_ends());
+}
+
+/* No other client of this server is expected, but those of others may be. */
+Test(grace, in_a_cluster_the_last_client_waits_for_the_others)
+{
+	struct rec_client *a;
+
+	srv.cfg.cluster = &in_cluster;
+	rec_record(rec_client("a", 1, false), NFS4_RECORD_STATE);
+	restart();
+	cluster.blocks = cluster.takes = true;
+	a = rec_client("a", 1, false);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
+	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4ERR_GRACE);
+	cluster.blocks = false;
+	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4_OK);
+}

@@ -316,18 +316,18 @@ Test(nfs4_held, of_a_client_that_is_away)
 	cr_expect_eq(got.size, SIZE);
 }
 
-Test(nfs4_held, prompt_worker)
+Test(nfs4_held, event_worker)
 {
 	NEED_FIXTURE();
 	begin_delegated();
 	will.size = 9;
-	f->prompt = true;
+	f->on_event_thread = true;
 	f->moved = 0;
 	cr_expect_eq(look(), NFS4_OK);
 	cr_expect_eq(got.size, 9);
 	cr_expect_eq(will.asked, 1);
 	cr_expect_eq(f->moved, 1);
-	f->prompt = false;
+	f->on_event_thread = false;
 }
 
 Test(nfs4_held, types)

@@ -91,18 +91,18 @@ Test(nfs4_host, begins_and_answers_beyond_its_share_but_not_with_the_last_eighth
 	nfs4_host_put(little);
 }
 
-/* A host below its share may take memory from courtesy clients of others; one above it must drop
+/* A host below its quota may take memory from courtesy clients of others; one above it must drop
  * its own. */
-Test(nfs4_host, has_its_share_if_it_has_much)
+Test(nfs4_host, has_its_quota_if_it_has_much)
 {
 	struct nfs4_host *much = host(1, 0), *little = host(2, 0);
 
-	cr_expect_not(nfs4_host_has_its_share(much, 10));
+	cr_expect_not(nfs4_host_has_its_quota(much, 10));
 	cr_assert(nfs4_host_take(much, ALL / 2, NFS4_TO_HOLD));
-	cr_expect(nfs4_host_has_its_share(much, 10));
-	cr_expect_not(nfs4_host_has_its_share(much, ALL), "there is not so much for anybody");
+	cr_expect(nfs4_host_has_its_quota(much, 10));
+	cr_expect_not(nfs4_host_has_its_quota(much, ALL), "there is not so much for anybody");
 	cr_assert(nfs4_host_take(little, EIGHTH, NFS4_TO_HOLD));
-	cr_expect_not(nfs4_host_has_its_share(little, ALL / 4));
+	cr_expect_not(nfs4_host_has_its_quota(little, ALL / 4));
 	nfs4_host_give(little, EIGHTH);
 	nfs4_host_give(much, ALL / 2);
 	nfs4_host_put(much);

@@ -47,17 +47,17 @@ static void check_bytes(const char *what, const uint8_t *got, size_t len)
 		cr_expect_arr_eq(got, want, len, "%s", what);
 }
 
-static void check_news(const char *what, const struct nfs4_notify_attrs *attrs,
-		       const struct vfs_dir_news *news)
+static void check_notification(const char *what, const struct nfs4_notify_attrs *attrs,
+			       const struct vfs_dir_notification *notification)
 {
 	uint8_t got[NFS4_NOTIFY_BATCH];
 	struct xdr_out x;
 
 	xdr_out_init(&x, got, sizeof(got));
-	nfs4_put_entry_news(f->server4, attrs, news, &x);
+	nfs4_put_entry_notification(attrs, notification, &x);
 	cr_assert_not(x.overflow);
 	check_bytes(what, got, x.used);
-	cr_expect_eq(nfs4_news_size(got), x.used);
+	cr_expect_eq(nfs4_dir_notify_size(got), x.used);
 }
 
 /* RFC 5662: notify4 of a bitmap4 and an opaque; notify_remove4, notify_add4, notify_rename4. "ab" is 0x61620000
@@ -65,37 +65,39 @@ static void check_news(const char *what, const struct nfs4_notify_attrs *attrs,
 Test(nfs4_notify, wire_of_entries)
 {
 	static const struct nfs4_notify_attrs none;
-	struct vfs_dir_news news = { .what = VFS_NEWS_REMOVE, .name = "ab" };
+	struct vfs_dir_notification notification = { .what = VFS_NOTIFY_REMOVE, .name = "ab" };
 
 	NEED_FIXTURE();
 	want_begin();
 	WANT(1, 1 << 2, 24, 2, 0x61620000, 0, 0, 0, 0);
-	check_news("removed", &none, &news);
+	check_notification("removed", &none, &notification);
 
-	news.what = VFS_NEWS_ADD;
+	notification.what = VFS_NOTIFY_ADD;
 	want_begin();
 	WANT(1, 1 << 3, 32, 0, 2, 0x61620000, 0, 0, 0, 0, 0);
-	check_news("added", &none, &news);
+	check_notification("added", &none, &notification);
 
-	news.to = "ab";
-	news.replaced = true;
+	notification.to = "ab";
+	notification.replaced = true;
 	want_begin();
 	WANT(1, 1 << 3, 56, 1, 2, 0x61620000, 0, 0, 0, 0);
 	WANT(2, 0x61620000, 0, 0, 0, 0, 0);
-	check_news("replaced", &none, &news);
+	check_notification("replaced", &none, &notification);
 
-	news = (struct vfs_dir_news){ .what = VFS_NEWS_RENAME, .name = "ab", .to = "cde" };
+	notification = (struct vfs_dir_notification){ .what = VFS_NOTIFY_RENAME,
+						      .name = "ab",
+						      .to = "cde" };
 	want_begin();
 	WANT(1, 1 << 4, 56, 2, 0x61620000, 0, 0, 0, 0);
 	WANT(0, 3, 0x63646500, 0, 0, 0, 0, 0);
-	check_news("renamed", &none, &news);
+	check_notification("renamed", &none, &notification);
 
-	news.replaced = true;
+	notification.replaced = true;
 	want_begin();
 	WANT(1, 1 << 4, 80, 2, 0x61620000, 0, 0, 0, 0);
 	WANT(1, 3, 0x63646500, 0, 0, 0, 0);
 	WANT(3, 0x63646500, 0, 0, 0, 0, 0);
-	check_news("renamed over another", &none, &news);
+	check_notification("renamed over another", &none, &notification);
 }
 
 Test(nfs4_notify, wire_of_attributes)
@@ -117,8 +119,8 @@ Test(nfs4_notify, wire_of_attributes)
 				       .change = 0x90000000a,
 				       .mtime = { 0x10, 0x11 },
 				       .ctime = { -1, 0x12 } };
-	const struct vfs_dir_news news = {
-		.what = VFS_NEWS_ADD, .name = "ab", .fh = &fh, .attr = &attr
+	const struct vfs_dir_notification notification = {
+		.what = VFS_NOTIFY_ADD, .name = "ab", .fh = &fh, .attr = &attr
 	};
 	uint8_t got[NFS4_NOTIFY_BATCH];
 	struct xdr_out x;
@@ -127,15 +129,15 @@ Test(nfs4_notify, wire_of_attributes)
 	want_begin();
 	WANT(1, 1 << 3, 76, 0, 2, 0x61620000, 1, 0x180102, 40, 2, 5, 6, 0, 0);
 	WANT(5, 0x01020304, 0x05000000, 7, 8, 0, 0, 0);
-	check_news("added", &attrs, &news);
+	check_notification("added", &attrs, &notification);
 
 	want_begin();
 	WANT(1, 1 << 1, 72, 0, 2, 0x18, 0x302008, 52, 9, 10, 1, 2, 7, 3, 4);
 	WANT(UINT32_MAX, UINT32_MAX, 0x12, 0, 0x10, 0x11);
 	xdr_out_init(&x, got, sizeof(got));
-	nfs4_put_dir_news(f->server4, &attrs, &attr, &x);
+	nfs4_put_dir_notification(&attrs, &attr, &x);
 	check_bytes("directory", got, x.used);
-	cr_expect_eq(nfs4_news_size(got), x.used);
+	cr_expect_eq(nfs4_dir_notify_size(got), x.used);
 }
 
 /* The longest change there can be goes in one call. */
@@ -149,20 +151,20 @@ Test(nfs4_notify, longest)
 	const struct vfs_attr attr = { .mode = S_IFREG };
 	uint8_t got[NFS4_NOTIFY_BATCH];
 	char name[VFS_NAME_MAX + 1] = { 0 };
-	const struct vfs_dir_news news = { .what = VFS_NEWS_RENAME,
-					   .name = name,
-					   .to = name,
-					   .replaced = true,
-					   .fh = &fh,
-					   .attr = &attr };
+	const struct vfs_dir_notification notification = { .what = VFS_NOTIFY_RENAME,
+							   .name = name,
+							   .to = name,
+							   .replaced = true,
+							   .fh = &fh,
+							   .attr = &attr };
 	struct xdr_out x;
 
 	NEED_FIXTURE();
 	memset(name, 'n', VFS_NAME_MAX);
 	xdr_out_init(&x, got, sizeof(got));
-	nfs4_put_entry_news(f->server4, &attrs, &news, &x);
+	nfs4_put_entry_notification(&attrs, &notification, &x);
 	cr_expect_not(x.overflow);
-	cr_expect_eq(nfs4_news_size(got), x.used);
+	cr_expect_eq(nfs4_dir_notify_size(got), x.used);
 }
 
 static void begin(void)
@@ -334,7 +336,7 @@ Test(nfs4_notify, told_again)
 	cr_assert_eq(make(&other, "a1"), NFS4_OK);
 	for (unsigned round = 0; round < 2; round++) {
 		expect_notify(1, "a1");
-		for (unsigned i = 0; i < NFS4_NEWS_TRIES - 1; i++) {
+		for (unsigned i = 0; i < NFS4_DIR_NOTIFY_TRIES - 1; i++) {
 			cbs_answer(f, &c, NFS4_OK, answers[i]);
 			nfs4_tick(f->server4);
 			cr_expect_eq(cbs_count(), 0, "at once");
@@ -402,7 +404,7 @@ Test(nfs4_notify, queue)
 		cr_assert_eq(make(&other, name), NFS4_OK, "%u", n);
 		n++;
 	} while (cbs_count() == 1 && n < 1000);
-	cr_expect_eq(n - 1, NFS4_NEWS_QUEUE / (size + 4), "%u", n);
+	cr_expect_eq(n - 1, NFS4_DIR_NOTIFY_QUEUE / (size + 4), "%u", n);
 	cr_expect_eq(make(&other, "b1"), NFS4ERR_DELAY);
 	cr_assert(cbs_take(&c));
 	cr_expect_eq(c.op, OP_CB_NOTIFY);

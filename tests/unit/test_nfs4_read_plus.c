@@ -304,8 +304,8 @@ static void beside_a_chunk(uint32_t chunk)
 	const struct vfs_fh fh = start();
 
 	as_rdma(2 * MIB);
-	f->nbulk_rooms = 1;
-	f->bulk_room[0] = chunk;
+	f->nbulk_spaces = 1;
+	f->bulk_space[0] = chunk;
 	IS("D2", &fh, 7 * K64, 2 * K64);
 	cr_expect_eq(f->nbulks, 0);
 	begin(&fh);
@@ -488,7 +488,7 @@ Test(nfs4_read_plus, where_it_runs)
 	NEED_HOLES();
 	full = sparse("full", 2 * K64, "DD");
 	IS("D1", &full, 0, K64); /* the file is opened, and in memory */
-	f->prompt = true;
+	f->on_event_thread = true;
 	IS("D1", &full, 0, K64);
 	cr_expect_eq(f->moved, 0);
 	fd = open(fix_path(f, "x"), O_RDONLY);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kept replies, of a session's slot and of minor version 0's owners, and the callers that may get
+/* Cached replies, of a session's slot and of minor version 0's owners, and the callers that may get
  * them. */
 #include "lib/util.h"
 #include "tests/unit/nfs3_suite.h"

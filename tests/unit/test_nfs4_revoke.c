@@ -69,7 +69,10 @@ static bool is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
 static uint64_t lose(bool all)
 {
 	static const uint32_t ids[] = { 2, 1 };
-	const struct vfs_exports_lost lost = { .ids = ids, .n = 2, .lost = is_lost, .ctx = &all };
+	uint32_t some[2];
+	const struct vfs_exports_lost lost = {
+		.ids = ids, .n = 2, .some = some, .lost = is_lost, .ctx = &all
+	};
 
 	return nfs4_revoke_exports(f->server4, &lost);
 }

@@ -22,7 +22,7 @@ static struct fix4_session *set_up(uint32_t minor)
 	rdma.says_too_long = true;
 	f->conn.ops = &rdma;
 	f->reply_max = 1 << 20;
-	f->nbulk_rooms = 0;
+	f->nbulk_spaces = 0;
 	make_file("x", "0123456789", 0600);
 	if (symlink("to/some/place", fix_path(f, "link")) < 0)
 		cr_assert(exists("link"));
@@ -126,8 +126,8 @@ Test(nfs4_room, no_room_in_the_write_chunk)
 	for (uint32_t minor = 0; minor <= 2; minor++) {
 		struct fix4_session *s = set_up(minor);
 
-		f->nbulk_rooms = 1;
-		f->bulk_room[0] = 5;
+		f->nbulk_spaces = 1;
+		f->bulk_space[0] = 5;
 		put(s, READLINK);
 		fix4_send(f);
 		cr_expect_eq(f->outcome, FIX_TOO_LONG);

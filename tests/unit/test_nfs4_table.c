@@ -5,7 +5,7 @@
  * decoders.
  */
 #include "lib/util.h"
-#include "nfs4/skim.h"
+#include "nfs4/scan.h"
 #include "nfs4/nfs4_status.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_samples.h"
@@ -125,7 +125,7 @@ Test(nfs4_table, shapes_are_those_of_the_arguments)
 		seg = (struct rpc_seg){ .base = f->out.base + from,
 					.len = (uint32_t)(f->out.used - from) };
 		xdr_in_init(&in, &seg, 1, NULL);
-		cr_expect(nfs4_skim_op(&in, s->num), "%s", op->name);
+		cr_expect(nfs4_scan_op(&in, s->num), "%s", op->name);
 		cr_expect_eq(in.left, 0, "%s: %zu of %u bytes are left", op->name, in.left,
 			     seg.len);
 	}

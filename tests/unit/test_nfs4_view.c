@@ -59,7 +59,7 @@ static bool show(void *arg, const struct nfs4_view_state *st)
 }
 
 /* Walks a page of that many states. True: the walk has ended. */
-static bool walk(struct seen *s, struct nfs4_view_query *q, struct nfs4_view_place *at,
+static bool walk(struct seen *s, struct nfs4_view_query *q, struct nfs4_view_cursor *at,
 		 unsigned page)
 {
 	q->show = show;
@@ -81,7 +81,7 @@ static unsigned times(const struct seen *s, const struct op_file *of)
 OP_MINORS_TEST(nfs4_view, all_at_once)
 {
 	struct nfs4_view_query q = { .kind = NFS4_VIEW_OPENS };
-	struct nfs4_view_place at = { 0 };
+	struct nfs4_view_cursor at = { 0 };
 	struct seen s = { .n = 0 };
 
 	begin();
@@ -110,7 +110,7 @@ OP_MINORS_TEST(nfs4_view, all_at_once)
 OP_MINORS_TEST(nfs4_view, pages_while_state_changes)
 {
 	struct nfs4_view_query q = { .kind = NFS4_VIEW_OPENS };
-	struct nfs4_view_place at = { 0 };
+	struct nfs4_view_cursor at = { 0 };
 	struct op_file extra[CLIENTS][MOST];
 	struct seen s = { .n = 0 };
 	unsigned pages = 0;
@@ -139,7 +139,7 @@ OP_MINORS_TEST(nfs4_view, pages_while_state_changes)
 OP_MINORS_TEST(nfs4_view, one_client)
 {
 	struct nfs4_view_query q = { .kind = NFS4_VIEW_OPENS };
-	struct nfs4_view_place at = { 0 };
+	struct nfs4_view_cursor at = { 0 };
 	struct seen s = { .n = 0 };
 
 	begin();
@@ -153,7 +153,7 @@ OP_MINORS_TEST(nfs4_view, one_client)
 	}
 	/* The number alone does not name a client. */
 	q.clientid ^= UINT64_C(1) << 40;
-	at = (struct nfs4_view_place){ 0 };
+	at = (struct nfs4_view_cursor){ 0 };
 	cr_expect(walk(&s, &q, &at, MOST));
 	cr_expect_eq(s.n, FILES);
 }
@@ -165,7 +165,7 @@ OP_MINORS_TEST(nfs4_view, any_place)
 
 	begin();
 	for (unsigned i = 0; i < 36; i++) {
-		struct nfs4_view_place at = { values[i / 6], values[i % 6] };
+		struct nfs4_view_cursor at = { values[i / 6], values[i % 6] };
 		struct seen s = { .n = 0 };
 
 		cr_expect(walk(&s, &q, &at, MOST));
@@ -203,7 +203,7 @@ OP_MINORS_TEST(nfs4_view, locks)
 	const struct nfs4_view_query q = { .kind = NFS4_VIEW_LOCKS,
 					   .show = show_ranges,
 					   .arg = &seen };
-	struct nfs4_view_place at = { 0 };
+	struct nfs4_view_cursor at = { 0 };
 	struct nfs4_stateid lock;
 
 	begin();
@@ -218,7 +218,7 @@ OP_MINORS_TEST(nfs4_view, locks)
 	cr_expect_eq(seen.length[1], UINT64_MAX);
 	cr_assert_eq(op_unlock(f, &locker, &file[0][0].fh, &first, &lock), NFS4_OK);
 	cr_assert_eq(op_unlock(f, &locker, &file[0][0].fh, &rest, &lock), NFS4_OK);
-	at = (struct nfs4_view_place){ 0 };
+	at = (struct nfs4_view_cursor){ 0 };
 	cr_expect(nfs4_view(f->server4, &q, &at, 1000));
 	cr_expect_eq(seen.n, 1, "a lock-owner without locks is not shown");
 }

@@ -246,11 +246,11 @@ Test(nfs4_xattr, not_eligible_for_chunks)
 	cr_expect_eq(outcome(OP_SETXATTR), NFS4ERR_BADXDR);
 	cr_expect_eq(get(&file, TEXT("key")), NFS4ERR_NOXATTR);
 	cr_assert_eq(set_text(&file, "key", "value"), NFS4_OK);
-	f->nbulk_rooms = 1;
-	f->bulk_room[0] = 1000;
+	f->nbulk_spaces = 1;
+	f->bulk_space[0] = 1000;
 	gets(&file, "key", "value");
 	cr_expect_not(f->had_bulk);
-	f->nbulk_rooms = 0;
+	f->nbulk_spaces = 0;
 }
 
 #define NAMES 20u

@@ -447,7 +447,7 @@ Test(nlm, of_a_removed_file)
 static bool first_is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
 {
 	(void)ctx;
-	return id == 1 && peer->sa_family == AF_INET6;
+	return id == 1 && peer->sa_family == AF_INET;
 }
 
 static uint64_t revoke_first(void)
@@ -500,18 +500,18 @@ Test(nlm, ranges_cost_memory)
 	for (uint64_t i = 0; i < 3; i++)
 		cr_expect_eq(do_lock(&fh, 1, &(struct range){ 10 * i, 5, true }, false, false),
 			     NLM4_GRANTED);
-	one = t->room.used;
+	one = t->memory.used;
 	cr_expect_geq(one, 3 * (size_t)NLM_RANGE_COST);
 	cr_expect_eq(do_unlock(&fh, 1, &(struct range){ 0, 5, true }), NLM4_GRANTED);
-	cr_expect_eq(t->room.used, one - NLM_RANGE_COST);
+	cr_expect_eq(t->memory.used, one - NLM_RANGE_COST);
 	cr_expect_eq(do_unlock(&fh, 1, &(struct range){ 22, 1, true }), NLM4_GRANTED);
-	cr_expect_eq(t->room.used, one);
-	t->room.used += NLM_MEMORY_MAX;
+	cr_expect_eq(t->memory.used, one);
+	t->memory.used += NLM_MEMORY_MAX;
 	cr_expect_eq(do_lock(&fh, 1, &(struct range){ 100, 5, true }, false, false),
 		     NLM4_DENIED_NOLOCKS);
 	cr_expect_eq(do_unlock(&fh, 1, &(struct range){ 10, 1, true }), NLM4_GRANTED);
-	t->room.used -= NLM_MEMORY_MAX;
+	t->memory.used -= NLM_MEMORY_MAX;
 	cr_expect_eq(do_lock(&fh, 1, &(struct range){ 100, 5, true }, false, false), NLM4_GRANTED);
 	cr_expect_eq(do_unlock(&fh, 1, &whole_file), NLM4_GRANTED);
-	cr_expect_eq(t->room.used, 0);
+	cr_expect_eq(t->memory.used, 0);
 }

@@ -119,7 +119,7 @@ Test(rdma_broken, a_client_has_few_places)
 		struct rr_header h = call_of(i, 1);
 		kept += rr_broken_has(&b, &there, &h, 2 * SECOND);
 	}
-	cr_expect_eq(kept, RR_BROKEN_OF_CLIENT);
+	cr_expect_eq(kept, RR_BROKEN_OF_HOST);
 }
 
 /* Very many clients evict the oldest entries, and there is always a free one. */
@@ -136,4 +136,19 @@ Test(rdma_broken, the_oldest_gives_way)
 		memcpy(k.bytes, &i, sizeof(i));
 		cr_expect_eq(rr_broken_has(&b, &k, &h, 2 * SECOND), i >= 2 * RR_BROKEN_CALLS);
 	}
+}
+
+/* The addresses of an IPv6 network are one host: they evict only their own. */
+Test(rdma_broken, a_network_has_few_places)
+{
+	const struct rr_header mine = call_of(7, 1);
+	struct rpc_address k = { { 0x20, 1, 0xd, 0xb8 }, 0 };
+
+	rr_broken_add(&b, &here, &mine, RR_PROVEN, SECOND);
+	for (uint32_t i = 0; i < 2 * RR_BROKEN_CALLS; i++) {
+		memcpy(k.bytes + 12, &i, sizeof(i));
+		rr_broken_add(&b, &k, &mine, RR_PROVEN, SECOND + i);
+	}
+	cr_expect(rr_broken_has(&b, &here, &mine, 2 * SECOND));
+	cr_expect_eq(b.quota.used, 1 + RR_BROKEN_OF_HOST);
 }

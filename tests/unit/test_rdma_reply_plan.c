@@ -56,7 +56,7 @@ Test(reply_plan, inline_at_the_threshold, .init = reset)
 	cr_assert_eq(p.stream_len, 1024u - 28);
 	plan(1024 - 27, -1, 0, 1024);
 	cr_assert_eq(p.how, RR_REPLY_TOO_LONG);
-	cr_assert_eq(rr_reply_room(&h, 1024), 1024u - 28);
+	cr_assert_eq(rr_reply_space(&h, 1024), 1024u - 28);
 }
 
 Test(reply_plan, reply_chunk_unused_when_it_fits_inline, .init = reset)
@@ -74,7 +74,7 @@ Test(reply_plan, reply_chunk_shrinks_the_inline_room, .init = reset)
 	h.has_reply = true;
 	h.reply = CHUNK(100);
 	/* Header of 28 bytes, a count and one segment. */
-	cr_assert_eq(rr_reply_room(&h, 1024), 1024u - 48);
+	cr_assert_eq(rr_reply_space(&h, 1024), 1024u - 48);
 	plan(1024 - 48, -1, 0, 1024);
 	cr_assert_eq(p.how, RR_REPLY_INLINE);
 	plan(1024 - 47, -1, 0, 1024);
@@ -85,7 +85,7 @@ Test(reply_plan, long_reply_fills_segments_in_order, .init = reset)
 {
 	h.has_reply = true;
 	h.reply = CHUNK(1000, 0, 3000, 500);
-	cr_assert_eq(rr_reply_room(&h, 1024), 4500u);
+	cr_assert_eq(rr_reply_space(&h, 1024), 4500u);
 	plan(4100, -1, 0, 1024);
 	cr_assert_eq(p.how, RR_REPLY_LONG);
 	cr_assert_eq(p.nwrites, 3);
@@ -118,8 +118,8 @@ Test(reply_plan, read_by_write_chunk, .init = reset)
 {
 	h.nwrites = 1;
 	h.write[0] = CHUNK(4096, 4096);
-	cr_assert_eq(rr_bulk_room(&h, 0), 8192u);
-	cr_assert_eq(rr_bulk_room(&h, 1), 0u);
+	cr_assert_eq(rr_bulk_space(&h, 0), 8192u);
+	cr_assert_eq(rr_bulk_space(&h, 1), 0u);
 	plan(128, 128, 5001, 4096);
 	cr_assert_eq(p.how, RR_REPLY_INLINE);
 	cr_assert_eq(p.nwrites, 2);
@@ -159,7 +159,7 @@ Test(reply_plan, empty_first_chunk_means_inline, .init = reset)
 	h.nwrites = 2;
 	h.write[0] = (struct rr_write_chunk){ 0, 0 };
 	h.write[1] = CHUNK(4096);
-	cr_assert_eq(rr_bulk_room(&h, 0), 0u);
+	cr_assert_eq(rr_bulk_space(&h, 0), 0u);
 	plan(100, 96, 10, 4096);
 	cr_assert_eq(p.how, RR_REPLY_INLINE);
 	cr_assert_eq(p.nwrites, 0);
@@ -171,7 +171,7 @@ Test(reply_plan, empty_first_chunk_means_inline, .init = reset)
 	reset();
 	h.nwrites = 1;
 	h.write[0] = CHUNK(0, 0);
-	cr_assert_eq(rr_bulk_room(&h, 0), 0u);
+	cr_assert_eq(rr_bulk_space(&h, 0), 0u);
 	plan(100, 96, 10, 4096);
 	cr_assert_eq(p.how, RR_REPLY_INLINE);
 	cr_assert_eq(p.stream_len, 112u);
@@ -196,8 +196,8 @@ Test(reply_plan, lists_longer_than_the_threshold, .init = reset)
 {
 	h.has_reply = true;
 	h.reply = chunk((uint32_t[RR_SEGS_MAX]){ 8192 }, RR_SEGS_MAX);
-	cr_assert_eq(rr_reply_room(&h, 1024), 0u);
-	cr_assert_eq(rr_reply_room(&h, 4096), 8192u);
+	cr_assert_eq(rr_reply_space(&h, 1024), 0u);
+	cr_assert_eq(rr_reply_space(&h, 4096), 8192u);
 	plan(40, -1, 0, 1024);
 	cr_assert_eq(p.how, RR_REPLY_TOO_LONG);
 	plan(40, -1, 0, 4096);
@@ -310,7 +310,7 @@ Test(reply_plan, huge_chunks_do_not_wrap, .init = reset)
 {
 	h.has_reply = true;
 	h.reply = CHUNK(UINT32_MAX, UINT32_MAX, 2);
-	cr_assert_eq(rr_reply_room(&h, 1024), UINT32_MAX);
+	cr_assert_eq(rr_reply_space(&h, 1024), UINT32_MAX);
 	plan(5000, -1, 0, 1024);
 	cr_assert_eq(p.how, RR_REPLY_LONG);
 	cr_assert_eq(p.nwrites, 1);

@@ -52,14 +52,14 @@ static int connect_back(struct rpc_backchannel **b)
 
 	cr_assert(fixture_wait(&f,
 			       0)); /* that of an earlier connection counts until it is answered */
-	fixture_mode(&f, SINK_HOLD);
+	fixture_mode(&f, EXECUTOR_HOLDS);
 	client_call(fd, 1, 0, 100, 0);
 	cr_assert(fixture_wait(&f, 1));
 	pthread_mutex_lock(&f.lock);
 	*b = rpc_backchannel_get(rn_container_of(f.first, struct rpc_request, node)->conn);
 	pthread_mutex_unlock(&f.lock);
 	cr_assert_not_null(*b);
-	fixture_mode(&f, SINK_ANSWER);
+	fixture_mode(&f, EXECUTOR_ANSWERS);
 	cr_assert_eq(client_answer(fd, &a), 1);
 	return fd;
 }

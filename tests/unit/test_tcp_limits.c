@@ -182,7 +182,7 @@ Test(tcp_limits, a_peer_that_never_reads_is_closed, .timeout = 120)
 	for (uint32_t i = 0; i < 16; i++)
 		client_call(slow, i, 1u << 20, 100, 0);
 	wait_connections(&f, 1);
-	cr_assert(fixture_wait(&f, 0)); /* the sink has answered all calls */
+	cr_assert(fixture_wait(&f, 0)); /* the executor has answered all calls */
 	hurry_start(&hurry, &f);
 	wait_connections(&f, 0);
 	hurry_stop(&hurry);
@@ -296,13 +296,13 @@ Test(tcp_limits, long_request_is_not_idle, .timeout = 120)
 
 	fixture_start(&f, (struct tcp_config){ .idle_seconds = 1, .stall_seconds = 1 }, BUDGET,
 		      AF_INET);
-	fixture_mode(&f, SINK_HOLD);
+	fixture_mode(&f, EXECUTOR_HOLDS);
 	int fd = client_connect(&f);
 	client_call(fd, 7, 0, 100, 0);
 	cr_assert(fixture_wait(&f, 1));
 	for (unsigned i = 0; i < 6; i++)
 		let_pass(&f, 500);
-	fixture_mode(&f, SINK_ANSWER);
+	fixture_mode(&f, EXECUTOR_ANSWERS);
 	cr_assert_eq(client_answer(fd, &a), 1);
 	cr_expect_eq(a.xid, 7);
 	close(fd);
@@ -322,7 +322,7 @@ Test(tcp_limits, payload_exhaustion_and_recovery, .timeout = 120)
 	fixture_start(&f, (struct tcp_config){ .max_connections = 20 }, 9u << 20, AF_INET);
 	int small = client_connect(&f);
 	client_ping(small, 1);
-	fixture_mode(&f, SINK_HOLD);
+	fixture_mode(&f, EXECUTOR_HOLDS);
 	for (uint32_t i = 0; i < N; i++) {
 		fds[i] = client_connect(&f);
 		client_send(fds[i], "", 0);
@@ -343,7 +343,7 @@ Test(tcp_limits, payload_exhaustion_and_recovery, .timeout = 120)
 		usleep(5000);
 	}
 	cr_expect_gt(st.waits_memory, 0);
-	fixture_mode(&f, SINK_ANSWER);
+	fixture_mode(&f, EXECUTOR_ANSWERS);
 	client_ping(small, 2);
 	for (uint32_t i = 0; i < N; i++) {
 		struct answer a;
@@ -444,7 +444,7 @@ Test(tcp_limits, a_record_in_pieces_waits_for_memory, .timeout = 120)
 	int fd = client_connect(&f);
 	client_call(fd, 1, 0, len, 200000);
 	wait_for_waiters(&f, 1);
-	sleep(2 * TCP_PRESSED_SECONDS);
+	sleep(2 * TCP_PRESSURE_SECONDS);
 	while (n > 0)
 		rn_payload_put(held[--n]);
 	cr_assert_eq(client_answer(fd, &a), 1, "closed");
@@ -619,12 +619,12 @@ Test(tcp_limits, a_long_record_behind_a_pause, .timeout = 120)
 		static uint8_t both[4 + 12 + FIRST] = { 0x80, 0, 0, 12 };
 		int fd = client_connect(&f);
 
-		fixture_mode(&f, SINK_HOLD);
+		fixture_mode(&f, EXECUTOR_HOLDS);
 		memcpy(both + 16, record, FIRST);
 		client_send(fd, both, sizeof(both));
 		cr_assert(fixture_wait(&f, 1));
 		usleep(50000);
-		fixture_mode(&f, SINK_ANSWER);
+		fixture_mode(&f, EXECUTOR_ANSWERS);
 		cr_assert_eq(client_answer(fd, &a), 1);
 		cr_expect_eq(a.len, 12);
 		usleep(50000);
@@ -641,27 +641,27 @@ Test(tcp_limits, a_long_record_behind_a_pause, .timeout = 120)
 	fixture_stop(&f);
 }
 
-static enum rpc_standing standing;
+static enum rpc_admission admission;
 /* The first connection: whether a record is in hand, and what it waits for. */
 static bool in_record;
 static enum tcp_pause pause_seen;
 
-static enum rpc_standing tell(void *ctx, struct rpc_conn *conn)
+static enum rpc_admission tell(void *ctx, struct rpc_conn *conn)
 {
 	(void)ctx;
-	atomic_store(&conn->standing, standing);
-	return standing;
+	atomic_store(&conn->admission, admission);
+	return admission;
 }
 
-/* True if a call of that length from a host of that standing is answered; false if its connection
+/* True if a call of that length from a host of that admission is answered; false if its connection
  * is closed. */
-static bool gets_answer(enum rpc_standing who, size_t len)
+static bool gets_answer(enum rpc_admission who, size_t len)
 {
 	struct fixture f;
 	struct answer a;
 
-	standing = who;
-	fixture_start(&f, (struct tcp_config){ .standing = tell }, BUDGET, AF_INET);
+	admission = who;
+	fixture_start(&f, (struct tcp_config){ .admission = tell }, BUDGET, AF_INET);
 	signal(SIGPIPE, SIG_IGN);
 	int fd = client_connect(&f);
 	pid_t writer = fork();
@@ -680,26 +680,26 @@ Test(tcp_limits, strangers_send_short_calls_only, .timeout = 120)
 	cr_expect(gets_answer(RPC_STRANGER, 900));
 	cr_expect(gets_answer(RPC_STRANGER, 3000));
 	cr_expect_not(gets_answer(RPC_STRANGER, 20000));
-	cr_expect(gets_answer(RPC_FORMER, 20000));
-	cr_expect_not(gets_answer(RPC_FORMER, 200000));
+	cr_expect(gets_answer(RPC_RECENT, 20000));
+	cr_expect_not(gets_answer(RPC_RECENT, 200000));
 	cr_expect(gets_answer(RPC_ADMITTED, 200000));
 }
 
-/* While the host's standing is unknown, the call waits. */
+/* While the host's admission is unknown, the call waits. */
 Test(tcp_limits, a_long_call_waits_until_its_host_is_known, .timeout = 120)
 {
 	struct fixture f;
 	struct answer a;
 
-	standing = RPC_UNKNOWN;
-	fixture_start(&f, (struct tcp_config){ .standing = tell }, BUDGET, AF_INET);
+	admission = RPC_UNKNOWN;
+	fixture_start(&f, (struct tcp_config){ .admission = tell }, BUDGET, AF_INET);
 	int fd = client_connect(&f);
 	client_call(fd, 5, 0, 60000, 0);
 	usleep(300000);
 	struct tcp_stats st;
 	tcp_server_stats(f.srv, &st);
 	cr_expect_eq(st.calls, 0);
-	standing = RPC_ADMITTED;
+	admission = RPC_ADMITTED;
 	cr_expect_eq(client_answer(fd, &a), 1);
 	close(fd);
 	fixture_stop(&f);
@@ -736,13 +736,13 @@ Test(tcp_limits, a_long_call_goes_on_when_its_host_is_known, .timeout = 120)
 
 	memcpy(call, &mark, sizeof(mark));
 	call[7] = 5; /* xid */
-	standing = RPC_UNKNOWN;
-	fixture_start(&f, (struct tcp_config){ .standing = tell, .nloops = 1 }, BUDGET, AF_INET);
+	admission = RPC_UNKNOWN;
+	fixture_start(&f, (struct tcp_config){ .admission = tell, .nloops = 1 }, BUDGET, AF_INET);
 	int fd = client_connect(&f);
 	client_send(fd, call, FIRST);
 	wait_in_record(&f, TCP_WAIT_REQUEST);
-	let_pass(&f, 2 * 1000 * TCP_PRESSED_SECONDS);
-	standing = RPC_ADMITTED;
+	let_pass(&f, 2 * 1000 * TCP_PRESSURE_SECONDS);
+	admission = RPC_ADMITTED;
 	wait_in_record(&f, TCP_GOING);
 	let_pass(&f, 100);
 	client_send(fd, call + FIRST, sizeof(call) - FIRST);
@@ -766,7 +766,7 @@ Test(tcp_limits, max_connections, .timeout = 120)
 		fds[i] = client_connect(&f);
 		client_ping(fds[i], i);
 	}
-	fixture_mode(&f, SINK_HOLD);
+	fixture_mode(&f, EXECUTOR_HOLDS);
 	client_call(fds[0], 1, 0, 100, 0);
 	cr_assert(fixture_wait(&f, 1));
 	/* The new connection stays in the backlog until another has been idle for long enough. */
@@ -775,7 +775,7 @@ Test(tcp_limits, max_connections, .timeout = 120)
 	hurry_start(&hurry, &f);
 	cr_assert(fixture_wait(&f, 2));
 	hurry_stop(&hurry);
-	fixture_mode(&f, SINK_ANSWER);
+	fixture_mode(&f, EXECUTOR_ANSWERS);
 	cr_assert_eq(client_answer(late, &a), 1);
 	cr_assert_eq(client_answer(fds[0], &a), 1);
 	struct tcp_stats st;

@@ -74,7 +74,7 @@ static void *client_main(void *arg)
 	return NULL;
 }
 
-/* Every call has one answer, in the order of the calls: the sink keeps it. */
+/* Every call has one answer, in the order of the calls: the executor keeps it. */
 static void many_calls(enum sink_mode mode)
 {
 	struct client clients[CLIENTS];
@@ -108,17 +108,17 @@ static void many_calls(enum sink_mode mode)
 
 Test(tcp_move, calls_answered_by_workers, .timeout = 120)
 {
-	many_calls(SINK_ANSWER);
+	many_calls(EXECUTOR_ANSWERS);
 }
 
 Test(tcp_move, calls_answered_at_once, .timeout = 120)
 {
-	many_calls(SINK_IN_PLACE);
+	many_calls(EXECUTOR_IN_PLACE);
 }
 
 Test(tcp_move, calls_that_wait_for_their_thread, .timeout = 120)
 {
-	many_calls(SINK_LATER);
+	many_calls(EXECUTOR_LATER);
 }
 
 /* A record that comes in pieces, with a move after each: within the mark, the head, and buffers of
@@ -165,12 +165,12 @@ Test(tcp_move, it_leaves_when_its_calls_are_answered, .timeout = 120)
 	int fd = client_connect(&f);
 	for (unsigned i = 0; fixture_moved(&f) == 0; i++) { /* on a slow machine patience ends */
 		cr_assert_lt(i, 1000);
-		fixture_mode(&f, SINK_HOLD);
+		fixture_mode(&f, EXECUTOR_HOLDS);
 		client_call(fd, 2 * i, 0, 100, 0);
 		cr_assert(fixture_wait(&f, 1));
 		cr_assert(fixture_wish(&f, 0, 0));
 		client_call(fd, 2 * i + 1, 0, 100, 0);
-		fixture_mode(&f, SINK_ANSWER);
+		fixture_mode(&f, EXECUTOR_ANSWERS);
 		cr_assert_eq(client_answer(fd, &a), 1);
 		cr_expect_eq(a.xid, 2 * i);
 		cr_assert_eq(client_answer(fd, &a), 1);
@@ -187,7 +187,7 @@ Test(tcp_move, it_stays_if_a_call_lasts, .timeout = 120)
 	struct answer a;
 
 	fixture_start(&f, DEFAULTS, BUDGET, AF_INET);
-	fixture_mode(&f, SINK_HOLD);
+	fixture_mode(&f, EXECUTOR_HOLDS);
 	int fd = client_connect(&f);
 	client_call(fd, 1, 0, 100, 0);
 	cr_assert(fixture_wait(&f, 1));
@@ -195,7 +195,7 @@ Test(tcp_move, it_stays_if_a_call_lasts, .timeout = 120)
 	client_call(fd, 2, 0, 100, 0);
 	cr_expect(fixture_wait(&f, 2));
 	cr_expect_eq(fixture_moved(&f), 0);
-	fixture_mode(&f, SINK_ANSWER);
+	fixture_mode(&f, EXECUTOR_ANSWERS);
 	for (uint32_t xid = 1; xid <= 2; xid++) {
 		cr_assert_eq(client_answer(fd, &a), 1);
 		cr_expect_eq(a.xid, xid);
@@ -335,7 +335,7 @@ Test(tcp_move, beside_a_thread_that_is_stuck, .timeout = 120)
 	struct answer a;
 
 	fixture_start(&f, DEFAULTS, BUDGET, AF_INET);
-	fixture_mode(&f, SINK_LATER);
+	fixture_mode(&f, EXECUTOR_LATER);
 	int stuck = client_connect(&f), fd[3];
 	for (unsigned i = 0; i < 3; i++)
 		fd[i] = client_connect(&f);
@@ -440,7 +440,7 @@ Test(tcp_move, two_busy_connections_get_a_thread_each, .timeout = 120)
 	int idle[2];
 
 	fixture_start(&f, DEFAULTS, BUDGET, AF_INET);
-	fixture_mode(&f, SINK_LATER);
+	fixture_mode(&f, EXECUTOR_LATER);
 	for (unsigned i = 0; i < 2; i++) {
 		int fd = client_connect(&f);
 
@@ -479,7 +479,7 @@ Test(tcp_move, one_busy_connection_stays, .timeout = 120)
 	unsigned busy = 0;
 
 	fixture_start(&f, DEFAULTS, BUDGET, AF_INET);
-	fixture_mode(&f, SINK_LATER);
+	fixture_mode(&f, EXECUTOR_LATER);
 	heavy_start(&heavy, client_connect(&f));
 	for (unsigned i = 0; i < 600 && busy < 300; i++) { /* three seconds of much work */
 		busy += ev_load_measured(f.loops[0]) > EV_LOAD_FULL * 8 / 10;

@@ -199,7 +199,7 @@ Test(tcp_server, garbage_closes, .timeout = 60)
 {
 	struct fixture f;
 	fixture_start(&f, DEFAULTS, BUDGET, AF_INET);
-	fixture_mode(&f, SINK_GARBAGE);
+	fixture_mode(&f, EXECUTOR_GARBAGE);
 	int fd = client_connect(&f);
 	client_call(fd, 1, 0, 100, 0);
 	cr_expect(client_closed(fd));
@@ -212,7 +212,7 @@ Test(tcp_server, half_closed_peer_gets_its_replies, .timeout = 60)
 	struct fixture f;
 	struct answer a;
 	fixture_start(&f, DEFAULTS, BUDGET, AF_INET);
-	fixture_mode(&f, SINK_HOLD);
+	fixture_mode(&f, EXECUTOR_HOLDS);
 	int fd = client_connect(&f);
 	for (uint32_t i = 0; i < 3; i++)
 		client_call(fd, i, 1u << 20, 100, 0);
@@ -220,7 +220,7 @@ Test(tcp_server, half_closed_peer_gets_its_replies, .timeout = 60)
 	shutdown(fd, SHUT_WR);
 	cr_assert(fixture_wait(&f, 3));
 	usleep(50000);
-	fixture_mode(&f, SINK_ANSWER);
+	fixture_mode(&f, EXECUTOR_ANSWERS);
 	for (uint32_t i = 0; i < 3; i++) {
 		cr_assert_eq(client_answer(fd, &a), 1);
 		cr_expect_eq(a.xid, i);
@@ -257,7 +257,7 @@ Test(tcp_server, closed_with_requests_in_flight, .timeout = 60)
 	struct fixture f;
 	struct tcp_stats st;
 	fixture_start(&f, DEFAULTS, BUDGET, AF_INET);
-	fixture_mode(&f, SINK_HOLD);
+	fixture_mode(&f, EXECUTOR_HOLDS);
 	int fds[8];
 	for (unsigned i = 0; i < 8; i++) {
 		fds[i] = client_connect(&f);
@@ -271,7 +271,7 @@ Test(tcp_server, closed_with_requests_in_flight, .timeout = 60)
 		close(fds[i]);
 	}
 	usleep(50000);
-	fixture_mode(&f, SINK_ANSWER);
+	fixture_mode(&f, EXECUTOR_ANSWERS);
 	cr_assert(fixture_wait(&f, 0));
 	for (unsigned i = 0; i < 1000; i++) {
 		tcp_server_stats(f.srv, &st);
@@ -286,7 +286,7 @@ Test(tcp_server, closed_with_requests_in_flight, .timeout = 60)
 static void *release_later(void *arg)
 {
 	usleep(100000);
-	fixture_mode(arg, SINK_ANSWER);
+	fixture_mode(arg, EXECUTOR_ANSWERS);
 	return NULL;
 }
 
@@ -295,7 +295,7 @@ Test(tcp_server, free_waits_for_requests_in_flight, .timeout = 60)
 	struct fixture f;
 	pthread_t t;
 	fixture_start(&f, DEFAULTS, BUDGET, AF_INET);
-	fixture_mode(&f, SINK_HOLD);
+	fixture_mode(&f, EXECUTOR_HOLDS);
 	int fd = client_connect(&f);
 	client_call(fd, 1, 0, 100, 0);
 	cr_assert(fixture_wait(&f, 1));
@@ -310,7 +310,7 @@ Test(tcp_server, quiesce_answers_what_came, .timeout = 60)
 	struct fixture f;
 	struct answer a;
 	fixture_start(&f, DEFAULTS, BUDGET, AF_INET);
-	fixture_mode(&f, SINK_HOLD);
+	fixture_mode(&f, EXECUTOR_HOLDS);
 	int fd = client_connect(&f);
 	client_call(fd, 1, 0, 100, 0);
 	cr_assert(fixture_wait(&f, 1));
@@ -318,7 +318,7 @@ Test(tcp_server, quiesce_answers_what_came, .timeout = 60)
 	client_call(fd, 2, 0, 100, 0);
 	usleep(50000);
 	cr_expect(fixture_wait(&f, 1));
-	fixture_mode(&f, SINK_ANSWER);
+	fixture_mode(&f, EXECUTOR_ANSWERS);
 	cr_assert_eq(client_answer(fd, &a), 1);
 	cr_expect_eq(a.xid, 1);
 	fixture_stop(&f);

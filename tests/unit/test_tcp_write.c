@@ -71,7 +71,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags)
 static void start(struct fixture *f)
 {
 	fixture_start(f, (struct tcp_config){ .nloops = 1, .max_requests = 64 }, BUDGET, AF_INET);
-	fixture_mode(f, SINK_IN_PLACE);
+	fixture_mode(f, EXECUTOR_IN_PLACE);
 }
 
 /* Sends short calls in one write. */
@@ -160,12 +160,12 @@ Test(tcp_write, replies_of_workers_leave_together_when_they_wait, .timeout = 60)
 	int fd = client_connect(&f);
 	send_row(fd, 0, 64); /* opens the window */
 	expect_row(fd, 0, 64);
-	fixture_mode(&f, SINK_HOLD);
+	fixture_mode(&f, EXECUTOR_HOLDS);
 	for (uint32_t i = 0; i < 10; i++)
 		client_call(fd, i, 1u << 20, 100, 0);
 	send_row(fd, 100, 50);
 	cr_assert(fixture_wait(&f, 60));
-	fixture_mode(&f, SINK_ANSWER);
+	fixture_mode(&f, EXECUTOR_ANSWERS);
 	cr_assert(fixture_wait(&f, 0)); /* ten MiB are more than the socket takes */
 	atomic_store(&most_pieces, 0);
 	for (uint32_t i = 0; i < 10; i++) {
@@ -263,12 +263,12 @@ static void cut_sends(uint32_t seed, enum sink_mode mode)
 
 Test(tcp_write, sends_that_are_cut_in_place, .timeout = 120)
 {
-	cut_sends((uint32_t)getpid(), SINK_IN_PLACE);
+	cut_sends((uint32_t)getpid(), EXECUTOR_IN_PLACE);
 }
 
 Test(tcp_write, sends_that_are_cut_by_workers, .timeout = 120)
 {
-	cut_sends((uint32_t)getpid(), SINK_ANSWER);
+	cut_sends((uint32_t)getpid(), EXECUTOR_ANSWERS);
 }
 
 struct sender {

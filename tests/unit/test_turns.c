@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Turns of clients on an event thread: how long a visit is, and who is served next. */
+/* Turns of clients on an event thread: how long a turn is, and who is served next. */
 #include <criterion/criterion.h>
 #include <event2/event.h>
 #include <string.h>
@@ -9,15 +9,15 @@
 #include "transport/turns.h"
 
 struct client {
-	struct rpc_loop_share share;
+	struct rpc_loop_part share;
 	struct rpc_conn conn;
 	struct turn turn;
 	struct ev_loop *loop;
 	uint64_t todo;	  /* work that its connection has */
-	uint64_t longest; /* work of its longest visit */
+	uint64_t longest; /* work of its longest turn */
 };
 
-static void on_visit(struct turn *t, uint64_t until)
+static void on_turn(struct turn *t, uint64_t until)
 {
 	struct client *c = rn_container_of(t, struct client, turn);
 	struct ev_loop *loop = c->loop;
@@ -52,7 +52,7 @@ static void client_init(struct client *c, struct ev_loop *l)
 	rn_fq_flow_init(&c->share.flow);
 	atomic_init(&c->conn.refs, 1);
 	c->turn.conn = &c->conn;
-	c->turn.visit = on_visit;
+	c->turn.run = on_turn;
 }
 
 static void client_has(struct client *c, uint64_t todo)
@@ -70,21 +70,21 @@ static void pass(struct ev_loop *l, struct client *c, size_t n)
 	cr_assert_geq(event_base_loop(l->base, EVLOOP_ONCE | EVLOOP_NONBLOCK), 0);
 }
 
-Test(turns, a_client_alone_has_long_visits, .timeout = 20)
+Test(turns, a_client_alone_has_long_turns, .timeout = 20)
 {
 	struct ev_loop l;
 	struct client c;
 
 	loop_open(&l);
 	client_init(&c, &l);
-	client_has(&c, 10 * TURN_VISIT);
+	client_has(&c, 10 * TURN_QUANTUM);
 	while (c.todo)
 		pass(&l, &c, 1);
-	cr_expect_eq(c.longest, TURN_VISIT);
+	cr_expect_eq(c.longest, TURN_QUANTUM);
 	loop_close(&l);
 }
 
-Test(turns, a_single_call_waits_for_a_short_visit, .timeout = 20)
+Test(turns, a_single_call_waits_for_a_short_turn, .timeout = 20)
 {
 	struct ev_loop l;
 	struct client flood, polite;
@@ -94,16 +94,16 @@ Test(turns, a_single_call_waits_for_a_short_visit, .timeout = 20)
 	client_init(&flood, &l);
 	client_init(&polite, &l);
 	client_has(&polite, TURN_WORK);
-	client_has(&flood, 20 * TURN_VISIT);
+	client_has(&flood, 20 * TURN_QUANTUM);
 	flood.longest = 0;
 	for (int i = 0; i < 8; i++) {
 		before = l.work;
 		pass(&l, &flood, 1);
-		cr_expect_leq(l.work - before, 2 * TURN_VISIT_SHARED);
+		cr_expect_leq(l.work - before, 2 * TURN_QUANTUM_SHARED);
 		client_has(&polite, TURN_WORK);
 		cr_expect_eq(polite.todo, 0, "it is served at once");
 	}
-	cr_expect_eq(flood.longest, TURN_VISIT_SHARED);
+	cr_expect_eq(flood.longest, TURN_QUANTUM_SHARED);
 	flood.todo = 0;
 	pass(&l, &flood, 1);
 	loop_close(&l);
@@ -117,21 +117,21 @@ Test(turns, clients_that_wait_are_served_by_turns, .timeout = 20)
 	loop_open(&l);
 	for (size_t i = 0; i < 3; i++) {
 		client_init(&c[i], &l);
-		client_has(&c[i], 8 * TURN_VISIT);
+		client_has(&c[i], 8 * TURN_QUANTUM);
 	}
 	for (int i = 0; i < 12; i++)
 		pass(&l, c, 3);
 	for (size_t i = 1; i < 3; i++) {
 		const uint64_t a = c[0].todo, b = c[i].todo;
 
-		cr_expect_leq(a > b ? a - b : b - a, TURN_VISIT + TURN_VISIT_SHARED);
+		cr_expect_leq(a > b ? a - b : b - a, TURN_QUANTUM + TURN_QUANTUM_SHARED);
 	}
 	while (c[0].todo || c[1].todo || c[2].todo)
 		pass(&l, c, 3);
 	loop_close(&l);
 }
 
-Test(turns, visits_are_long_again_when_the_other_has_gone, .timeout = 20)
+Test(turns, turns_are_long_again_when_the_other_has_gone, .timeout = 20)
 {
 	struct ev_loop l;
 	struct client c, gone;
@@ -141,14 +141,14 @@ Test(turns, visits_are_long_again_when_the_other_has_gone, .timeout = 20)
 	client_init(&gone, &l);
 	client_has(&gone, TURN_WORK);
 	for (unsigned i = 0; i < TURN_SHARED_PASSES; i++) {
-		client_has(&c, TURN_VISIT);
+		client_has(&c, TURN_QUANTUM);
 		while (c.todo)
 			pass(&l, &c, 1);
 	}
 	c.longest = 0;
-	client_has(&c, 2 * TURN_VISIT);
+	client_has(&c, 2 * TURN_QUANTUM);
 	while (c.todo)
 		pass(&l, &c, 1);
-	cr_expect_eq(c.longest, TURN_VISIT);
+	cr_expect_eq(c.longest, TURN_QUANTUM);
 	loop_close(&l);
 }

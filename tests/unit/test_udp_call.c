@@ -17,14 +17,14 @@ static struct udp_server *srv;
 static struct udp_listener *l;
 static struct rpc_request *waiting[UDP_CALLS_MAX + 1];
 static unsigned nwaiting;
-static enum rpc_standing now_is; /* standing of whoever calls next */
-static unsigned asked;		 /* times that it was asked for */
+static enum rpc_admission now_is; /* admission of whoever calls next */
+static unsigned asked;		  /* times that it was asked for */
 
-static enum rpc_standing standing(void *ctx, struct rpc_conn *conn)
+static enum rpc_admission admission(void *ctx, struct rpc_conn *conn)
 {
 	(void)ctx;
 	asked++;
-	atomic_store(&conn->standing, now_is);
+	atomic_store(&conn->admission, now_is);
 	return now_is;
 }
 
@@ -40,9 +40,9 @@ static void setup(void)
 	const struct sockaddr_in any = { .sin_family = AF_INET,
 					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct udp_config cfg = {
-		.sink = { .submit = submit },
+		.executor = { .submit = submit },
 		.budget = &budget,
-		.standing = standing,
+		.admission = admission,
 	};
 
 	rn_budget_init(&budget, 64u << 20);
@@ -79,7 +79,7 @@ static void teardown(void)
 TestSuite(udp_call, .init = setup, .fini = teardown);
 
 /* True if a call of that host was handed on. */
-static bool call(unsigned host, uint16_t port, enum rpc_standing is)
+static bool call(unsigned host, uint16_t port, enum rpc_admission is)
 {
 	static uint8_t data[CALL_BYTES];
 	struct sockaddr_in peer = { .sin_family = AF_INET,
@@ -103,7 +103,7 @@ static uint64_t busy(void)
 }
 
 /* Addresses that nobody knows leave room for those that exports admit. */
-static void crowd(enum rpc_standing is)
+static void crowd(enum rpc_admission is)
 {
 	for (unsigned i = 0; i < UDP_STRANGERS_MAX; i++)
 		cr_assert(call((1 + i) << 8, 700, is));
@@ -111,7 +111,7 @@ static void crowd(enum rpc_standing is)
 	cr_assert_not(call(1001, 700, RPC_STRANGER));
 	cr_assert_eq(busy(), 2);
 	cr_assert(call(1001, 700, RPC_ADMITTED));
-	cr_assert(call(1002, 700, RPC_FORMER));
+	cr_assert(call(1002, 700, RPC_RECENT));
 }
 
 Test(udp_call, strangers_have_a_part_of_the_places)

@@ -529,7 +529,7 @@ struct reader {
 	struct vfs_deleg d;
 	unsigned recalls, told;
 	struct {
-		enum vfs_news what;
+		enum vfs_notification what;
 		char name[16], to[16];
 		bool replaced, known, dir;
 		uint32_t mode;
@@ -541,74 +541,79 @@ static void note_recall(struct vfs_deleg *d)
 	((struct reader *)d)->recalls++;
 }
 
-static void note_news(struct vfs_deleg *d, const struct vfs_dir_news *news)
+static void note_notification(struct vfs_deleg *d, const struct vfs_dir_notification *notification)
 {
 	struct reader *r = (struct reader *)d;
 	const unsigned i = r->told++ % 4;
 
-	r->last[i].what = news->what;
-	snprintf(r->last[i].name, sizeof(r->last[i].name), "%s", news->name ? news->name : "");
-	snprintf(r->last[i].to, sizeof(r->last[i].to), "%s", news->to ? news->to : "");
-	r->last[i].replaced = news->replaced;
-	r->last[i].known = news->attr;
-	r->last[i].mode = news->attr ? news->attr->mode & S_IFMT : 0;
-	r->last[i].dir = news->dir;
+	r->last[i].what = notification->what;
+	snprintf(r->last[i].name, sizeof(r->last[i].name), "%s",
+		 notification->name ? notification->name : "");
+	snprintf(r->last[i].to, sizeof(r->last[i].to), "%s",
+		 notification->to ? notification->to : "");
+	r->last[i].replaced = notification->replaced;
+	r->last[i].known = notification->attr;
+	r->last[i].mode = notification->attr ? notification->attr->mode & S_IFMT : 0;
+	r->last[i].dir = notification->dir;
 }
 
-static const struct vfs_deleg_ops reader_ops = { .recall = note_recall, .tell = note_news };
+static const struct vfs_deleg_ops reader_ops = { .recall = note_recall, .tell = note_notification };
 
-static int give_news(struct fx *f, struct vfs_node *n, struct reader *r, const void *client,
-		     unsigned news)
+static int give_with_notifications(struct fx *f, struct vfs_node *n, struct reader *r,
+				   const void *client, unsigned kinds)
 {
-	*r = (struct reader){
-		.d = { .ops = &reader_ops, .client = client, .type = VFS_DELEG_READ, .news = news }
-	};
+	*r = (struct reader){ .d = { .ops = &reader_ops,
+				     .client = client,
+				     .type = VFS_DELEG_READ,
+				     .notify_kinds = kinds } };
 	memset(&f->vfs->files->recalled, 0, sizeof(f->vfs->files->recalled));
 	return vfs_deleg_give(&f->ctx, n, &r->d);
 }
 
-#define ALL_NEWS (VFS_NEWS_ENTRIES | VFS_NEWS_ATTRS | VFS_NEWS_ENTRY)
+#define ALL_NOTIFICATIONS (VFS_NOTIFY_ENTRIES | VFS_NOTIFY_ATTRS | VFS_NOTIFY_ENTRY)
 
-/* News of each operation of the table above; 0: it recalls all the same. */
+/* Notification of each operation of the table above; 0: it recalls all the same. */
 static const struct {
 	unsigned what;
 	const char *name, *to;
 	uint32_t mode; /* type of the entry; 0: it comes without attributes */
-} news_of[sizeof(table) / sizeof(table[0])] = {
-	{ VFS_NEWS_ADD, "new", "", S_IFREG },
-	{ VFS_NEWS_ADD, "new", "", S_IFDIR },
-	{ VFS_NEWS_ADD, "new", "", S_IFLNK },
-	{ VFS_NEWS_REMOVE, "file", "", 0 },
-	{ VFS_NEWS_REMOVE, "sub", "", 0 },
-	{ VFS_NEWS_RENAME, "file", "new", S_IFREG },
-	{ VFS_NEWS_ADD, "file", "file", S_IFREG },
-	{ VFS_NEWS_REMOVE, "file", "", 0 },
+} notification_of[sizeof(table) / sizeof(table[0])] = {
+	{ VFS_NOTIFY_ADD, "new", "", S_IFREG },
+	{ VFS_NOTIFY_ADD, "new", "", S_IFDIR },
+	{ VFS_NOTIFY_ADD, "new", "", S_IFLNK },
+	{ VFS_NOTIFY_REMOVE, "file", "", 0 },
+	{ VFS_NOTIFY_REMOVE, "sub", "", 0 },
+	{ VFS_NOTIFY_RENAME, "file", "new", S_IFREG },
+	{ VFS_NOTIFY_ADD, "file", "file", S_IFREG },
+	{ VFS_NOTIFY_REMOVE, "file", "", 0 },
 	{ 0, "", "", 0 }, /* the directory itself is moved */
-	{ VFS_NEWS_ADD, "new", "", S_IFREG },
+	{ VFS_NOTIFY_ADD, "new", "", S_IFREG },
 	{ 0, "", "", 0 }, /* its mode */
-	{ VFS_NEWS_ATTRS, "", "", 0 },
-	{ VFS_NEWS_ATTRS, "", "", 0 },
+	{ VFS_NOTIFY_ATTRS, "", "", 0 },
+	{ VFS_NOTIFY_ATTRS, "", "", 0 },
 };
 
-static void check_news(unsigned i, const struct reader *r, bool own)
+static void check_notification(unsigned i, const struct reader *r, bool own)
 {
-	const bool told = news_of[i].what != 0 && !(own && news_of[i].what == VFS_NEWS_ATTRS);
+	const bool told = notification_of[i].what != 0 &&
+			  !(own && notification_of[i].what == VFS_NOTIFY_ATTRS);
 	const char *op = table[i].name;
 
-	cr_expect_eq(r->recalls, news_of[i].what == 0 && !own, "%s: %u recalls", op, r->recalls);
+	cr_expect_eq(r->recalls, notification_of[i].what == 0 && !own, "%s: %u recalls", op,
+		     r->recalls);
 	cr_expect_eq(r->told, told, "%s: told %u times", op, r->told);
 	if (!told)
 		return;
-	cr_expect_eq(r->last[0].what, news_of[i].what, "%s", op);
-	cr_expect_str_eq(r->last[0].name, news_of[i].name, "%s", op);
-	cr_expect_str_eq(r->last[0].to, news_of[i].to, "%s", op);
+	cr_expect_eq(r->last[0].what, notification_of[i].what, "%s", op);
+	cr_expect_str_eq(r->last[0].name, notification_of[i].name, "%s", op);
+	cr_expect_str_eq(r->last[0].to, notification_of[i].to, "%s", op);
 	cr_expect_eq(r->last[0].replaced, table[i].run == op_move_in, "%s", op);
-	cr_expect_eq(r->last[0].mode, news_of[i].mode, "%s: %o", op, r->last[0].mode);
+	cr_expect_eq(r->last[0].mode, notification_of[i].mode, "%s: %o", op, r->last[0].mode);
 	cr_expect(r->last[0].dir, "%s", op);
 }
 
-/* A holder that takes all news is told, after the fact; others do not wait for it. */
-Test(vfs_deleg_dir, news_of_every_operation)
+/* A holder that takes all notifications is told, after the fact; others do not wait for it. */
+Test(vfs_deleg_dir, notifications_of_every_operation)
 {
 	const void *clients[] = { &alice, &bob, NULL };
 	struct vfs_node *dir;
@@ -621,12 +626,13 @@ Test(vfs_deleg_dir, news_of_every_operation)
 			const bool own = clients[c] == &alice;
 
 			dir = make_tree(&f);
-			cr_assert_eq(give_news(&f, dir, &r, &alice, ALL_NEWS), 0);
+			cr_assert_eq(
+				give_with_notifications(&f, dir, &r, &alice, ALL_NOTIFICATIONS), 0);
 			f.ctx.client = clients[c];
 			cr_expect_eq(table[i].run(&f, dir),
-				     news_of[i].what == 0 && !own ? -RN_EDELEG : 0, "%s",
+				     notification_of[i].what == 0 && !own ? -RN_EDELEG : 0, "%s",
 				     table[i].name);
-			check_news(i, &r, own);
+			check_notification(i, &r, own);
 			vfs_deleg_end(&r.d);
 			f.ctx.client = NULL;
 			vfs_node_put(dir);
@@ -636,8 +642,8 @@ Test(vfs_deleg_dir, news_of_every_operation)
 }
 
 /* Changes of a kind that the holder has not asked to be told of recall its delegation, and so does every change
- * once the holder wants no more news. */
-Test(vfs_deleg_dir, other_news)
+ * once the holder wants no more notifications. */
+Test(vfs_deleg_dir, other_notification)
 {
 	struct vfs_node *dir;
 	struct reader r;
@@ -646,7 +652,9 @@ Test(vfs_deleg_dir, other_news)
 	open_fx(&f);
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		dir = make_tree(&f);
-		cr_assert_eq(give_news(&f, dir, &r, &alice, ALL_NEWS & ~news_of[i].what), 0);
+		cr_assert_eq(give_with_notifications(&f, dir, &r, &alice,
+						     ALL_NOTIFICATIONS & ~notification_of[i].what),
+			     0);
 		f.ctx.client = &bob;
 		cr_expect_eq(table[i].run(&f, dir), -RN_EDELEG, "%s", table[i].name);
 		cr_expect_eq(r.recalls, 1);
@@ -655,21 +663,21 @@ Test(vfs_deleg_dir, other_news)
 		vfs_node_put(dir);
 	}
 	dir = make_tree(&f);
-	cr_assert_eq(give_news(&f, dir, &r, &alice, ALL_NEWS), 0);
+	cr_assert_eq(give_with_notifications(&f, dir, &r, &alice, ALL_NOTIFICATIONS), 0);
 	cr_expect_eq(op_create(&f, dir), 0);
-	atomic_store(&r.d.news, 0);
+	atomic_store(&r.d.notify_kinds, 0);
 	cr_expect_eq(op_remove(&f, dir), -RN_EDELEG);
 	cr_expect_eq(r.recalls, 1);
 	cr_expect_eq(r.told, 1);
-	atomic_store(&r.d.news, ALL_NEWS);
+	atomic_store(&r.d.notify_kinds, ALL_NOTIFICATIONS);
 	cr_expect_eq(op_remove(&f, dir), -RN_EDELEG, "a recalled one is told nothing");
 	vfs_deleg_end(&r.d);
 	vfs_node_put(dir);
 	fx_close(&f);
 }
 
-/* A name that replaces another, links of one file, and failures, which are no news. */
-Test(vfs_deleg_dir, news_of_renamings)
+/* A name that replaces another, links of one file, and failures, which nobody is told of. */
+Test(vfs_deleg_dir, notifications_of_renamings)
 {
 	struct vfs_node *dir;
 	struct reader r;
@@ -678,7 +686,7 @@ Test(vfs_deleg_dir, news_of_renamings)
 	open_fx(&f);
 	dir = make_tree(&f);
 	cr_assert_eq(fx_command("cd %s/dir && touch a && ln a b", f.dir), 0);
-	cr_assert_eq(give_news(&f, dir, &r, &alice, ALL_NEWS), 0);
+	cr_assert_eq(give_with_notifications(&f, dir, &r, &alice, ALL_NOTIFICATIONS), 0);
 	f.ctx.client = &bob;
 	cr_expect_eq(move(&f, dir, "a", dir, "b"), 0);
 	cr_expect_eq(move(&f, dir, "none", dir, "b"), -ENOENT);
@@ -697,34 +705,35 @@ Test(vfs_deleg_dir, news_of_renamings)
 	fx_close(&f);
 }
 
-/* A directory has at most VFS_NEWS_HOLDERS holders that are told, each once; a file has none. */
-Test(vfs_deleg_dir, holders_of_news)
+/* A directory has at most VFS_NOTIFY_HOLDERS holders that are told, each once; a file has none. */
+Test(vfs_deleg_dir, holders_of_notifications)
 {
-	static struct reader r[VFS_NEWS_HOLDERS + 1];
+	static struct reader r[VFS_NOTIFY_HOLDERS + 1];
 	struct vfs_node *dir, *file;
 	struct fx f;
 
 	open_fx(&f);
 	dir = make_tree(&f);
 	cr_assert_eq(vfs_lookup(&f.ctx, dir, "file", 4, &file, NULL), 0);
-	cr_assert_eq(give_news(&f, file, &r[0], &alice, ALL_NEWS), 0);
-	cr_expect_eq(atomic_load(&r[0].d.news), 0, "a file's");
+	cr_assert_eq(give_with_notifications(&f, file, &r[0], &alice, ALL_NOTIFICATIONS), 0);
+	cr_expect_eq(atomic_load(&r[0].d.notify_kinds), 0, "a file's");
 	vfs_deleg_end(&r[0].d);
-	for (unsigned i = 0; i <= VFS_NEWS_HOLDERS; i++) {
-		cr_assert_eq(give_news(&f, dir, &r[i], &r[i], ALL_NEWS), 0);
-		cr_expect_eq(atomic_load(&r[i].d.news), i < VFS_NEWS_HOLDERS ? ALL_NEWS : 0);
+	for (unsigned i = 0; i <= VFS_NOTIFY_HOLDERS; i++) {
+		cr_assert_eq(give_with_notifications(&f, dir, &r[i], &r[i], ALL_NOTIFICATIONS), 0);
+		cr_expect_eq(atomic_load(&r[i].d.notify_kinds),
+			     i < VFS_NOTIFY_HOLDERS ? ALL_NOTIFICATIONS : 0);
 	}
 	cr_expect_eq(op_create(&f, dir), -RN_EDELEG);
-	cr_expect_eq(r[VFS_NEWS_HOLDERS].recalls, 1);
-	vfs_deleg_end(&r[VFS_NEWS_HOLDERS].d);
+	cr_expect_eq(r[VFS_NOTIFY_HOLDERS].recalls, 1);
+	vfs_deleg_end(&r[VFS_NOTIFY_HOLDERS].d);
 	cr_expect_eq(op_create(&f, dir), 0);
-	for (unsigned i = 0; i < VFS_NEWS_HOLDERS; i++) {
+	for (unsigned i = 0; i < VFS_NOTIFY_HOLDERS; i++) {
 		cr_expect_eq(r[i].told, 1, "%u", i);
 		cr_expect_eq(r[i].recalls, 0);
 		vfs_deleg_end(&r[i].d);
 	}
-	cr_assert_eq(give_news(&f, dir, &r[0], &alice, ALL_NEWS), 0);
-	cr_expect_eq(atomic_load(&r[0].d.news), ALL_NEWS, "there is room again");
+	cr_assert_eq(give_with_notifications(&f, dir, &r[0], &alice, ALL_NOTIFICATIONS), 0);
+	cr_expect_eq(atomic_load(&r[0].d.notify_kinds), ALL_NOTIFICATIONS, "there is room again");
 	vfs_deleg_end(&r[0].d);
 	vfs_node_put(file);
 	vfs_node_put(dir);

@@ -183,7 +183,7 @@ Test(vfs_deleg_local, descriptors_of_the_server)
 	dl_close(&f);
 }
 
-/* A gate takes the lease's place: the holder is not in its own way, and local processes wait as before. */
+/* An open guard takes the lease's place: the holder is not in its own way, and local processes wait as before. */
 Test(vfs_deleg_local, holder_writes)
 {
 	struct vfs_node *n;
@@ -285,8 +285,11 @@ Test(vfs_deleg_local, file_system_without_leases)
 	snprintf(dir, sizeof(dir), "%s/m", base);
 	if (fx_command("cd %s && mkdir l u w m && mount -t overlay -o index=on,nfs_export=on,"
 		       "lowerdir=l,upperdir=u,workdir=w overlay m",
-		       base) != 0)
+		       base) != 0) {
+		umount2(base, MNT_DETACH);
+		rmdir(base);
 		cr_skip_test("no overlay file system with handles");
+	}
 	fx_open(&f, FX_SYSCALL, VFS_IO_BUFFERED, dir);
 	cr_assert_eq(vfs_leases_start(f.vfs), 0);
 	n = fx_file(&f, "file", "old", 3);
@@ -298,6 +301,8 @@ Test(vfs_deleg_local, file_system_without_leases)
 	vfs_node_put(n);
 	dl_close(&f);
 	umount2(dir, MNT_DETACH);
+	umount2(base, MNT_DETACH);
+	rmdir(base);
 }
 
 static int change_mode(const char *path)

@@ -15,6 +15,7 @@
 #include "tests/unit/vfs_disk.h"
 #include "vfs/export/mounts.h"
 #include "vfs/node/node.h"
+#include "vfs/base/instance.h"
 #include "vfs/worker/worker_state.h"
 
 TestSuite(vfs_group, .timeout = 300);
@@ -471,7 +472,7 @@ static void flush_once(struct disk *d, struct change *c)
 	cr_expect_eq(by_ring + by_call, 1);
 }
 
-/* A worker that has nothing else to do waits for a fast disk itself; for a slow one the ring does. */
+/* A worker that has nothing else to do waits for a fast disk itself; for a very slow one the ring does. */
 Test(vfs_group, an_idle_worker_waits_itself_for_a_fast_disk)
 {
 	struct change c;
@@ -487,6 +488,37 @@ Test(vfs_group, an_idle_worker_waits_itself_for_a_fast_disk)
 	disk_takes(&d, SLOW);
 	flush_once(&d, &c);
 	cr_expect_eq(by_ring, 1, "the worker waited for a slow disk");
+	check_removed(&d, 0);
+	vfs_node_put(c.dir);
+	disk_close(&d);
+}
+
+#define CROWDED_MOST 100
+
+/* A worker itself waits for the fsync of a slow disk if no other change waits for a flush, nor did at the last ones. */
+Test(vfs_group, a_worker_waits_itself_for_the_only_change)
+{
+	const uint64_t ns = 1000000;
+	struct change c;
+	struct disk d;
+	int n = 0;
+
+	disk_open(&d, "ext4", "");
+	prepare(&d, &c, 0);
+	disk_takes(&d, ns);
+	flush_once(&d, &c);
+	cr_expect_eq(by_call, 1);
+	atomic_fetch_add(&d.f.vfs->syncing, 1);
+	disk_takes(&d, ns);
+	flush_once(&d, &c);
+	cr_expect_eq(by_ring, 1, "another change waits");
+	atomic_fetch_sub(&d.f.vfs->syncing, 1);
+	do {
+		disk_takes(&d, ns);
+		flush_once(&d, &c);
+	} while (by_ring && n++ < CROWDED_MOST);
+	cr_expect_gt(n, 1);
+	cr_expect_eq(by_call, 1);
 	check_removed(&d, 0);
 	vfs_node_put(c.dir);
 	disk_close(&d);

@@ -13,6 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
+#include "vfs/hold/file.h"
 #include "vfs/lock.h"
 #include "vfs/node/node.h"
 #include "vfs/share.h"
@@ -63,6 +66,7 @@ struct model {
 	struct owner owner[OWNERS];
 	int local_fd; /* another open file description, as of a local process */
 	uint8_t local[PIECES];
+	unsigned pieces; /* that are locked */
 	unsigned seed;
 };
 
@@ -88,10 +92,12 @@ static uint64_t length_of(unsigned first, unsigned last)
 	return last + 1 < PIECES ? end_of(last) - starts[first] + 1 : UINT64_MAX;
 }
 
-static void open_model(struct model *m, const char *name)
+static void open_model_on(struct model *m, const char *name, bool remote)
 {
 	memset(m, 0, sizeof(*m));
 	fixture_open(&m->f, 0);
+	m->f.exp->root_mnt->fs.local = !remote;
+	m->pieces = remote ? KERNEL_PIECES : PIECES;
 	m->n = must_create(&m->f.ctx, m->f.root, name, 0644);
 	cr_assert_eq(vfs_file_get(&m->f.ctx, m->n, &m->file), 0);
 	for (unsigned i = 0; i < OWNERS; i++) {
@@ -102,6 +108,11 @@ static void open_model(struct model *m, const char *name)
 	be_root(&m->f);
 	m->local_fd = open(in_export(&m->f, name), O_RDWR | O_CLOEXEC);
 	cr_assert_geq(m->local_fd, 0);
+}
+
+static void open_model(struct model *m, const char *name)
+{
+	open_model_on(m, name, false);
 }
 
 static void close_model(struct model *m)
@@ -249,7 +260,7 @@ static void step_lock(struct model *m, struct owner *o, unsigned first, unsigned
 static void step(struct model *m)
 {
 	struct owner *o = &m->owner[rnd(m, OWNERS)];
-	unsigned first = rnd(m, PIECES), last = first + rnd(m, PIECES - first);
+	unsigned first = rnd(m, m->pieces), last = first + rnd(m, m->pieces - first);
 	unsigned what = rnd(m, 20);
 
 	/* A range of all bytes but the last cannot be expressed: its length means "to the end". */
@@ -275,8 +286,8 @@ Test(vfs_lock, as_the_model_has_it)
 {
 	struct model m;
 
-	for (unsigned seed = 1; seed <= 6; seed++) {
-		open_model(&m, "f");
+	for (unsigned seed = 1; seed <= 8; seed++) {
+		open_model_on(&m, "f", seed > 6);
 		if (seed % 2)
 			close_data(&m);
 		m.seed = seed;
@@ -560,11 +571,53 @@ Test(vfs_lock, a_mirror_of_many_pieces)
 	}
 	for (unsigned i = 0; i < LOCKS; i++)
 		cr_assert(i % 16 || is_locked(&m, STEP * i), "lock %u", i);
-	/* One lock in sixteen stays, and grains are a thousand bytes, so there are gaps. */
+	/* One lock in sixteen stays, and units are a thousand bytes, so there are gaps. */
 	cr_expect_not(is_locked(&m, STEP * 16 * 10 + STEP * 8));
 	for (unsigned i = 0; i < OWNERS; i++)
 		vfs_lock_drop_all(&m.owner[i].locks);
 	for (unsigned i = 0; i < LOCKS; i++)
 		cr_assert_not(is_locked(&m, STEP * i));
+	close_model(&m);
+}
+
+/* Permission of the cluster, by vfs_lock_request.reclaim, and the number of locks under way when it was asked. */
+struct gate {
+	struct model *m;
+	bool may[2];
+	uint32_t seen;
+};
+
+static bool gate_may_lock(void *ctx, bool reclaim)
+{
+	struct gate *g = ctx;
+
+	g->seen = g->m->f.vfs->files->locking[reclaim];
+	return g->may[reclaim];
+}
+
+/* A call is counted before it asks, so that none is overlooked by whoever forbids it. */
+Test(vfs_lock, the_cluster_forbids_new_locks_or_reclaims)
+{
+	struct vfs_lock_request r = { .type = VFS_LOCK_WRITE, .offset = 0, .length = 1 };
+	struct model m;
+	struct gate g = { .m = &m };
+
+	open_model(&m, "f");
+	m.f.vfs->cfg.may_lock = gate_may_lock;
+	m.f.vfs->cfg.may_lock_ctx = &g;
+	for (unsigned reclaim = 0; reclaim < 2; reclaim++) {
+		r.reclaim = reclaim;
+		g.may[reclaim] = false;
+		g.may[!reclaim] = true;
+		cr_expect_eq(vfs_lock(&m.f.ctx, m.n, &m.owner[0].locks, &r, NULL), -RN_EGRACE);
+		cr_expect_eq(g.seen, 1);
+		cr_expect_not(is_locked(&m, 0));
+		g.may[reclaim] = true;
+		cr_expect_eq(vfs_lock(&m.f.ctx, m.n, &m.owner[0].locks, &r, NULL), 0);
+		cr_expect(is_locked(&m, 0));
+		vfs_lock_settle(m.f.vfs, reclaim);
+		g.may[reclaim] = false;
+		cr_expect_eq(vfs_unlock(&m.f.ctx, &m.owner[0].locks, 0, 1), 0);
+	}
 	close_model(&m);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vfs/export/mounts.h"
 #include "vfs/lock.h"
 #include "vfs/node/node.h"
 #include "vfs/share.h"
@@ -128,7 +129,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-Test(vfs_lock_threads, exclusion)
+static void check_exclusion(bool remote)
 {
 	static const char *const name[FILES] = { "a", "b", "c" };
 	struct thread t[THREADS];
@@ -136,6 +137,7 @@ Test(vfs_lock_threads, exclusion)
 	unsigned got = 0, refused = 0;
 
 	fixture_open(&f, 0);
+	f.exp->root_mnt->fs.local = !remote;
 	for (unsigned i = 0; i < FILES; i++) {
 		struct vfs_node *n = must_create(&f.ctx, f.root, name[i], 0644);
 
@@ -158,6 +160,16 @@ Test(vfs_lock_threads, exclusion)
 	vfs_file_stats(f.vfs, &st);
 	cr_expect_eq(st.files + st.shares + st.locks + st.held + st.unheld + st.waiters, 0);
 	fixture_close(&f);
+}
+
+Test(vfs_lock_threads, exclusion)
+{
+	check_exclusion(false);
+}
+
+Test(vfs_lock_threads, exclusion_on_a_remote_file_system)
+{
+	check_exclusion(true);
 }
 
 /* One thread removes an open file's last link while others open and close it. */

@@ -19,7 +19,7 @@ static void let_ctimes_settle(void)
 
 static void need_known_handles(struct fixture *f)
 {
-	if (f->exp->root_mnt->handles_by_inode)
+	if (f->exp->root_mnt->fs.handles_by_inode)
 		return;
 	fixture_close(f);
 	cr_skip_test("a file system whose handles do not follow from the inode");

@@ -202,15 +202,15 @@ Test(vfs_read_pages, a_part_is_not_cached_without_cachestat)
 }
 
 /* A thread that must not wait reads what the kernel says is there. moves: the kernel does not say it, and another one tries. */
-static void check_prompt(bool moves)
+static void check_event(bool moves)
 {
-	struct vfs_worker *prompt;
+	struct vfs_worker *event;
 	struct mover mover;
 	bool eof;
 
 	start(VFS_IO_BUFFERED, SIZE);
-	cr_assert_eq(vfs_worker_new_prompt(f.vfs, &prompt), 0);
-	mover_init(&mover, prompt, f.w);
+	cr_assert_eq(vfs_worker_new_event(f.vfs, &event), 0);
+	mover_init(&mover, event, f.w);
 	cr_assert_eq(read_pages(node, 0, MIB, &eof), MIB);
 	f.ctx.fiber = &mover.fiber;
 	cr_expect_eq(read_pages(node, 0, MIB, &eof), MIB);
@@ -221,19 +221,19 @@ static void check_prompt(bool moves)
 	f.ctx.fiber = &mover.fiber;
 	cr_expect_eq(read_pages(node, 0, MIB, &eof), -1, "nothing is cached");
 	f.ctx.fiber = &f.fiber;
-	vfs_worker_free(prompt);
+	vfs_worker_free(event);
 	end();
 }
 
 Test(vfs_read_pages, by_an_event_thread)
 {
-	check_prompt(false);
+	check_event(false);
 }
 
 Test(vfs_read_pages, by_an_event_thread_without_cachestat)
 {
 	no_cachestat = true;
-	check_prompt(true);
+	check_event(true);
 }
 
 Test(vfs_read_pages, who_may_not_read_gets_nothing)

@@ -9,14 +9,27 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_io_fixture.h"
+#include "vfs/fs/file_system.h"
 
 TestSuite(vfs_statfs, .timeout = 120);
 
 struct disk {
 	char base[FX_PATH];
 	char mnt[80];
+	bool fine_before; /* its ctimes, as it comes from mkfs */
 	struct fx f;
 };
+
+static bool ctimes_are_fine(const struct disk *d)
+{
+	const int fd = open(d->mnt, O_RDONLY | O_DIRECTORY);
+
+	cr_assert_geq(fd, 0);
+	const bool fine = vfs_fs_traits_of(fd).fine_dirs;
+
+	close(fd);
+	return fine;
+}
 
 /* mkfs: the command's name behind "mkfs.", and its options. */
 static void disk_open(struct disk *d, const char *mkfs, const char *type)
@@ -31,6 +44,7 @@ static void disk_open(struct disk *d, const char *mkfs, const char *type)
 		fx_command("umount %s; rmdir %s", d->base, d->base);
 		cr_skip_test("mkfs.%s, or mounting it, does not work here", mkfs);
 	}
+	d->fine_before = ctimes_are_fine(d);
 	fx_open(&d->f, FX_PLAIN, VFS_IO_BUFFERED, d->mnt);
 }
 
@@ -100,11 +114,20 @@ static void check_case(struct fx *f)
 	cr_expect_eq(vfs_folds_case(&f->ctx, f->root), finds(f, "case"));
 }
 
+/* Whether ctimes tell changes apart does not depend on whether there was one. */
+static void check_change(struct disk *d)
+{
+	cr_assert_eq(mkdir(fx_path(&d->f, "change"), 0700), 0);
+	cr_expect_eq(ctimes_are_fine(d), d->fine_before);
+	cr_expect(!d->fine_before || statfs_of(&d->f).time_ns == 1);
+}
+
 static void check(const char *mkfs, const char *type)
 {
 	struct disk d;
 
 	disk_open(&d, mkfs, type);
+	check_change(&d);
 	check_size(&d.f);
 	check_times(&d.f);
 	check_links(&d.f);

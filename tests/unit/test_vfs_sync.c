@@ -97,7 +97,7 @@ static void keeps_linked(const char *mkfs_options, bool want)
 	disk_open(&d, "ext4", mkfs_options);
 	fd = open(d.mnt, O_RDONLY | O_DIRECTORY);
 	cr_assert_geq(fd, 0);
-	cr_expect_eq(vfs_keeps_linked(fd), want);
+	cr_expect_eq(vfs_fs_traits_of(fd).keeps_linked, want);
 	close(fd);
 	disk_close(&d);
 }

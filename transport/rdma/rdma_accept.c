@@ -4,7 +4,7 @@
  * loops[0].
  *
  * All memory of a connection is allocated at the request, out of the connections' part of the budget: 0.7 MB at 128
- * credits and 4 KiB inline. Where memory is scarce, a connection gets fewer credits (rdma_room.c). All Receives are
+ * credits and 4 KiB inline. Where memory is scarce, a connection gets fewer credits (size_conn; rdma_conn_memory.c says how much memory is for one). All Receives are
  * posted before the accept, since Linux clients do not retry when there is none.
  */
 #include "transport/rdma/rdma_private.h"
@@ -64,12 +64,14 @@ static void size_conn(struct rr_conn *c, const struct rdma_conn_param *param)
 	set_credits(c, cfg->credits);
 	if (c->nrecvs > max_wr)
 		set_credits(c, max_wr > BESIDES_CREDITS ? max_wr - BESIDES_CREDITS : 1);
-	const size_t room = rr_room_for_one(c->srv);
+	/* At least CREDITS_FLOOR, unless the settings or the device have fewer. */
+	const size_t room = rr_conn_memory_for_one(c->srv);
 	while (c->credits > CREDITS_FLOOR && rr_conn_bytes(c) > room)
-		set_credits(c, c->credits / 2);
+		set_credits(c, (unsigned)rn_max(c->credits / 2, CREDITS_FLOOR));
 	c->sq_depth = rn_min(RR_SQ_DEPTH, max_wr);
-	c->sq_room = c->sq_depth;
-	c->quiet_max = (unsigned)rn_min(rn_min(c->nsends / 2, RR_QUIET_MAX), max_wr - c->sq_depth);
+	c->sq_free = c->sq_depth;
+	c->unsignaled_max =
+		(unsigned)rn_min(rn_min(c->nsends / 2, RR_UNSIGNALED_MAX), max_wr - c->sq_depth);
 }
 
 static int alloc_blocks(struct rr_conn *c)
@@ -105,7 +107,7 @@ static int alloc_blocks(struct rr_conn *c)
 static int make_verbs(struct rr_conn *c)
 {
 	struct rr_device *dev = c->dev;
-	int cqes = c->nrecvs + c->sq_depth + c->quiet_max + 1;
+	int cqes = c->nrecvs + c->sq_depth + c->unsignaled_max + 1;
 	int vectors = dev->verbs->num_comp_vectors > 0 ? dev->verbs->num_comp_vectors : 1;
 
 	int rc = rr_domain_make(c);
@@ -125,7 +127,7 @@ static int make_verbs(struct rr_conn *c)
 		.send_cq = c->cq,
 		.recv_cq = c->cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = c->sq_depth + c->quiet_max,
+		.cap = { .max_send_wr = c->sq_depth + c->unsignaled_max,
 			 .max_recv_wr = c->nrecvs,
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1 },
@@ -171,9 +173,9 @@ static int rr_conn_admit(struct rr_conn *c)
 {
 	const struct rr_config *cfg = &c->srv->cfg;
 
-	if (cfg->standing)
-		(void)cfg->standing(cfg->standing_ctx, &c->rpc);
-	return rr_room_is_over(c) ? -EACCES : 0;
+	if (cfg->admission)
+		(void)cfg->admission(cfg->admission_ctx, &c->rpc);
+	return rr_conn_is_over_quota(c) ? -EACCES : 0;
 }
 
 /* Puts the connection into the table of all connections, for listings. */
@@ -234,9 +236,9 @@ static int rr_accept(struct rr_server *srv, struct rdma_cm_id *id,
 		return -ESHUTDOWN;
 	/* Connections being closed to make room still count for a while. */
 	if (live >= srv->cfg.max_connections &&
-	    (!rr_room_make(srv) || live >= srv->cfg.max_connections + RR_LEAVING_MAX))
+	    (!rr_conn_evict_one(srv) || live >= srv->cfg.max_connections + RR_LEAVING_MAX))
 		return -EMFILE;
-	rr_room_reserve(srv);
+	rr_conn_memory_reserve(srv);
 	struct rr_device *dev = rr_device_get(srv, id->verbs);
 	if (!dev)
 		return -ENOMEM;
@@ -254,7 +256,7 @@ static int rr_accept(struct rr_server *srv, struct rdma_cm_id *id,
 		rr_device_put(dev);
 		rr_conn_free(c);
 		if (rc == -ENOMEM)
-			rr_room_make(srv);
+			rr_conn_evict_one(srv);
 		return rc;
 	}
 	rr_count(srv, accepted, 1);
@@ -449,7 +451,7 @@ void rr_listeners_count(struct rr_server *srv)
 	if (serves && !rr_device_is_there())
 		serves = 0;
 	if (serves)
-		rr_room_reserve(srv);
+		rr_conn_memory_reserve(srv);
 	atomic_store(&srv->serves, serves);
 }
 

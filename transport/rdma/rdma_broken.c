@@ -3,18 +3,16 @@
 
 #include <string.h>
 
+#include "lib/util.h"
+
 #define AGE_NS (RR_BROKEN_SECONDS * 1000000000ull)
 
 void rr_broken_init(struct rr_broken *b)
 {
 	memset(b, 0, sizeof(*b));
 	pthread_mutex_init(&b->lock, NULL);
+	rn_quota_init(&b->quota, RR_BROKEN_CALLS, RR_BROKEN_OF_HOST);
 	crypto_onetimeauth_keygen(b->key);
-}
-
-void rr_broken_fini(struct rr_broken *b)
-{
-	pthread_mutex_destroy(&b->lock);
 }
 
 static void add_words(crypto_onetimeauth_state *s, uint64_t a, uint64_t b, uint64_t c)
@@ -66,33 +64,31 @@ static bool rr_broken_is_old(const struct rr_broken_call *c, uint64_t now)
 	return !c->since_ns || now > c->since_ns + AGE_NS;
 }
 
-/*
- * A free place, or the client's oldest if it has its share, or the oldest of all. Under the lock.
- */
-static struct rr_broken_call *place_for(struct rr_broken *b, const struct rpc_address *client,
-					uint64_t now)
+/* Under the lock. */
+static void rr_broken_forget(struct rr_broken *b, struct rr_broken_call *c)
 {
-	struct rr_broken_call *none = NULL, *own = NULL, *oldest = &b->call[0];
-	unsigned n = 0;
+	rn_quota_remove(&b->quota, &c->place);
+	c->since_ns = 0;
+}
 
-	for (unsigned i = 0; i < RR_BROKEN_CALLS; i++) {
-		struct rr_broken_call *c = &b->call[i];
+/* Under the lock. Its place counts as its host's. NULL: no memory. */
+static struct rr_broken_call *rr_broken_enter(struct rr_broken *b, const struct rr_broken_call *new,
+					      uint64_t now)
+{
+	struct rr_broken_call *c = b->call;
+	struct rn_quota_item *old;
+	struct rn_host host;
 
-		if (rr_broken_is_old(c, now)) {
-			none = none ? none : c;
-			continue;
-		}
-		if (c->since_ns < oldest->since_ns)
-			oldest = c;
-		if (!is_of(c, client))
-			continue;
-		n++;
-		if (!own || c->since_ns < own->since_ns)
-			own = c;
-	}
-	if (n >= RR_BROKEN_OF_CLIENT)
-		return own;
-	return none ? none : oldest;
+	rn_host_of_mapped(new->client.bytes, new->client.scope, &host);
+	for (unsigned i = 0; i < RR_BROKEN_CALLS; i++)
+		if (b->call[i].since_ns && rr_broken_is_old(&b->call[i], now))
+			rr_broken_forget(b, &b->call[i]);
+	while ((old = rn_quota_in_the_way(&b->quota, &host, true, 1)) != NULL)
+		rr_broken_forget(b, rn_container_of(old, struct rr_broken_call, place));
+	while (c->since_ns)
+		c++;
+	*c = *new;
+	return rn_quota_add(&b->quota, &host, true, &c->place, 1) ? c : NULL;
 }
 
 /* Under the lock. */
@@ -112,19 +108,21 @@ static struct rr_broken_call *rr_broken_find(struct rr_broken *b, const struct r
 void rr_broken_add(struct rr_broken *b, const struct rpc_address *client,
 		   const struct rr_header *call, enum rr_blame blame, uint64_t now)
 {
-	struct rr_broken_call new = { .client = *client, .xid = call->xid, .since_ns = now };
+	struct rr_broken_call new = { .client = *client, .xid = call->xid };
 
 	sum_lists(b, call, new.sum);
 	pthread_mutex_lock(&b->lock);
 	struct rr_broken_call *c = rr_broken_find(b, &new, now);
-	const unsigned before = c ? c->blame : 0;
 
-	if (!c)
-		c = place_for(b, client, now);
-	*c = new;
-	c->blame = before + blame;
-	if (c >= &b->call[b->n])
-		b->n = (unsigned)(c - b->call) + 1;
+	if (c)
+		rn_quota_renew(&b->quota, &c->place);
+	else
+		c = rr_broken_enter(b, &new, now);
+	if (c) {
+		c->blame += blame;
+		c->since_ns = now;
+		b->n = (unsigned)rn_max(b->n, (size_t)(c - b->call) + 1);
+	}
 	pthread_mutex_unlock(&b->lock);
 }
 
@@ -145,4 +143,13 @@ bool rr_broken_has(struct rr_broken *b, const struct rpc_address *client,
 		b->n--;
 	pthread_mutex_unlock(&b->lock);
 	return has;
+}
+
+void rr_broken_fini(struct rr_broken *b)
+{
+	for (unsigned i = 0; i < RR_BROKEN_CALLS; i++)
+		if (b->call[i].since_ns)
+			rr_broken_forget(b, &b->call[i]);
+	rn_quota_fini(&b->quota);
+	pthread_mutex_destroy(&b->lock);
 }

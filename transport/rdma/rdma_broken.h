@@ -6,10 +6,8 @@
  * 4.5.3).
  *
  * A call is identified by its client's address, its xid and a sum of its chunk lists: a client that
- * offers other memory when it sends the call again is served. Each address has a few places and all
- * addresses together a fixed number; the oldest is replaced, and none is older than
- * RR_BROKEN_SECONDS. So the worst that one client does to another is that the other's calls are
- * forgotten. The sum has a secret key: another process at the client's address cannot make a call
+ * offers other memory when it sends the call again is served. Hosts have few places, by lib/quota.h: the
+ * one with most loses its oldest. None is older than RR_BROKEN_SECONDS. The sum has a secret key: another process at the client's address cannot make a call
  * that is taken for one of the client's.
  */
 #ifndef RN_TRANSPORT_RDMA_BROKEN_H
@@ -21,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/quota.h"
 #include "rpc/address.h"
 #include "transport/rdma/rdma_header.h"
 
@@ -32,7 +31,7 @@
 enum rr_blame { RR_SUSPECTED = 1, RR_PROVEN = 2 };
 
 #define RR_BROKEN_CALLS 256u
-#define RR_BROKEN_OF_CLIENT 8u
+#define RR_BROKEN_OF_HOST 8u
 #define RR_BROKEN_SECONDS 120u /* as in the duplicate request cache */
 
 struct rr_broken_call {
@@ -41,6 +40,7 @@ struct rr_broken_call {
 	unsigned blame;
 	uint64_t since_ns; /* 0: the place is free */
 	uint8_t sum[crypto_onetimeauth_BYTES];
+	struct rn_quota_item place;
 };
 
 struct rr_broken {
@@ -49,6 +49,7 @@ struct rr_broken {
 	atomic_uint n;
 	uint8_t key[crypto_onetimeauth_KEYBYTES];
 	struct rr_broken_call call[RR_BROKEN_CALLS];
+	struct rn_quota quota; /* of the places */
 };
 
 void rr_broken_init(struct rr_broken *b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From a Receive's completion to the sink. A call without Read chunks is handed over at once, its RPC message in place and the
+ * From a Receive's completion to the executor. A call without Read chunks is handed over at once, its RPC message in place and the
  * room of its reply known.
  *
  * The Read chunks of others are pulled into one payload buffer first: memory, then the RDMA Reads. One buffer holds all
@@ -62,17 +62,17 @@ static void fill_segments(struct rr_req *r, uint8_t *stream)
 
 _Static_assert(RR_WRITE_CHUNKS_MAX <= XDR_BULKS_MAX, "every Write chunk can have its bulk item");
 
-static void set_reply_room(struct rr_req *r)
+static void set_reply_space(struct rr_req *r)
 {
 	struct rpc_request *rpc = r->rpc;
 
-	rpc->reply_max = rr_reply_room(&r->call, r->conn->threshold);
-	rpc->nbulk_rooms = r->call.nwrites;
+	rpc->reply_max = rr_reply_space(&r->call, r->conn->threshold);
+	rpc->nbulk_spaces = r->call.nwrites;
 	for (unsigned i = 0; i < r->call.nwrites; i++)
-		rpc->bulk_room[i] = rr_bulk_room(&r->call, i);
+		rpc->bulk_space[i] = rr_bulk_space(&r->call, i);
 }
 
-/* Hands r to the sink; a message that is no call is answered or dropped. */
+/* Hands r to the executor; a message that is no call is answered or dropped. */
 static void rr_submit(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
@@ -94,10 +94,10 @@ static void rr_submit(struct rr_req *r)
 	}
 	fill_segments(r, stream);
 	r->rpc->conn = &c->rpc;
-	set_reply_room(r);
+	set_reply_space(r);
 	r->rpc->arrived_ns = rn_now_ns();
 	rpc_conn_begin(&c->rpc, r->rpc);
-	c->srv->cfg.sink.submit(c->srv->cfg.sink.ctx, r->rpc);
+	c->srv->cfg.executor.submit(c->srv->cfg.executor.ctx, r->rpc);
 }
 
 static void on_memory(struct ev_task *t)
@@ -156,7 +156,7 @@ void rr_pull_done(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
 
-	c->sq_room += r->wrs;
+	c->sq_free += r->wrs;
 	/* The peer can change the data until its key has ended. */
 	if (rr_keys_end(r) < 0) {
 		rr_conn_close(c, "cannot end a key");

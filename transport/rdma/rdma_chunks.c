@@ -123,7 +123,7 @@ const char *rr_plan_call(struct rr_header *h, uint32_t inline_len,
 	return why ? why : interleave(p, stream_len);
 }
 
-uint32_t rr_reply_room(const struct rr_header *call, uint32_t threshold)
+uint32_t rr_reply_space(const struct rr_header *call, uint32_t threshold)
 {
 	size_t header = rr_reply_header_size(call);
 	if (header > threshold)
@@ -134,7 +134,7 @@ uint32_t rr_reply_room(const struct rr_header *call, uint32_t threshold)
 	return room > UINT32_MAX ? UINT32_MAX : room;
 }
 
-uint32_t rr_bulk_room(const struct rr_header *call, unsigned i)
+uint32_t rr_bulk_space(const struct rr_header *call, unsigned i)
 {
 	uint64_t len = i < call->nwrites ? rr_chunk_length(call, &call->write[i]) : 0;
 
@@ -190,7 +190,7 @@ static bool split_reply(const struct rr_header *call, const struct xdr_out *out,
 	for (unsigned i = 0; i < out->nbulks; i++) {
 		const struct xdr_out_bulk *b = &out->bulk[i];
 		const struct rr_span bulk = { RR_FROM_BULK, i, 0, b->len };
-		const uint32_t room = i < nrooms ? rr_bulk_room(call, i) : 0;
+		const uint32_t room = i < nrooms ? rr_bulk_space(call, i) : 0;
 
 		if (room) {
 			if (b->len > room)

@@ -56,10 +56,10 @@ const char *rr_plan_call(struct rr_header *h, uint32_t inline_len,
 			 const struct rr_call_limits *limits, struct rr_call_plan *p);
 
 /* Longest reply that the client can take as one stream: inline, or in its Reply chunk. */
-uint32_t rr_reply_room(const struct rr_header *call, uint32_t threshold);
+uint32_t rr_reply_space(const struct rr_header *call, uint32_t threshold);
 /* Length of the Write chunk for the reply's bulk item i; 0: there is none, or it is empty, and the
  * item is part of the stream. */
-uint32_t rr_bulk_room(const struct rr_header *call, unsigned i);
+uint32_t rr_bulk_space(const struct rr_header *call, unsigned i);
 
 enum rr_source { RR_FROM_HEAD, RR_FROM_BULK, RR_FROM_PAD };
 

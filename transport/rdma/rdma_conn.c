@@ -72,7 +72,7 @@ void rr_conn_close(struct rr_conn *c, const char *why)
 	rn_debug(c->srv->cfg.log, "rdma: %s: closed: %s", rr_peer_name(c, name, sizeof(name)), why);
 	c->open = false;
 	rdma_disconnect(c->id);
-	/* Where the connection manager has given up already, the QP still has to be flushed. */
+	/* If the connection manager has given up already, the QP still has to be flushed. */
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE);
 	rr_conn_notify(c, RR_EV_RELEASE);
@@ -266,7 +266,7 @@ static void blame(struct rr_conn *c, enum rr_tag tag, void *what, enum ibv_wc_st
 	if (tag == RR_TAG_RECV || c->blamed)
 		return;
 	c->blamed = true;
-	if (tag == RR_TAG_SEND || tag == RR_TAG_QUIET)
+	if (tag == RR_TAG_SEND || tag == RR_TAG_UNSIGNALED)
 		return;
 	const struct rr_req *r = what;
 	struct rpc_address client;
@@ -286,7 +286,7 @@ static void rr_cq_complete(struct rr_conn *c, const struct ibv_wc *wc)
 	void *what = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)RR_TAG_MASK);
 	enum rr_tag tag = wc->wr_id & RR_TAG_MASK;
 
-	if (tag != RR_TAG_PART && tag != RR_TAG_QUIET)
+	if (tag != RR_TAG_PART && tag != RR_TAG_UNSIGNALED)
 		c->posted--;
 	if (tag == RR_TAG_SEND || tag == RR_TAG_READ)
 		c->sending_ns = --c->sending ? rn_now_ns() : 0;
@@ -485,7 +485,7 @@ static void rr_conn_send(struct ev_task *t)
 }
 
 /* rr_conn.turn */
-static void rr_conn_visit(struct turn *t, uint64_t until)
+static void rr_conn_run_turn(struct turn *t, uint64_t until)
 {
 	struct rr_conn *c = rn_container_of(t, struct rr_conn, turn);
 
@@ -537,7 +537,7 @@ struct rr_conn *rr_conn_new(struct rr_server *srv, struct rdma_cm_id *id, struct
 	c->task.run = rr_conn_run;
 	c->send_task.run = rr_conn_send;
 	c->turn.conn = &c->rpc;
-	c->turn.visit = rr_conn_visit;
+	c->turn.run = rr_conn_run_turn;
 	c->made_ns = rn_now_ns();
 	c->active_ns = c->made_ns;
 	pthread_mutex_init(&c->lock, NULL);

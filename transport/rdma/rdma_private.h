@@ -48,7 +48,7 @@ void rr_conn_notify(struct rr_conn *c, unsigned events);
 /* Has the loop post what is in rr_conn.replies and rr_back.handed; c->lock is held, and a reference. Any thread. */
 void rr_conn_send_locked(struct rr_conn *c);
 
-/* Counts one more signalled Send or Read. On the loop. */
+/* Counts one more signaled Send or Read. On the loop. */
 void rr_conn_sending(struct rr_conn *c);
 
 /* Posts nothing more, breaks the queue pair, and asks for RR_EV_RELEASE. On the loop; does nothing
@@ -90,7 +90,7 @@ int rr_chain_end(struct rr_chain *ch);
 void rr_gather_start(struct rr_conn *c, struct rr_chain *ch);
 int rr_gather_end(struct rr_conn *c);
 
-/* A send context and slots for a chain of wrs work requests, or NULL. A Send alone is quiet if it
+/* A send context and slots for a chain of wrs work requests, or NULL. A Send alone is unsignaled if it
  * may be. */
 struct rr_send *rr_send_take(struct rr_conn *c, unsigned wrs);
 /* Adds the Send of len bytes in s, which ends the chain. */
@@ -164,23 +164,23 @@ void rr_pull_done(struct rr_req *r);
 /* Gives back the requests of a closed connection that wait for memory. */
 void rr_pull_cancel(struct rr_conn *c);
 
-/* rdma_room.c: memory and places for connections. On loops[0], or before it knows of the server. */
+/* rdma_conn_memory.c: memory and places for connections. On loops[0], or before it knows of the server. */
 
 /* Bytes that connections need of a budget of `whole` bytes. sure: see rr_server_memory. */
-size_t rr_room_memory(size_t whole, bool sure);
+size_t rr_conn_memory_part(size_t whole, bool sure);
 /* Takes the least part of the budget that connections can do with: at the start. 0 or -ENOMEM. */
-int rr_room_reserve_least(struct rr_server *srv);
+int rr_conn_memory_reserve_least(struct rr_server *srv);
 /* Makes the part as large as it should be, when there is a device; again does no harm. */
-void rr_room_reserve(struct rr_server *srv);
-void rr_room_release(struct rr_server *srv);
+void rr_conn_memory_reserve(struct rr_server *srv);
+void rr_conn_memory_release(struct rr_server *srv);
 /* The most bytes that a new connection should take. */
-size_t rr_room_for_one(struct rr_server *srv);
+size_t rr_conn_memory_for_one(struct rr_server *srv);
 /* Closes the connection that is the first to go; false: none may. */
-bool rr_room_make(struct rr_server *srv);
+bool rr_conn_evict_one(struct rr_server *srv);
 /* True if the client is a stranger and has too many connections, this one included. */
-bool rr_room_is_over(const struct rr_conn *c);
+bool rr_conn_is_over_quota(const struct rr_conn *c);
 /* True if the peer has taken nothing for too long. */
-bool rr_room_stalled(struct rr_conn *c, uint64_t now);
+bool rr_conn_stalled(struct rr_conn *c, uint64_t now);
 
 /* rdma_accept.c: listeners and connection requests. On loops[0]. */
 

@@ -11,7 +11,7 @@
  *
  * A client may have as many requests as are still left for others, and always one. Messages that wait for a request wait
  * in a fair queue by client. A client without a request is never refused because of other memory that it holds; so a
- * client that waits for its share has a request, whose return wakes it.
+ * client that waits for its quota has a request, whose return wakes it.
  */
 #include "transport/rdma/rdma_private.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a connection sends: chains of work requests, the RDMA Reads that fetch a call's chunks, replies and RDMA_ERROR,
+* Sending on a connection: chains of work requests, the RDMA Reads that fetch a call's chunks, replies and RDMA_ERROR,
  * and the queue of what does not fit. All but the operations that workers call are on the connection's loop.
  */
 #include "transport/rdma/rdma_private.h"
@@ -96,13 +96,13 @@ int rr_gather_end(struct rr_conn *c)
 struct rr_send *rr_send_take(struct rr_conn *c, unsigned wrs)
 {
 	struct rr_send *s = SLIST_FIRST(&c->free_sends);
-	const bool quiet = wrs == 1 && c->nquiet < c->quiet_max;
+	const bool unsignaled = wrs == 1 && c->nunsignaled < c->unsignaled_max;
 
-	if (!s || (!quiet && c->sq_room < wrs))
+	if (!s || (!unsignaled && c->sq_free < wrs))
 		return NULL;
 	SLIST_REMOVE_HEAD(&c->free_sends, link);
-	s->wrs = quiet ? 0 : wrs;
-	c->sq_room -= s->wrs;
+	s->wrs = unsignaled ? 0 : wrs;
+	c->sq_free -= s->wrs;
 	return s;
 }
 
@@ -110,7 +110,7 @@ struct ibv_send_wr *rr_chain_add_send(struct rr_chain *ch, struct rr_send *s, ui
 {
 	struct rr_conn *c = ch->conn;
 	struct ibv_sge sge = { (uintptr_t)s->buf, len, c->send_mr->lkey };
-	const enum rr_tag tag = s->wrs ? RR_TAG_SEND : RR_TAG_QUIET;
+	const enum rr_tag tag = s->wrs ? RR_TAG_SEND : RR_TAG_UNSIGNALED;
 	struct ibv_send_wr *wr = rr_chain_add(ch, IBV_WR_SEND, sge, rr_wr_id(s, tag));
 
 	wr->send_flags = s->wrs ? IBV_SEND_SIGNALED : 0;
@@ -120,16 +120,16 @@ struct ibv_send_wr *rr_chain_add_send(struct rr_chain *ch, struct rr_send *s, ui
 
 void rr_sent(struct rr_conn *c, struct rr_send *s)
 {
-	s->earlier = c->quiet;
+	s->earlier = c->unsignaled;
 	if (s->wrs == 0) {
-		c->quiet = s;
-		c->nquiet++;
+		c->unsignaled = s;
+		c->nunsignaled++;
 		/* the work that a completion would have counted for */
 		c->loop->work += TURN_WORK / 2;
 		return;
 	}
-	c->quiet = NULL;
-	c->nquiet = 0;
+	c->unsignaled = NULL;
+	c->nunsignaled = 0;
 	rr_conn_sending(c);
 }
 
@@ -185,13 +185,13 @@ static int rr_read_post(struct rr_req *r)
 	uint64_t bytes = 0;
 
 	r->wrs = count_reads(r, &last);
-	if (c->sq_room < r->wrs)
+	if (c->sq_free < r->wrs)
 		return -RN_EFULL;
 	TAILQ_INSERT_TAIL(&c->reading, r, link);
 	int rc = rr_key_for_sink(r, &lkey);
 	if (rc)
 		return rc;
-	c->sq_room -= r->wrs;
+	c->sq_free -= r->wrs;
 	ch = rr_chain_start(c, &own);
 	for (unsigned i = 0; i < r->plan.nchunks; i++) {
 		rr_read_add_chunk(ch, r, &r->plan.chunk[i], lkey, last);
@@ -444,7 +444,7 @@ static int rr_reply_post(struct rr_req *r, bool *kept)
 	struct rr_conn *c = r->conn;
 	struct rr_reply_plan plan;
 
-	rr_plan_reply(&r->call, &r->rpc->out, r->rpc->nbulk_rooms, c->threshold, &plan);
+	rr_plan_reply(&r->call, &r->rpc->out, r->rpc->nbulk_spaces, c->threshold, &plan);
 	if (plan.how == RR_REPLY_TOO_LONG || plan.nwrites + 1 > c->sq_depth) {
 		int rc = rr_error_post(r, RR_ERR_CHUNK);
 
@@ -540,14 +540,14 @@ void rr_post_waiting(struct rr_conn *c)
 	}
 }
 
-/* Gives back the contexts of a Send and of the quiet ones before it. */
+/* Gives back the contexts of a Send and of the unsignaled ones before it. */
 static void rr_sends_give_back(struct rr_conn *c, struct rr_send *s)
 {
 	struct rr_send *earlier;
 
 	for (; s; s = earlier) {
 		earlier = s->earlier;
-		c->sq_room += s->wrs;
+		c->sq_free += s->wrs;
 		SLIST_INSERT_HEAD(&c->free_sends, s, link);
 	}
 }

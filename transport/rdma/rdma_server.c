@@ -14,7 +14,7 @@ static bool rr_conn_close_is_due(struct rr_conn *c, uint64_t now)
 
 	if (state == RR_ACCEPTING)
 		return now > c->made_ns + RR_ACCEPT_SECONDS * RN_NS_PER_SECOND;
-	if (state == RR_OPEN && rr_room_stalled(c, now))
+	if (state == RR_OPEN && rr_conn_stalled(c, now))
 		return true;
 	if (state != RR_OPEN || !c->srv->cfg.idle_seconds)
 		return false;
@@ -47,7 +47,7 @@ static void start_tick(void *arg)
 
 size_t rr_server_memory(size_t whole, bool sure)
 {
-	return rr_pool_memory() + rr_room_memory(whole, sure);
+	return rr_pool_memory() + rr_conn_memory_part(whole, sure);
 }
 
 int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
@@ -69,10 +69,10 @@ int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
 	LIST_INIT(&srv->conns);
 	int rc = rr_pool_init(srv);
 	if (!rc)
-		rc = rr_room_reserve_least(srv);
+		rc = rr_conn_memory_reserve_least(srv);
 	/* Before anybody is served, who could take the memory. */
 	if (!rc && rr_device_is_there())
-		rr_room_reserve(srv);
+		rr_conn_memory_reserve(srv);
 	if (!rc) {
 		ev_loop_call(cfg->loops[0], start_tick, srv);
 		rc = srv->tick.ev ? 0 : -ENOMEM;
@@ -181,7 +181,7 @@ void rr_server_free(struct rr_server *srv)
 	pthread_mutex_unlock(&srv->lock);
 	ev_loop_call(srv->cfg.loops[0], close_channel_on_loop, srv);
 	rr_pool_fini(srv);
-	rr_room_release(srv);
+	rr_conn_memory_release(srv);
 	rr_broken_fini(&srv->broken);
 	pthread_cond_destroy(&srv->gone);
 	pthread_mutex_destroy(&srv->lock);

@@ -21,8 +21,8 @@ struct rr_server;
 struct rr_config {
 	struct ev_loop *const *loops; /* CQs are spread over them; loops[0] has the event channel */
 	unsigned nloops;
-	struct rpc_sink sink;
-	struct rpc_clients *clients; /* shares of memory are theirs */
+	struct rpc_executor executor;
+	struct rpc_clients *clients; /* quotas of memory are theirs */
 	struct rn_payload_pool *pool;
 	struct rn_budget *budget;
 	const struct rn_logger *log;
@@ -33,17 +33,17 @@ struct rr_config {
 	unsigned stall_seconds; /* a peer that takes no reply for this long is closed; 0: 60 */
 	unsigned poll_usec;	/* adaptive CQ polling; 0: never spin */
 	uint32_t max_message;	/* longest call put together from Read chunks, bytes */
-	/* The same function as rpc_server.standing. Strangers get few connections, and lose them first. */
-	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
-	void *standing_ctx;
+	/* The same function as rpc_server.admission. Strangers get few connections, and lose them first. */
+	enum rpc_admission (*admission)(void *ctx, struct rpc_conn *conn);
+	void *admission_ctx;
 };
 
 /* Bytes that a server needs of a budget of `whole` bytes, with the heads of its replies. sure: true if a device is to be
  * served, and not only if one comes. Where there is more, it takes more. */
 size_t rr_server_memory(size_t whole, bool sure);
 int rr_server_new(const struct rr_config *cfg, struct rr_server **out);
-/* -ENODEV: there is no RDMA device now (the server goes on listening where the kernel lets it
- * bind). The port in addr must not be 0. */
+/* 0 or -errno. -ENODEV: there is no RDMA device yet; where the kernel lets it bind, it listens all the same, and serves when one
+ * comes. The port in addr must not be 0. */
 int rr_server_listen(struct rr_server *s, const struct sockaddr *addr, socklen_t len);
 /* Families that are served now: there is a listener, and a device. Changes as devices come and go.
  * Any thread. */

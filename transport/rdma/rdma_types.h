@@ -23,9 +23,9 @@
  * data from it.
  *
  * The send queue: slots are taken for a whole chain and given back at the completion of its last
- * work request, the only signalled one. What does not fit waits in rr_conn.waiting, in order. A
- * reply without RDMA Writes may be a quiet Send, which makes no completion, as a completion would
- * wake the loop once more for each call. Quiet Sends are known to be done when a later signalled
+ * work request, the only signaled one. What does not fit waits in rr_conn.waiting, in order. A
+ * reply without RDMA Writes may be an unsignaled Send, which makes no completion, as a completion would
+ * wake the loop once more for each call. Unsignaled Sends are known to be done when a later signaled
  * Send is. They have slots of their own, so that nothing waits for them.
  *
  * Locks: rr_server.lock, rr_conn.lock, rr_device.lock and rr_broken.lock are leaves; the payload
@@ -50,9 +50,9 @@
 #include "transport/event_loop.h"
 #include "transport/turns.h"
 
-#define RR_BATCH_MAX 8u	 /* Receives posted together, where the credits are many */
-#define RR_SENDS_MAX 32u /* Sends in flight on one connection; more wait */
-#define RR_QUIET_MAX 16u /* Sends in a row that make no completion */
+#define RR_BATCH_MAX 8u	      /* Receives posted together, where the credits are many */
+#define RR_SENDS_MAX 32u      /* Sends in flight on one connection; more wait */
+#define RR_UNSIGNALED_MAX 16u /* Sends in a row that make no completion */
 #define RR_SQ_DEPTH 256u /* at least RR_WRITES_MAX + 1, so that every chain fits an empty queue */
 #define RR_KEYS_MAX (XDR_BULKS_MAX + 2u) /* regions of one transfer: bulk items, both heads */
 #define RR_POST_BATCH 16u		 /* work requests built at once */
@@ -84,8 +84,8 @@ TAILQ_HEAD(rr_recv_list, rr_recv);
 struct rr_send {
 	uint8_t *buf;
 	struct rr_req *req;	 /* request whose memory the chain reads, or NULL */
-	unsigned wrs;		 /* slots of rr_conn.sq_room; 0: a quiet Send */
-	struct rr_send *earlier; /* the Send posted before this one, if it was quiet */
+	unsigned wrs;		 /* slots of rr_conn.sq_free; 0: an unsignaled Send */
+	struct rr_send *earlier; /* the Send posted before this one, if it was unsignaled */
 	SLIST_ENTRY(rr_send) link;
 };
 SLIST_HEAD(rr_send_list, rr_send);
@@ -105,7 +105,7 @@ struct rr_req {
 	struct rr_recv *recv; /* the call's buffer; NULL once it is posted again */
 	enum rr_step step;
 	TAILQ_ENTRY(rr_req) link; /* free, waiting for memory or the send queue, reading */
-	struct rn_payload *data;  /* sink of the Read chunks, until submission */
+	struct rn_payload *data;  /* destination of the Read chunks, until submission */
 	struct rn_payload_waiter waiter;
 	struct ev_task task;
 	unsigned wrs; /* send queue slots held by its RDMA Reads */
@@ -213,20 +213,20 @@ struct rr_conn {
 	struct rr_recv *recvs;
 	struct rr_send *sends;
 	unsigned nrecvs, nsends;
-	unsigned sq_depth;  /* without the slots of quiet Sends */
-	unsigned quiet_max; /* slots of quiet Sends */
-	uint8_t *zeros;	    /* XDR pad, in send_block */
+	unsigned sq_depth;	 /* without the slots of unsignaled Sends */
+	unsigned unsignaled_max; /* slots of unsignaled Sends */
+	uint8_t *zeros;		 /* XDR pad, in send_block */
 
 	bool open;     /* the QP takes work requests */
 	bool released; /* after closing: nothing waits for memory, requests or the send queue */
 	bool lost;     /* the peer or the network ended the connection */
 	bool blamed;   /* the first failed work request has been looked at */
-	unsigned sq_room;
+	unsigned sq_free;
 	unsigned sending; /* Sends and Reads among posted */
-	unsigned posted;  /* signalled work requests under way: Receives, Reads, Sends */
+	unsigned posted;  /* signaled work requests under way: Receives, Reads, Sends */
 	struct rr_send_list free_sends;
-	struct rr_send *quiet;	    /* the last Send, if it was quiet */
-	unsigned nquiet;	    /* quiet Sends since the last signalled one */
+	struct rr_send *unsignaled; /* the last Send, if it was unsignaled */
+	unsigned nunsignaled;	    /* unsignaled Sends since the last signaled one */
 	struct rr_req_list waiting; /* for send queue room */
 	struct rr_req_list reading;
 	struct rr_recv *repost[RR_BATCH_MAX]; /* Receives that will be posted together */
@@ -261,7 +261,7 @@ struct rr_server {
 	struct rr_config cfg;
 	struct rr_pool pool;
 	struct rr_broken broken; /* calls whose chunks have broken a connection */
-	/* For connections, taken out of cfg.budget: rdma_room.c. Its size belongs to loops[0]. */
+	/* For connections, taken out of cfg.budget: rdma_conn_memory.c. Its size belongs to loops[0]. */
 	struct rn_budget conn_memory;
 	bool room_settled; /* its size does not change any more; loops[0] */
 	struct rr_counters n;
@@ -290,14 +290,14 @@ struct rr_server {
 
 /*
  * Kind of a completion: the low bits of wr_id, which are free in aligned pointers. A part (rr_req)
- * and a quiet Send (rr_send) complete only when they fail.
+ * and an unsignaled Send (rr_send) complete only when they fail.
  */
 enum rr_tag {
 	RR_TAG_RECV = 0,
 	RR_TAG_SEND = 1,
 	RR_TAG_READ = 2,
 	RR_TAG_PART = 3,
-	RR_TAG_QUIET = 4,
+	RR_TAG_UNSIGNALED = 4,
 	RR_TAG_MASK = 7
 };
 

@@ -16,12 +16,13 @@
 
 #include "lib/clock.h"
 #include "lib/error.h"
+#include "lib/host.h"
 #include "lib/util.h"
 #include "rpc/backchannel.h"
 #include "rpc/conns.h"
 #include "transport/event_loop.h"
 
-/* Connections as the other files use them: room for further calls, the task that reads and sends, turns, the standing of the client. */
+/* Connections as the other files use them: room for further calls, the task that reads and sends, turns, the admission of the client. */
 
 bool tcp_conn_has_room(const struct tcp_conn *c)
 {
@@ -39,7 +40,7 @@ void tcp_conn_post_locked(struct tcp_conn *c)
 
 void tcp_conn_take_turn(struct tcp_conn *c)
 {
-	rpc_conn_ref(&c->rpc); /* the visit may close it */
+	rpc_conn_ref(&c->rpc); /* the turn may close it */
 	turn_take(c->loop->ev, &c->rpc.client->loop[c->loop->index], &c->turn);
 	rpc_conn_put(&c->rpc);
 }
@@ -50,11 +51,11 @@ void tcp_conn_worked(struct tcp_conn *c, uint64_t work)
 	c->loop->ev->work += work;
 }
 
-enum rpc_standing tcp_conn_standing(struct tcp_conn *c)
+enum rpc_admission tcp_conn_admission(struct tcp_conn *c)
 {
 	const struct tcp_config *cfg = &c->srv->cfg;
 
-	return cfg->standing ? cfg->standing(cfg->standing_ctx, &c->rpc) : RPC_ADMITTED;
+	return cfg->admission ? cfg->admission(cfg->admission_ctx, &c->rpc) : RPC_ADMITTED;
 }
 
 /*
@@ -232,7 +233,7 @@ static void attend(struct ev_task *task)
 	bool over = c->eof && !c->inflight;
 	bool room = tcp_conn_has_room(c);
 	if (!room && c->pause == TCP_WAIT_ROOM)
-		c->want_room = true;
+		c->post_on_reply = true;
 	pthread_mutex_unlock(&c->lock);
 
 	if (!c->open) {
@@ -266,7 +267,7 @@ static void forgive(struct tcp_conn *c, uint64_t since)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void tcp_conn_visit(struct turn *t, uint64_t until)
+static void tcp_conn_run_turn(struct turn *t, uint64_t until)
 {
 	struct tcp_conn *c = rn_container_of(t, struct tcp_conn, turn);
 
@@ -300,8 +301,8 @@ static void tcp_conn_start(struct ev_task *task)
 	c->active_ns = c->useful_ns = rn_now_ns();
 	c->open = true;
 	tcp_move_settle(c);
-	(void)tcp_conn_standing(c);
-	if (tcp_room_is_over(c))
+	(void)tcp_conn_admission(c);
+	if (tcp_conn_is_over_quota(c))
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "too many of a host that no export is for");
 	else if (!c->loop->quiesced && event_add(&c->rd, NULL) < 0)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
@@ -336,7 +337,7 @@ static struct tcp_conn *tcp_conn_make(struct tcp_server *srv, int fd,
 	STAILQ_INIT(&c->out);
 	c->window = (unsigned)rn_min(TCP_WINDOW, srv->cfg.max_requests);
 	c->turn.conn = &c->rpc;
-	c->turn.visit = tcp_conn_visit;
+	c->turn.run = tcp_conn_run_turn;
 	c->task.run = tcp_conn_start;
 	return c;
 }
@@ -373,7 +374,7 @@ int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *
  */
 static bool count_dialed(struct tcp_server *srv, struct rpc_client *client)
 {
-	const unsigned most = srv->cfg.max_connections / TCP_DIALED_SHARE + 1;
+	const unsigned most = srv->cfg.max_connections / TCP_DIALED_PART + 1;
 	bool room;
 
 	pthread_mutex_lock(&srv->lock);
@@ -426,19 +427,11 @@ static int tcp_conn_new_dialed(struct tcp_server *srv, int fd, const struct sock
 #define RESERVED_FIRST 665u /* as glibc's bindresvport() */
 #define RESERVED_LAST 1023u
 
-/* Splits an address into its family's; returns its length. */
+/* The address as its own family has it; returns its length. */
 static socklen_t unmap(const struct sockaddr_in6 *from, struct sockaddr_storage *to)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = from->sin6_port };
-
-	memset(to, 0, sizeof(*to));
-	if (!IN6_IS_ADDR_V4MAPPED(&from->sin6_addr)) {
-		memcpy(to, from, sizeof(*from));
-		return sizeof(*from);
-	}
-	memcpy(&in.sin_addr, from->sin6_addr.s6_addr + 12, sizeof(in.sin_addr));
-	memcpy(to, &in, sizeof(in));
-	return sizeof(in);
+	return rn_address_unmap(from->sin6_addr.s6_addr, from->sin6_scope_id,
+				ntohs(from->sin6_port), to);
 }
 
 /* Binds to a free privileged port. -errno: there is none, or this process may not. */

@@ -22,12 +22,12 @@
 /*
  * Room for connections. At max_connections the client with most loses some, the least useful first:
  * strangers in any case; then connections without a complete call for a while; then, if the client
- * has more than its share, any. A byte now and then is no use. Each loop chooses among its own
+ * has more than its quota, any. A byte now and then is no use. Each loop chooses among its own
  * connections, over which those of clients are spread.
  */
 
-#define BATCH 8u	/* most connections that one loop closes at a time */
-#define BATCH_SHARE 32u /* and most of them as a fraction of its connections */
+#define BATCH 8u       /* most connections that one loop closes at a time */
+#define BATCH_PART 32u /* and most of them as a fraction of its connections */
 /* A connection that completed a call this recently is not idle */
 #define GRACE_NS (2 * RN_NS_PER_SECOND)
 
@@ -39,18 +39,18 @@ struct candidate {
 
 static bool tcp_conn_is_stranger(const struct tcp_conn *c)
 {
-	const enum rpc_standing standing = rpc_conn_standing(&c->rpc);
+	const enum rpc_admission admission = rpc_conn_admission(&c->rpc);
 
-	return c->srv->cfg.standing && (standing == RPC_STRANGER || standing == RPC_UNKNOWN);
+	return c->srv->cfg.admission && (admission == RPC_STRANGER || admission == RPC_UNKNOWN);
 }
 
-bool tcp_room_is_over(struct tcp_conn *c)
+bool tcp_conn_is_over_quota(struct tcp_conn *c)
 {
 	return tcp_conn_is_stranger(c) && rpc_client_conns(c->rpc.client) > TCP_STRANGER_CONNS;
 }
 
 /* True if c may be closed, where `fair` is the number of connections a client is entitled to. */
-static bool tcp_room_judge(struct tcp_conn *c, uint64_t now, unsigned fair, struct candidate *out)
+static bool tcp_conn_judge(struct tcp_conn *c, uint64_t now, unsigned fair, struct candidate *out)
 {
 	pthread_mutex_lock(&c->lock);
 	const bool working = c->inflight > 0;
@@ -80,7 +80,7 @@ static bool tcp_candidate_before(const struct candidate *a, const struct candida
 }
 
 /* Inserts a candidate among the n best so far, of at most max; returns their number. */
-static unsigned tcp_room_rank(struct candidate *best, unsigned n, unsigned max,
+static unsigned tcp_conn_rank(struct candidate *best, unsigned n, unsigned max,
 			      const struct candidate *c)
 {
 	unsigned at = n;
@@ -95,39 +95,39 @@ static unsigned tcp_room_rank(struct candidate *best, unsigned n, unsigned max,
 	return n;
 }
 
-/* Equal share of each client, counting the one that is not connected yet. */
-static unsigned fair_share(struct tcp_server *srv)
+/* Equal part of each client, counting the one that is not connected yet. */
+static unsigned tcp_fair_part(struct tcp_server *srv)
 {
 	return srv->cfg.max_connections / (rpc_clients_count(srv->cfg.clients) + 1);
 }
 
-void tcp_room_make(struct ev_task *task)
+void tcp_conn_evict(struct ev_task *task)
 {
-	struct tcp_loop *loop = rn_container_of(task, struct tcp_loop, room);
+	struct tcp_loop *loop = rn_container_of(task, struct tcp_loop, evict);
 	const uint64_t now = rn_now_ns();
-	const unsigned fair = fair_share(loop->srv);
+	const unsigned fair = tcp_fair_part(loop->srv);
 	struct candidate best[BATCH], one;
 	unsigned n = 0, total = 0, max;
 	struct tcp_conn *c;
 
-	atomic_store(&loop->making_room, false);
+	atomic_store(&loop->evicting, false);
 	TAILQ_FOREACH (c, &loop->conns, link) {
 		total++;
-		if (tcp_room_judge(c, now, fair, &one))
-			n = tcp_room_rank(best, n, BATCH, &one);
+		if (tcp_conn_judge(c, now, fair, &one))
+			n = tcp_conn_rank(best, n, BATCH, &one);
 	}
-	max = (unsigned)rn_min(n, total / BATCH_SHARE + 1);
+	max = (unsigned)rn_min(n, total / BATCH_PART + 1);
 	tcp_count(loop->srv, closed_room, max);
 	for (unsigned i = 0; i < max; i++)
 		tcp_conn_close(best[i].conn, TCP_CLOSE_IDLE, "of least use when there was no room");
 }
 
 /* Asks every loop to close some connections. Any thread. */
-static void tcp_room_ask(struct tcp_server *srv)
+static void tcp_conn_ask_to_go(struct tcp_server *srv)
 {
 	for (unsigned i = 0; i < srv->cfg.nloops; i++)
-		if (!atomic_exchange(&srv->loops[i].making_room, true))
-			ev_loop_post(srv->loops[i].ev, &srv->loops[i].room);
+		if (!atomic_exchange(&srv->loops[i].evicting, true))
+			ev_loop_post(srv->loops[i].ev, &srv->loops[i].evict);
 }
 
 /* Listeners. */
@@ -202,7 +202,7 @@ static bool tcp_accept_one(struct tcp_listener *l, bool first)
 	if (full(l->srv)) {
 		if (!first)
 			return false;
-		tcp_room_ask(l->srv);
+		tcp_conn_ask_to_go(l->srv);
 		tcp_listener_pause(l, &pause_full);
 		return false;
 	}
@@ -219,7 +219,7 @@ static bool tcp_accept_one(struct tcp_listener *l, bool first)
 	case EMFILE:
 	case ENFILE:
 		warn(l, errno);
-		tcp_room_ask(l->srv);
+		tcp_conn_ask_to_go(l->srv);
 		refuse_one(l);
 		tcp_listener_pause(l, &pause_short);
 		return false;

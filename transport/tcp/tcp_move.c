@@ -107,7 +107,7 @@ static bool depart_locked(struct tcp_conn *c)
 	struct tcp_loop *to = c->loop->leaves_to;
 
 	if (c->inflight || c->posted || c->broken || turn_waits(&c->turn)) {
-		c->want_room = true;
+		c->post_on_reply = true;
 		return false;
 	}
 	detach(c);

@@ -16,16 +16,16 @@
 
 #define POOL_READY 64u /* requests made at start for each loop, if half of the reserve allows it */
 #define POOL_READY_LEAST 32u
-#define RESERVE_SHARE 8 /* fraction of the budget, for requests */
+#define RESERVE_PART 8 /* fraction of the budget, for requests */
 #define RESERVE_MAX 1024u
 #define POOL_IDLE_MAX 128u
 #define RETRY_USEC 20000
 
 static unsigned reserve_of(size_t whole, unsigned nloops)
 {
-	const size_t share = whole / RESERVE_SHARE / TCP_REQUEST_BYTES;
+	const size_t part = whole / RESERVE_PART / TCP_REQUEST_BYTES;
 
-	return (unsigned)rn_max(rn_min(share, RESERVE_MAX), POOL_READY_LEAST * nloops);
+	return (unsigned)rn_max(rn_min(part, RESERVE_MAX), POOL_READY_LEAST * nloops);
 }
 
 /* Requests that each loop makes at start. */
@@ -162,7 +162,7 @@ struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client)
 	struct tcp_req *t = tcp_pool_take_req(loop, client);
 
 	if (!t)
-		loop->pressed_ns = rn_now_ns();
+		loop->memory_wait_ns = rn_now_ns();
 	return t;
 }
 
@@ -250,7 +250,7 @@ void tcp_pool_unstarve(struct tcp_conn *c)
  */
 static bool tcp_feed_may_go_on(struct tcp_loop *loop, struct rpc_client *client)
 {
-	struct rpc_loop_share *s = &client->loop[loop->index];
+	struct rpc_loop_part *s = &client->loop[loop->index];
 
 	if (s->feed != loop->feed) {
 		s->feed = loop->feed;

@@ -17,8 +17,8 @@ void tcp_conn_post_locked(struct tcp_conn *c);
 void tcp_conn_take_turn(struct tcp_conn *c);
 /* Adds to the work of the connection, and so of its loop. On the loop. */
 void tcp_conn_worked(struct tcp_conn *c, uint64_t work);
-/* Asks for the client's standing with the exports; does not wait. */
-enum rpc_standing tcp_conn_standing(struct tcp_conn *c);
+/* Asks whether the exports admit the client; does not wait. */
+enum rpc_admission tcp_conn_admission(struct tcp_conn *c);
 
 enum tcp_close_reason { TCP_CLOSE_PEER, TCP_CLOSE_IDLE, TCP_CLOSE_ERROR };
 /* Closes an open connection; text goes to the log at debug level. */
@@ -60,7 +60,7 @@ struct tcp_parcel {
 	bool more; /* the rest of the last reply follows at once */
 };
 
-/* The same over a connection whose bytes go as they are, as tcp_io.send. */
+/* tcp_io.send of a connection without TLS. */
 ssize_t tcp_send_plain(struct tcp_conn *c, const struct tcp_parcel *p);
 
 /* Members of rpc_conn_ops, called by workers. */
@@ -105,9 +105,9 @@ void tcp_pool_unreserve(struct tcp_server *srv);
 /* Bytes that the pools of so many loops take out of a budget of `whole` bytes, with the heads of replies. */
 size_t tcp_pool_memory(unsigned nloops, size_t whole);
 int tcp_pool_fill(struct tcp_loop *loop); /* 0 or -ENOMEM */
-/* NULL: there is no memory, or the client has its share. */
+/* NULL: there is no memory, or the client has its quota. */
 struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client);
-/* The same, for a call to the client. */
+/* Like tcp_pool_get(), for a call to the client. */
 struct tcp_req *tcp_pool_get_from_afar(struct tcp_loop *loop, struct rpc_client *client);
 void tcp_pool_put(struct tcp_loop *loop, struct tcp_req *t);
 void tcp_pool_free(struct tcp_loop *loop);
@@ -153,8 +153,8 @@ void tcp_times_tick(struct tcp_loop *loop);
 
 void tcp_listener_free(struct tcp_listener *l); /* on its loop */
 
-void tcp_room_make(struct ev_task *task); /* tcp_loop.room */
+void tcp_conn_evict(struct ev_task *task); /* tcp_loop.evict */
 /* True if the client is a stranger and has too many connections, this one included. On its loop. */
-bool tcp_room_is_over(struct tcp_conn *c);
+bool tcp_conn_is_over_quota(struct tcp_conn *c);
 
 #endif

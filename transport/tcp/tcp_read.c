@@ -48,7 +48,8 @@ static bool has_room_locked(struct tcp_conn *c)
 {
 	/* A host that is not admitted only gets refusals: one at a time is enough. */
 	return tcp_conn_has_room(c) &&
-	       !(c->inflight && rpc_conn_standing(&c->rpc) != RPC_ADMITTED && c->srv->cfg.standing);
+	       !(c->inflight && rpc_conn_admission(&c->rpc) != RPC_ADMITTED &&
+		 c->srv->cfg.admission);
 }
 
 /* True if another call may be in flight. Else the connection's task runs when one may. */
@@ -61,7 +62,7 @@ static bool ask_room(struct tcp_conn *c)
 		pthread_mutex_lock(&c->lock);
 	}
 	const bool room = has_room_locked(c);
-	c->want_room = !room;
+	c->post_on_reply = !room;
 	pthread_mutex_unlock(&c->lock);
 	return room;
 }
@@ -142,17 +143,17 @@ static bool may_take_memory(const struct tcp_conn *c)
 	       rn_payload_is_ample(c->srv->cfg.pool);
 }
 
-/* FEED_MORE if the client may send calls of that length now. Paused while its standing is not
+/* FEED_MORE if the client may send calls of that length now. Paused while its admission is not
  * known, or for memory. */
 static enum feed may_be_long(struct tcp_conn *c, size_t want)
 {
-	const enum rpc_standing standing = tcp_conn_standing(c);
+	const enum rpc_admission admission = tcp_conn_admission(c);
 	const bool small = want <= TCP_STRANGER_RECORD;
 
-	if (small || c->rpc.dialed || (standing == RPC_ADMITTED && may_take_memory(c)))
+	if (small || c->rpc.dialed || (admission == RPC_ADMITTED && may_take_memory(c)))
 		return FEED_MORE;
-	if (standing == RPC_STRANGER || standing == RPC_FORMER)
-		return standing == RPC_FORMER && want <= GROWTH_FIRST ? FEED_MORE : FEED_BAD;
+	if (admission == RPC_STRANGER || admission == RPC_RECENT)
+		return admission == RPC_RECENT && want <= GROWTH_FIRST ? FEED_MORE : FEED_BAD;
 	c->pause = TCP_WAIT_REQUEST;
 	c->wait_ns = rn_now_ns();
 	tcp_pool_starve(c);
@@ -229,7 +230,7 @@ static struct rn_payload *wait_for_payload(struct tcp_conn *c, size_t want)
 	}
 	tcp_count(srv, waits_memory, 1);
 	if (rn_payload_short(srv->cfg.pool))
-		c->loop->pressed_ns = rn_now_ns();
+		c->loop->memory_wait_ns = rn_now_ns();
 	c->pause = TCP_WAIT_PAYLOAD;
 	c->wait_ns = rn_now_ns();
 	return NULL;
@@ -341,7 +342,7 @@ static enum feed tcp_read_submit(struct tcp_conn *c)
 	pthread_mutex_unlock(&c->lock);
 	tcp_count(srv, calls, 1);
 	tcp_conn_worked(c, TURN_WORK);
-	srv->cfg.sink.submit(srv->cfg.sink.ctx, t->rpc);
+	srv->cfg.executor.submit(srv->cfg.executor.ctx, t->rpc);
 	return FEED_MORE;
 }
 
@@ -447,7 +448,7 @@ static void end_of_stream(struct tcp_conn *c)
 	pthread_mutex_lock(&c->lock);
 	c->eof = true;
 	bool over = !c->inflight;
-	c->want_room = true; /* run the task when the last reply is out */
+	c->post_on_reply = true; /* run the task when the last reply is out */
 	pthread_mutex_unlock(&c->lock);
 	rpc_backchannel_close(&c->rpc); /* nobody will reply */
 	if (over)
@@ -488,7 +489,7 @@ static size_t receive_direct(struct tcp_conn *c)
 
 static size_t scratch_size(struct tcp_conn *c)
 {
-	return rpc_conn_standing(&c->rpc) == RPC_ADMITTED || !c->srv->cfg.standing
+	return rpc_conn_admission(&c->rpc) == RPC_ADMITTED || !c->srv->cfg.admission
 		       ? TCP_SCRATCH_SIZE
 		       : TCP_STRANGER_SCRATCH;
 }

@@ -61,7 +61,7 @@ static int init_loop(struct tcp_server *srv, unsigned i)
 	TAILQ_INIT(&loop->starving);
 	STAILQ_INIT(&loop->idle);
 	loop->wake.run = tcp_feed_wake;
-	loop->room.run = tcp_room_make;
+	loop->evict.run = tcp_conn_evict;
 	pthread_mutex_init(&loop->lock, NULL);
 	int rc = tcp_pool_fill(loop);
 	if (!rc) {

@@ -23,8 +23,8 @@ struct tcp_server;
 struct tcp_config {
 	struct ev_loop *const *loops; /* connections are spread over them, and move between them */
 	unsigned nloops;
-	struct rpc_sink sink;
-	struct rpc_clients *clients; /* shares of memory and reading are theirs */
+	struct rpc_executor executor;
+	struct rpc_clients *clients; /* quotas of memory and reading are theirs */
 	struct rn_payload_pool *pool;
 	struct rn_budget *budget;
 	const struct rn_logger *log;
@@ -42,9 +42,9 @@ struct tcp_config {
 	 * may be NULL.
 	 */
 	size_t (*bulk_offset)(const uint8_t *head, size_t len);
-	/* The same function as rpc_server.standing. Strangers get few connections and hardly any memory. */
-	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
-	void *standing_ctx;
+	/* The same function as rpc_server.admission. Strangers get few connections and hardly any memory. */
+	enum rpc_admission (*admission)(void *ctx, struct rpc_conn *conn);
+	void *admission_ctx;
 	struct tls *tls; /* NULL: TLS is not offered */
 };
 
@@ -55,7 +55,7 @@ int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out);
  * May be called several times. 0 or -errno. */
 int tcp_server_listen(struct tcp_server *s, const struct sockaddr *addr, socklen_t len,
 		      struct sockaddr_storage *bound);
-/* The same with a socket that listens already and does not block. Takes the descriptor over, also on errors. */
+/* Like tcp_server_listen(), with a socket that listens already and does not block. Takes the descriptor over, also on errors. */
 int tcp_server_adopt(struct tcp_server *s, int fd, struct sockaddr_storage *bound);
 /*
  * Begins a connection to a client, for calls to it: see rpc_dialer.dial in rpc/backchannel.h. It takes part

@@ -37,8 +37,8 @@ static uint64_t tcp_rate_expected(uint64_t ns, uint64_t rate)
 	return ns / (RN_NS_PER_SECOND / rate);
 }
 
-/* True if the record comes too slowly; pressed: others wait for memory. Called about once a second. */
-static bool tcp_rate_is_slow(struct tcp_conn *c, uint64_t now, bool pressed)
+/* True if the record comes too slowly; pressure: others wait for memory. Called about once a second. */
+static bool tcp_rate_is_slow(struct tcp_conn *c, uint64_t now, bool pressure)
 {
 	const uint64_t since = now > c->record_ns ? now - c->record_ns : 0;
 	const uint64_t grace = TCP_RATE_GRACE_SECONDS * RN_NS_PER_SECOND;
@@ -51,7 +51,7 @@ static bool tcp_rate_is_slow(struct tcp_conn *c, uint64_t now, bool pressed)
 		c->span_ns = now;
 		c->span_got = got;
 	}
-	return (pressed && c->slow) ||
+	return (pressure && c->slow) ||
 	       (since > grace && got < tcp_rate_expected(since - grace, TCP_RATE));
 }
 
@@ -59,15 +59,15 @@ static bool tcp_rate_is_slow(struct tcp_conn *c, uint64_t now, bool pressed)
 
 static bool lately(uint64_t then, uint64_t now)
 {
-	return then && now < then + 2 * TCP_PRESSED_SECONDS * RN_NS_PER_SECOND;
+	return then && now < then + 2 * TCP_PRESSURE_SECONDS * RN_NS_PER_SECOND;
 }
 
 /* True if a request waits because there is no memory, or waited recently. */
 static bool under_pressure(struct tcp_loop *loop, uint64_t now)
 {
 	if (rn_payload_short(loop->srv->cfg.pool))
-		loop->pressed_ns = now;
-	return lately(loop->pressed_ns, now);
+		loop->memory_wait_ns = now;
+	return lately(loop->memory_wait_ns, now);
 }
 
 static bool waits_for_memory(const struct tcp_conn *c)
@@ -75,16 +75,16 @@ static bool waits_for_memory(const struct tcp_conn *c)
 	return c->pause == TCP_WAIT_REQUEST || c->pause == TCP_WAIT_PAYLOAD;
 }
 
-/* A client whose own calls wait for memory (its share may be used up, while there is enough for
+/* A client whose own calls wait for memory (its quota may be used up, while there is enough for
  * others) is under pressure too. */
-static bool client_pressed(struct tcp_conn *c, uint64_t now)
+static bool client_under_pressure(struct tcp_conn *c, uint64_t now)
 {
 	struct rpc_client *client = c->rpc.client;
 
 	if (waits_for_memory(c) ||
 	    atomic_load_explicit(&client->memory.waiting, memory_order_relaxed))
-		atomic_store_explicit(&client->pressed_ns, now, memory_order_relaxed);
-	return lately(atomic_load_explicit(&client->pressed_ns, memory_order_relaxed), now);
+		atomic_store_explicit(&client->memory_wait_ns, now, memory_order_relaxed);
+	return lately(atomic_load_explicit(&client->memory_wait_ns, memory_order_relaxed), now);
 }
 
 /* Nanoseconds; 0: never closed for being idle. */
@@ -101,15 +101,15 @@ static uint64_t idle_limit(const struct tcp_conn *c)
  * A peer that neither reads its replies nor ends its record in time holds memory that others may
  * need. While they do wait for it, standing still for a few seconds is enough.
  */
-static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
+static void check_times(struct tcp_conn *c, uint64_t now, bool pressure)
 {
 	const struct tcp_config *cfg = &c->srv->cfg;
 
-	pressed = client_pressed(c, now) || pressed;
+	pressure = client_under_pressure(c, now) || pressure;
 	if (turn_waits(&c->turn)) /* the server keeps the peer waiting */
 		return;
 	uint64_t stall = cfg->stall_seconds * RN_NS_PER_SECOND;
-	uint64_t still = pressed ? TCP_PRESSED_SECONDS * RN_NS_PER_SECOND : stall;
+	uint64_t still = pressure ? TCP_PRESSURE_SECONDS * RN_NS_PER_SECOND : stall;
 	uint64_t idle = idle_limit(c);
 
 	pthread_mutex_lock(&c->lock);
@@ -120,7 +120,7 @@ static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 
 	bool in_record = (c->cur || c->part) && !waits_for_memory(c);
 	/* While reading is paused, the server does not read. */
-	bool slow = in_record && c->pause == TCP_GOING && tcp_rate_is_slow(c, now, pressed);
+	bool slow = in_record && c->pause == TCP_GOING && tcp_rate_is_slow(c, now, pressure);
 
 	if (tcp_tls_is_late(c, now))
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "the TLS handshake took too long");
@@ -167,7 +167,7 @@ static bool is_jammed(struct tcp_conn *c, uint64_t now)
 		c->jam_ns = now;
 		c->jam_taken = taken;
 	}
-	return now > c->jam_ns + TCP_PRESSED_SECONDS * RN_NS_PER_SECOND;
+	return now > c->jam_ns + TCP_PRESSURE_SECONDS * RN_NS_PER_SECOND;
 }
 
 /*
@@ -238,15 +238,15 @@ static void unjam(struct tcp_loop *loop, uint64_t now)
 void tcp_times_tick(struct tcp_loop *loop)
 {
 	uint64_t now = rn_now_ns();
-	bool pressed = under_pressure(loop, now);
+	bool pressure = under_pressure(loop, now);
 	struct tcp_conn *c, *next;
 
-	if (pressed)
+	if (pressure)
 		find_slow_clients(loop, now);
 	for (c = TAILQ_FIRST(&loop->conns); c; c = next) {
 		next = TAILQ_NEXT(c, link);
 		rpc_backchannel_expire(&c->rpc, now);
-		check_times(c, now, pressed);
+		check_times(c, now, pressure);
 	}
 	unjam(loop, now);
 }

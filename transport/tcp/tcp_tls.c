@@ -87,7 +87,7 @@ static bool owes(struct tcp_conn *c)
 	pthread_mutex_lock(&c->lock);
 	const bool owing = c->inflight || c->sending;
 
-	c->want_room = owing;
+	c->post_on_reply = owing;
 	pthread_mutex_unlock(&c->lock);
 	return owing;
 }
@@ -102,7 +102,7 @@ static void tcp_tls_send_answer(struct tcp_conn *c)
 	rpc_conn_ref(&c->rpc);
 	pthread_mutex_lock(&c->lock);
 	c->inflight++;
-	c->want_room = true; /* the task runs when the answer is out */
+	c->post_on_reply = true; /* the task runs when the answer is out */
 	pthread_mutex_unlock(&c->lock);
 	tcp_reply(t->rpc);
 }
@@ -120,7 +120,7 @@ void tcp_tls_answer(struct tcp_conn *c, struct tcp_req *t)
 		tcp_tls_send_answer(c);
 }
 
-/* On the thread of handshakes. */
+/* On the thread of handshakes, but for a step that was not queued. */
 static void stepped(struct tls_shake *s, enum tls_result result)
 {
 	struct tcp_conn *c = rn_container_of(s, struct tcp_conn, shake);
@@ -146,9 +146,8 @@ static void tcp_tls_begin(struct tcp_conn *c)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "bytes behind the question for TLS");
 		return;
 	}
-	c->shake.flow = &c->rpc.client->handshakes;
-	c->shake.host = &c->rpc.client->key;
-	c->shake.admitted = tcp_conn_standing(c) == RPC_ADMITTED;
+	c->shake.job.host = c->rpc.client->key;
+	c->shake.job.admitted = tcp_conn_admission(c) == RPC_ADMITTED;
 	c->shake.fd = c->fd;
 	c->shake.aside = &c->rpc.client->tls_aside;
 	c->shake.done = stepped;
@@ -163,7 +162,7 @@ static void tcp_tls_begin(struct tcp_conn *c)
 
 void tcp_tls_step(struct tcp_conn *c)
 {
-	/* The thread has the session, or the visit is for something else. */
+	/* The thread has the session, or the turn is for something else. */
 	if (!event_pending(&c->rd, EV_READ, NULL))
 		return;
 	event_del(&c->rd);
@@ -206,7 +205,7 @@ static bool tcp_tls_at_rest(struct tcp_conn *c)
 	const bool rest = !c->inflight && !c->sending;
 
 	c->silent = rest;
-	c->want_room = !rest;
+	c->post_on_reply = !rest;
 	pthread_mutex_unlock(&c->lock);
 	return rest;
 }

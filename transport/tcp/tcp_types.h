@@ -13,7 +13,7 @@
  * whoever counts in inflight, and for whoever holds the lock. Others use tcp_conn.srv.
  *
  * References on a connection: one of its loop's list until it is closed, also on the way to another
- * loop; one for each request handed to the sink, one for a posted task, one for a queued wait for
+ * loop; one for each request handed to the executor, one for a posted task, one for a queued wait for
  * memory. The last one closes the descriptor.
  *
  * Locks: tcp_conn.lock, tcp_loop.lock and tcp_server.lock are leaves: none is taken while another
@@ -44,7 +44,7 @@
 /* One read at a record's start: many small calls, some of 4 KiB with their records, little of a
  * large one. */
 #define TCP_SCRATCH_SIZE (16u << 10)
-/* The same from a host that no export admits, of which no more is kept over a pause. */
+/* Bytes of scratch for a host that no export admits; no more of its input is kept over a pause. */
 #define TCP_STRANGER_SCRATCH 4096u
 #define TCP_OUT_MAX (4u << 20) /* reply bytes queued, above which no further call is read */
 #define TCP_WRITE_QUANTUM                                                                          \
@@ -54,7 +54,7 @@
 #define TCP_HELD_MAX (64u << 10)
 #define TCP_REPLY_MAX (RN_PAYLOAD_MAX + RPC_HEAD_SIZE)
 #define TCP_STALL_SECONDS 60u
-#define TCP_PRESSED_SECONDS 4u	   /* without any progress, while others wait for memory */
+#define TCP_PRESSURE_SECONDS 4u	   /* without any progress, while others wait for memory */
 #define TCP_RATE_GRACE_SECONDS 10u /* time for a record to reach its rate */
 #define TCP_RATE (4u << 10)	   /* bytes a second that a record must come by on average */
 /* The rate while others wait for memory, in each span of about that time: earlier bytes do not
@@ -68,7 +68,7 @@
 #define TCP_STRANGER_RECORD 4096u /* longest call of such a client */
 #define TCP_STAY_SECONDS 5u	  /* between two moves of a connection to another loop */
 /* Connections that the server makes: all of them, as a fraction of max_connections */
-#define TCP_DIALED_SHARE 4u
+#define TCP_DIALED_PART 4u
 #define TCP_DIALED_IDLE_SECONDS                                                                    \
 	300u /* without a message, above which such a connection is closed */
 #define TCP_WINDOW                                                                                 \
@@ -91,7 +91,7 @@ STAILQ_HEAD(tcp_req_list, tcp_req);
 struct tcp_parcel;
 struct tcp_conn;
 
-/* How bytes go over a connection. All functions return at once. */
+/* Functions that send and receive a connection's bytes. All return at once. */
 struct tcp_io {
 	/* As recv(2), but -errno; reads size bytes unless no more are there. */
 	ssize_t (*recv)(struct tcp_conn *c, uint8_t *to, size_t size);
@@ -177,13 +177,13 @@ struct tcp_conn {
 	enum tls_result shaken; /* result of the last step of the handshake */
 	bool stepped;		/* shaken is new */
 	bool sending;		/* some thread is in sendmsg */
-	bool blocked;	/* the socket is full, or not connected yet; the loop waits for room */
-	bool posted;	/* task has been posted */
-	bool want_room; /* post when inflight goes down */
+	bool blocked;	    /* the socket is full, or not connected yet; the loop waits for room */
+	bool posted;	    /* task has been posted */
+	bool post_on_reply; /* post when inflight goes down */
 };
 TAILQ_HEAD(tcp_conn_list, tcp_conn);
 
-/* One event loop's share. */
+/* One event loop's part. */
 struct tcp_loop {
 	struct tcp_server *srv;
 	struct ev_loop *ev;
@@ -195,15 +195,15 @@ struct tcp_loop {
 	unsigned index;
 	struct tcp_conn *leaving; /* the connection that is TCP_LEAVING, or NULL */
 	struct tcp_loop *leaves_to;
-	struct event *patience; /* timer: it has not come to rest */
-	uint64_t gave_ns;	/* time when it last wanted to give a connection away */
-	uint64_t work_seen;	/* ev->work at the last tick */
-	uint64_t feed;		/* rounds of feeding starving connections */
-	uint64_t pressed_ns;	/* last time that a request had to wait for memory */
+	struct event *patience;	 /* timer: it has not come to rest */
+	uint64_t gave_ns;	 /* time when it last wanted to give a connection away */
+	uint64_t work_seen;	 /* ev->work at the last tick */
+	uint64_t feed;		 /* rounds of feeding starving connections */
+	uint64_t memory_wait_ns; /* last time that a request had to wait for memory */
 	uint8_t scratch[TCP_SCRATCH_SIZE];
 
-	struct ev_task room;
-	atomic_bool making_room; /* room has been posted */
+	struct ev_task evict;
+	atomic_bool evicting; /* evict has been posted */
 
 	struct ev_task wake;  /* a request came back while connections starve */
 	pthread_mutex_t lock; /* protects the members below */

@@ -39,7 +39,7 @@ static void tcp_send_prepare(struct tcp_req *t)
 	t->size = sizeof(t->mark) + len;
 }
 
-/* Where packing is in a reply. */
+/* Position of packing in a reply. */
 struct packing {
 	struct tcp_parcel *to;
 	size_t skip; /* bytes to leave out, as they were sent before */
@@ -119,7 +119,7 @@ static bool tcp_parcel_fits(const struct tcp_parcel *p, const struct tcp_req *t)
 	       (p->niov + pieces <= TCP_PARCEL_IOV && p->bytes + t->size - t->sent <= PARCEL_BYTES);
 }
 
-/* Packs what is left of the first replies of a queue that is not empty. */
+/* Packs the unsent rest of the first replies of a queue, which is not empty. */
 static void tcp_send_pack(const struct tcp_req_list *out, struct tcp_parcel *p)
 {
 	const struct tcp_req *t = STAILQ_FIRST(out);
@@ -171,8 +171,8 @@ static void tcp_write_finish(struct tcp_conn *c, unsigned n)
 {
 	pthread_mutex_lock(&c->lock);
 	c->inflight -= n;
-	if (c->want_room && !c->closed && (!c->eof || !c->inflight)) {
-		c->want_room = c->eof;
+	if (c->post_on_reply && !c->closed && (!c->eof || !c->inflight)) {
+		c->post_on_reply = c->eof;
 		tcp_conn_post_locked(c);
 	}
 	pthread_mutex_unlock(&c->lock);

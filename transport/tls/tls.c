@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Handshakes run on one thread, which takes their steps from a queue that is fair to clients: private-key
- * operations take long, and must hold up neither event threads nor workers.
+ * Handshakes run on a thread of their own: private-key operations take long, and must hold up neither event threads nor
+ * workers.
  */
 #include "transport/tls/tls.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,32 +17,23 @@
 
 #define NICE 5 /* clients that are served already go first */
 
-static void *shake_main(void *arg)
+static void tls_shake_run(struct rn_job *job)
 {
-	struct tls *t = arg;
-	struct rn_fq_item *it;
+	struct tls_shake *s = rn_container_of(job, struct tls_shake, job);
 
-	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
-	pthread_mutex_lock(&t->lock);
-	while (!t->stopping) {
-		it = rn_fq_pop(&t->queue);
-		if (!it) {
-			pthread_cond_wait(&t->wake, &t->lock);
-			continue;
-		}
-		struct tls_shake *s = rn_container_of(it, struct tls_shake, item);
+	s->result = tls_session_shake(s->session);
+}
 
-		pthread_mutex_unlock(&t->lock);
-		s->done(s, tls_session_shake(s->session));
-		pthread_mutex_lock(&t->lock);
-	}
-	pthread_mutex_unlock(&t->lock);
-	return NULL;
+static void tls_shake_done(struct rn_job *job)
+{
+	struct tls_shake *s = rn_container_of(job, struct tls_shake, job);
+
+	s->done(s, job->ran ? s->result : TLS_FAILED);
 }
 
 static int tls_set_memory_aside(struct tls *t)
 {
-	const size_t bytes = t->cfg.budget->max / TLS_SHARE;
+	const size_t bytes = t->cfg.budget->max / TLS_PART;
 
 	if (!rn_budget_take(t->cfg.budget, bytes))
 		return -ENOMEM;
@@ -53,6 +43,9 @@ static int tls_set_memory_aside(struct tls *t)
 
 int tls_new(const struct tls_config *cfg, struct tls **out, char why[TLS_WHY])
 {
+	const struct rn_jobs_config jobs = {
+		.name = "tls", .threads = 1, .max = SIZE_MAX, .nice = NICE
+	};
 	struct tls *t = calloc(1, sizeof(*t));
 
 	if (!t)
@@ -64,20 +57,19 @@ int tls_new(const struct tls_config *cfg, struct tls **out, char why[TLS_WHY])
 		return -EINVAL;
 	}
 	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->wake, NULL);
-	rn_fq_init(&t->queue, 1);
-	rn_shares_init(&t->shares, TLS_HANDSHAKES_MAX, 0);
+	rn_quota_init(&t->quota, TLS_HANDSHAKES_MAX, 0);
 	int rc = tls_set_memory_aside(t);
 
-	if (!rc)
-		rc = -pthread_create(&t->thread, NULL, shake_main, t);
+	if (!rc) {
+		t->jobs = rn_jobs_new(&jobs);
+		rc = t->jobs ? 0 : -ENOMEM;
+	}
 	if (rc) {
 		rn_budget_give(cfg->budget, t->aside.max);
 		SSL_CTX_free(t->ctx);
 		free(t);
 		return rc;
 	}
-	pthread_setname_np(t->thread, "tls");
 	*out = t;
 	return 0;
 }
@@ -86,16 +78,11 @@ void tls_free(struct tls *t)
 {
 	if (!t)
 		return;
-	pthread_mutex_lock(&t->lock);
-	t->stopping = true;
-	pthread_cond_signal(&t->wake);
-	pthread_mutex_unlock(&t->lock);
-	pthread_join(t->thread, NULL);
+	rn_jobs_free(t->jobs, RN_JOBS_FOREVER);
 	SSL_CTX_free(t->ctx);
-	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->lock);
 	rn_budget_give(t->cfg.budget, t->aside.max);
-	rn_shares_fini(&t->shares);
+	rn_quota_fini(&t->quota);
 	free(t);
 }
 
@@ -181,19 +168,19 @@ void tls_give_memory(struct tls *t, unsigned *aside)
  * was shut down; it is theirs until then. Under the lock. */
 static bool tls_take_in_handshake(struct tls *t, struct tls_shake *s)
 {
-	struct rn_share_item *old;
+	struct rn_quota_item *old;
 
-	while ((old = rn_shares_in_the_way(&t->shares, s->host, s->admitted, 1)) != NULL) {
-		rn_shares_remove(&t->shares, old);
+	while ((old = rn_quota_in_the_way(&t->quota, &s->job.host, s->job.admitted, 1)) != NULL) {
+		rn_quota_remove(&t->quota, old);
 		shutdown(rn_container_of(old, struct tls_shake, place)->fd, SHUT_RDWR);
 	}
-	return rn_shares_add(&t->shares, s->host, s->admitted, &s->place, 1);
+	return rn_quota_add(&t->quota, &s->job.host, s->job.admitted, &s->place, 1);
 }
 
 /* Counts one more handshake, if there may be one; gives its context. */
 static SSL_CTX *tls_admit(struct tls *t, struct tls_shake *s, unsigned **aside)
 {
-	struct rn_shares_line line;
+	struct rn_quota_line line;
 	SSL_CTX *ctx = NULL;
 	bool tell;
 
@@ -208,10 +195,10 @@ static SSL_CTX *tls_admit(struct tls *t, struct tls_shake *s, unsigned **aside)
 		ctx = t->ctx;
 		SSL_CTX_up_ref(ctx);
 	}
-	tell = rn_shares_line_due(&t->shares, rn_now_ns(), &line);
+	tell = rn_quota_line_due(&t->quota, rn_now_ns(), &line);
 	pthread_mutex_unlock(&t->lock);
 	if (tell)
-		rn_shares_tell(t->cfg.log, "TLS handshakes", &line);
+		rn_quota_tell(t->cfg.log, "TLS handshakes", &line);
 	return ctx;
 }
 
@@ -235,10 +222,10 @@ int tls_shake_begin(struct tls *t, struct tls_shake *s)
 
 void tls_shake_step(struct tls *t, struct tls_shake *s)
 {
-	pthread_mutex_lock(&t->lock);
-	rn_fq_push(&t->queue, s->flow, &s->item, 1);
-	pthread_cond_signal(&t->wake);
-	pthread_mutex_unlock(&t->lock);
+	s->job.run = tls_shake_run;
+	s->job.done = tls_shake_done;
+	if (!rn_jobs_submit(t->jobs, &s->job))
+		s->done(s, TLS_FAILED);
 }
 
 void tls_shake_end(struct tls *t, struct tls_shake *s, enum tls_result result)
@@ -247,13 +234,13 @@ void tls_shake_end(struct tls *t, struct tls_shake *s, enum tls_result result)
 
 	pthread_mutex_lock(&t->lock);
 	t->under_way--;
-	const bool in_share = s->place.of != NULL;
+	const bool in_quota = s->place.of != NULL;
 
-	if (in_share)
-		rn_shares_remove(&t->shares, &s->place);
+	if (in_quota)
+		rn_quota_remove(&t->quota, &s->place);
 	t->n.done += done;
 	t->n.failed += !done;
-	if (!done && !in_share)
+	if (!done && !in_quota)
 		t->n.reasons[TLS_MADE_ROOM]++;
 	else if (!done)
 		t->n.reasons[s->session ? s->session->reason : TLS_UNFINISHED]++;

@@ -13,21 +13,21 @@
 #include <sys/uio.h>
 
 #include "lib/budget.h"
-#include "lib/fair_queue.h"
+#include "lib/jobs.h"
 #include "lib/log.h"
-#include "lib/shares.h"
+#include "lib/quota.h"
 #include "rpc/request.h"
 
 #define TLS_WHY 512 /* room for a message of why files were refused */
 
-/* Handshakes at once; hosts share them as lib/shares.h says. */
+/* Handshakes at once; hosts share them as lib/quota.h says. */
 #define TLS_HANDSHAKES_MAX 2048u
 /*
  * Bytes that a session may hold, taken from the budget: the library's state and two records. This fraction of the whole
  * budget is set aside for sessions, since payload, which is never given back, could leave none to new ones. It serves when there is nothing else; a client may have as
  * much of it as is still left.
  */
-#define TLS_SHARE 16u
+#define TLS_PART 16u
 #define TLS_SESSION_BYTES (size_t)(64u << 10)
 /* Bytes that a session may hold that the socket does not count: a record and a part of another. */
 #define TLS_HELD_BYTES (size_t)(34u << 10)
@@ -86,17 +86,18 @@ void tls_own(struct tls *t, struct tls_own *out);
 
 enum tls_result { TLS_WANT_INPUT, TLS_DONE, TLS_FAILED };
 
-/* A handshake. The client's flow and number, which outlive the session, are guarded by the lock of struct tls. */
+/* A handshake. The client's number, which outlives the session, is guarded by the lock of struct tls. */
 struct tls_shake {
-	struct rn_fq_item item;
-	struct rn_share_item place;
-	struct rn_fq_flow *flow;
-	const struct rn_host *host;
-	bool admitted; /* some export admits the host */
+	struct rn_job job; /* host and admitted are set by the caller */
+	struct rn_quota_item place;
 	int fd;
 	unsigned *aside; /* sessions in memory that is set aside */
 	struct tls_session *session;
-	void (*done)(struct tls_shake *s, enum tls_result result); /* on the thread */
+	enum tls_result result; /* of the step */
+	void (*done)(
+		struct tls_shake *s,
+		enum tls_result
+			result); /* on the thread, or on the caller's if the step cannot be queued */
 };
 
 /*

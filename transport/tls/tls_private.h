@@ -11,14 +11,11 @@
 struct tls {
 	struct tls_config cfg;
 	struct rn_budget aside; /* for sessions only; taken out of cfg.budget */
-	pthread_t thread;
-	pthread_cond_t wake;
-	pthread_mutex_t lock;	 /* guards the members below */
-	SSL_CTX *ctx;		 /* of new sessions; each session has a reference */
-	struct rn_fq queue;	 /* of struct tls_shake */
-	struct rn_shares shares; /* of handshakes under way; one that made room is in no share */
+	struct rn_jobs *jobs;	/* steps of handshakes, which are bounded themselves */
+	pthread_mutex_t lock;	/* guards the members below */
+	SSL_CTX *ctx;		/* of new sessions; each session has a reference */
+	struct rn_quota quota;	/* of handshakes under way; one that made room is in none */
 	unsigned under_way;
-	bool stopping;
 	struct tls_stats n;
 };
 

@@ -186,7 +186,7 @@ bool tls_session_pending(struct tls_session *s)
 	return pending;
 }
 
-/* Where sending is in the pieces. */
+/* Position of sending in the pieces. */
 struct position {
 	const struct iovec *iov;
 	unsigned n;

@@ -192,7 +192,7 @@ static bool udp_reply_may_send(const struct rpc_request *req, uint32_t len)
 
 	if (len <= c->call_len)
 		return true;
-	if (s->cfg.standing && rpc_conn_standing(&c->rpc) < RPC_FORMER)
+	if (s->cfg.admission && rpc_conn_admission(&c->rpc) < RPC_RECENT)
 		return false;
 	return udp_ration_take(&s->ration, &c->rpc.peer, shows_handle(req), len - c->call_len,
 			       rn_now_ns());
@@ -295,7 +295,7 @@ static bool is_call(const struct udp_datagram *d)
 }
 
 /*
- * The same for all datagrams of a sender, so that a call that is sent again while it runs is known as the
+* Connection id, equal for all datagrams of a sender, so that a call that is sent again while it runs is known as the
  * same connection's. Connections of other transports never have the highest bit.
  */
 static uint64_t id_of(const struct udp_server *s, const struct sockaddr_storage *peer)
@@ -342,21 +342,21 @@ static void udp_conn_discard(struct udp_conn *c)
 }
 
 /* Takes a place among all calls, and then among those of strangers if the host is one: asking for its
- * standing may cost a question to a name service. False: there is no place, or there were too many questions. */
+ * admission may cost a question to a name service. False: there is no place, or there were too many questions. */
 static bool udp_call_enter(struct udp_conn *c)
 {
 	struct udp_server *s = c->from->srv;
-	enum rpc_standing is;
+	enum rpc_admission is;
 
 	if (!udp_pool_enter(c))
 		return false;
-	if (!s->cfg.standing)
+	if (!s->cfg.admission)
 		return true;
 	if (udp_asked_may(&s->asked, &c->rpc.peer, c->rpc.made_ns)) {
-		is = s->cfg.standing(s->cfg.standing_ctx, &c->rpc);
+		is = s->cfg.admission(s->cfg.admission_ctx, &c->rpc);
 		udp_asked_got(&s->asked, &c->rpc.peer, is, c->rpc.made_ns);
 		/* A call that waits for a name service would else keep a place of an admitted host. */
-		if (is >= RPC_FORMER || udp_pool_enter_stranger(c))
+		if (is >= RPC_RECENT || udp_pool_enter_stranger(c))
 			return true;
 	}
 	udp_pool_leave(c);
@@ -436,5 +436,5 @@ void udp_call_take(struct udp_listener *l, const struct udp_datagram *d)
 	udp_count(&s->calls, 1);
 	rpc_tally(&c->rpc.tally.bytes_in, d->len);
 	rpc_conn_begin(&c->rpc, req);
-	s->cfg.sink.submit(s->cfg.sink.ctx, req);
+	s->cfg.executor.submit(s->cfg.executor.ctx, req);
 }

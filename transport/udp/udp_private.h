@@ -87,7 +87,7 @@ static inline void udp_count(_Atomic uint64_t *n, uint64_t add)
 	atomic_fetch_add_explicit(n, add, memory_order_relaxed);
 }
 
-/* udp_call.c: requests, a call from its datagram to its end, and the shares of the calls under way. */
+/* udp_call.c: requests, a call from its datagram to its end, and the quotas of the calls under way. */
 
 size_t udp_pool_memory(void); /* bytes that udp_pool_fill takes, with the heads of replies */
 int udp_pool_fill(struct udp_server *s); /* 0 or -ENOMEM */
@@ -99,7 +99,7 @@ struct udp_datagram {
 	struct sockaddr_storage peer, local;
 };
 
-/* Hands the call to the sink, or counts it as dropped. On the listener's event loop. */
+/* Hands the call to the executor, or counts it as dropped. On the listener's event loop. */
 void udp_call_take(struct udp_listener *l, const struct udp_datagram *d);
 
 /* Counts a datagram that gets no answer. */

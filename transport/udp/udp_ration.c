@@ -24,11 +24,9 @@ bool udp_ration_take(struct udp_ration *r, const struct sockaddr_storage *peer, 
 	const uint32_t most = handle ? UDP_RATION_HANDLE : UDP_RATION;
 	const uint64_t second = now_ns / RN_NS_PER_SECOND;
 	struct rn_host host;
-	uint64_t hash;
 
 	rn_host_of((const struct sockaddr *)peer, &host);
-	crypto_shorthash((uint8_t *)&hash, (const uint8_t *)&host, sizeof(host), r->key);
-	struct udp_ration_cell *c = &r->cell[hash % UDP_RATION_CELLS];
+	struct udp_ration_cell *c = &r->cell[rn_host_hash(&host, r->key) % UDP_RATION_CELLS];
 	pthread_mutex_lock(&r->lock);
 	if (c->second != second)
 		*c = (struct udp_ration_cell){ .second = second };
@@ -51,11 +49,11 @@ void udp_asked_fini(struct udp_asked *a)
 	pthread_mutex_destroy(&a->lock);
 }
 
-static uint64_t udp_asked_hash(const struct udp_asked *a, const void *bytes, size_t n)
+static uint64_t udp_asked_hash(const struct udp_asked *a, const struct rpc_address *addr)
 {
 	uint64_t h;
 
-	crypto_shorthash((uint8_t *)&h, bytes, n, a->key);
+	crypto_shorthash((uint8_t *)&h, (const uint8_t *)addr, sizeof(*addr), a->key);
 	return h % UDP_ASKED_CELLS;
 }
 
@@ -65,12 +63,12 @@ static struct udp_asked_cell *network_of(struct udp_asked *a, const struct socka
 	struct rn_host network;
 
 	rn_network_of((const struct sockaddr *)peer, &network);
-	return &a->network[udp_asked_hash(a, &network, sizeof(network))];
+	return &a->network[rn_host_hash(&network, a->key) % UDP_ASKED_CELLS];
 }
 
 static bool udp_asked_is_known(const struct udp_asked *a, const struct rpc_address *addr)
 {
-	return rpc_address_equal(&a->admitted[udp_asked_hash(a, addr, sizeof(*addr))], addr);
+	return rpc_address_equal(&a->admitted[udp_asked_hash(a, addr)], addr);
 }
 
 static bool has_left(struct udp_asked_cell *c, uint32_t most, uint64_t second)
@@ -94,7 +92,7 @@ bool udp_asked_may(struct udp_asked *a, const struct sockaddr_storage *peer, uin
 	return may;
 }
 
-void udp_asked_got(struct udp_asked *a, const struct sockaddr_storage *peer, enum rpc_standing is,
+void udp_asked_got(struct udp_asked *a, const struct sockaddr_storage *peer, enum rpc_admission is,
 		   uint64_t now_ns)
 {
 	const uint64_t second = now_ns / RN_NS_PER_SECOND;
@@ -105,7 +103,7 @@ void udp_asked_got(struct udp_asked *a, const struct sockaddr_storage *peer, enu
 	rpc_address_of(peer, &addr);
 	pthread_mutex_lock(&a->lock);
 	if (is == RPC_ADMITTED) {
-		a->admitted[udp_asked_hash(a, &addr, sizeof(addr))] = addr;
+		a->admitted[udp_asked_hash(a, &addr)] = addr;
 	} else if (!udp_asked_is_known(a, &addr)) {
 		struct udp_asked_cell *c = network_of(a, peer);
 

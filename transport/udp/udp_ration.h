@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a host may be sent by calls that it need not have sent. Anybody can write somebody else's address on a datagram,
+* Limits what a host is sent by calls that it need not have sent. Anybody can write somebody else's address on a datagram,
  * and have the reply go there. So
  * - a host that no export admits is never sent more bytes than came with its address;
  * - a host that some export admits is sent UDP_RATION bytes a second more, at most, by procedures that need no
@@ -66,10 +66,10 @@ struct udp_asked {
 
 void udp_asked_init(struct udp_asked *a);
 void udp_asked_fini(struct udp_asked *a);
-/* True if the standing of the host may be asked for. */
+/* True if the admission of the host may be asked for. */
 bool udp_asked_may(struct udp_asked *a, const struct sockaddr_storage *peer, uint64_t now_ns);
 /* Takes note of the answer: RPC_UNKNOWN was a question, which counts if the host was not admitted before. */
-void udp_asked_got(struct udp_asked *a, const struct sockaddr_storage *peer, enum rpc_standing is,
+void udp_asked_got(struct udp_asked *a, const struct sockaddr_storage *peer, enum rpc_admission is,
 		   uint64_t now_ns);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "rpc/address.h"
 
-/* A bounded number: others wait for the loop. What is left makes the socket ready again. */
+/* Reads a bounded number of datagrams, as others wait for the loop. The rest makes the socket ready again. */
 static void on_datagrams(evutil_socket_t fd, short what, void *arg)
 {
 	struct udp_listener *l = arg;

@@ -24,15 +24,15 @@ struct udp_server;
 struct udp_config {
 	struct ev_loop *const *loops; /* sockets are spread over them */
 	unsigned nloops;
-	struct rpc_sink sink;
-	struct rpc_clients *clients; /* shares of memory and of calls are theirs */
+	struct rpc_executor executor;
+	struct rpc_clients *clients; /* quotas of memory and of calls are theirs */
 	struct rn_payload_pool *pool;
 	struct rn_budget *budget;
 	const struct rn_logger *log;
-	/* The same functions as in struct tcp_config. */
+	/* Tells where bulk data of a call begin, and whether the exports admit its host: see struct tcp_config. */
 	size_t (*bulk_offset)(const uint8_t *head, size_t len);
-	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
-	void *standing_ctx;
+	enum rpc_admission (*admission)(void *ctx, struct rpc_conn *conn);
+	void *admission_ctx;
 };
 
 /* Bytes that a server takes out of its budget at the start, with the heads of its replies. */

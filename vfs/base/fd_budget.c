@@ -95,6 +95,14 @@ bool vfs_fd_has_room(const struct vfs *vfs)
 	return atomic_load_explicit(&vfs->fds, memory_order_relaxed) < (long)vfs->cfg.max_fds;
 }
 
+bool vfs_fd_count_opened(struct vfs *vfs)
+{
+	if (atomic_fetch_add(&vfs->fds, 1) < (long)vfs->cfg.max_fds)
+		return true;
+	atomic_fetch_sub(&vfs->fds, 1);
+	return false;
+}
+
 int vfs_fd_dup(struct vfs *vfs, int fd)
 {
 	int copy = -EMFILE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * struct vfs: what every part of vfs/ shares. Each part's own object is opaque here. Below it stand the budget of
- * descriptors, and the files behind gates.
+ * descriptors, and the files behind open guards.
  *
  * Lock order: vfs_node.open_lock -> the lock of a shard of the cache; vfs_node.open_lock ->
  * vfs.exports_lock -> vfs_export.mounts_lock. Only open_lock (opens of that node), mounts_lock
@@ -30,11 +30,12 @@ struct vfs_dir_changes;
 struct vfs_entry_orders;
 struct vfs_files;
 struct vfs_flusher;
-struct vfs_gates;
+struct vfs_guards;
 struct vfs_handle_cache;
 struct vfs_leases;
 
-#define VFS_GATED_SLOTS 4096u
+#define VFS_GUARDED_SLOTS 4096u
+#define VFS_VERIFIER_LISTS 256u
 
 struct vfs {
 	struct vfs_config cfg;
@@ -48,25 +49,26 @@ struct vfs {
 	struct vfs_cache *cache;     /* vfs/node/cache.h */
 	struct vfs_flusher *flusher; /* vfs/node/uncommitted.h */
 	_Atomic long uncommitted;    /* nodes with uncommitted data */
+	_Atomic unsigned syncing;    /* calls that wait in vfs_sync() */
 	/* Stopping: no request is answered any more; the next run has other verifiers */
 	_Atomic bool stopping;
 	pthread_mutex_t exports_lock;
 	struct vfs_export_list exports; /* the list does not hold references */
 	pthread_mutex_t verifiers_lock;
-	struct vfs_verifier_list verifiers;
-	uint64_t losses;	    /* changes of a verifier so far */
+	struct vfs_verifier_list verifiers[VFS_VERIFIER_LISTS]; /* by id */
+	uint64_t losses;					/* changes of a verifier so far */
 	pthread_mutex_t table_lock; /* a leaf: guards looks at table_watch */
 	int table_watch;	    /* vfs/mount_table.h; negative: there is none */
 	/* Raised, from 1 on, when somebody sees that the mount table has changed */
 	_Atomic uint64_t table_generation;
-	struct vfs_dir_watches dir_watches;	 /* vfs/fs/dir_watch.h */
-	struct vfs_changes *changes;		 /* vfs/fs/change.h */
-	struct vfs_dir_changes *dir_changes;	 /* vfs/meta/dir_change.h */
-	struct vfs_entry_orders *entry_orders;	 /* vfs/names/entry_change.h */
-	struct vfs_files *files;		 /* state of clients on files: vfs/hold/file.h */
-	struct vfs_leases *leases;		 /* vfs/hold/lease.h */
-	struct vfs_gates *gates;		 /* vfs/hold/open_gate.h */
-	_Atomic uint32_t gated[VFS_GATED_SLOTS]; /* files behind a gate: below */
+	struct vfs_dir_watches dir_watches;    /* vfs/fs/dir_watch.h */
+	struct vfs_changes *changes;	       /* vfs/fs/change.h */
+	struct vfs_dir_changes *dir_changes;   /* vfs/meta/dir_change.h */
+	struct vfs_entry_orders *entry_orders; /* vfs/names/entry_change.h */
+	struct vfs_files *files;	       /* state of clients on files: vfs/hold/file.h */
+	struct vfs_leases *leases;	       /* vfs/hold/lease.h */
+	struct vfs_guards *guards;	       /* vfs/hold/open_guard.h */
+	_Atomic uint32_t guarded[VFS_GUARDED_SLOTS]; /* files behind an open guard: below */
 	_Atomic uint64_t stale, bad_handles;
 
 	/* vfs/fs/handle_cache.h; NULL: there was no memory for it */
@@ -76,23 +78,23 @@ struct vfs {
 };
 
 /*
- * Files behind a gate (vfs/hold/open_gate.h), counted by slots of their handles: to open one of
+ * Files behind an open guard (vfs/hold/open_guard.h), counted by slots of their handles: to open one of
  * them waits for a thread of this server. For callers that must not wait. Files that share a slot
  * with one look like it.
  */
 
 /* By the part of the handle that is the same in all exports. */
-static inline _Atomic uint32_t *vfs_gated_slot(struct vfs *vfs, const uint8_t *part, uint32_t len)
+static inline _Atomic uint32_t *vfs_guarded_slot(struct vfs *vfs, const uint8_t *part, uint32_t len)
 {
-	return &vfs->gated[vfs_handle_part_hash(part, len) % VFS_GATED_SLOTS];
+	return &vfs->guarded[vfs_handle_part_hash(part, len) % VFS_GUARDED_SLOTS];
 }
 
-static inline bool vfs_is_gated(struct vfs *vfs, const struct vfs_fh *fh)
+static inline bool vfs_is_guarded(struct vfs *vfs, const struct vfs_fh *fh)
 {
 	uint32_t len;
 	const uint8_t *part = vfs_handle_file_part(fh, &len);
 
-	return atomic_load(vfs_gated_slot(vfs, part, len)) != 0;
+	return atomic_load(vfs_guarded_slot(vfs, part, len)) != 0;
 }
 
 /*
@@ -117,6 +119,8 @@ int vfs_fd_reopen(struct vfs *vfs, int fd, int flags);
 int vfs_fd_reopen_data(struct vfs *vfs, int fd, int flags);
 /* True if the budget has room for a descriptor without an eviction. */
 bool vfs_fd_has_room(const struct vfs *vfs);
+/* Counts a descriptor that was opened by other means. False: there is no room without an eviction. */
+bool vfs_fd_count_opened(struct vfs *vfs);
 /* A second descriptor of fd's open file; -RN_EFULL at once if there are none left. */
 int vfs_fd_dup(struct vfs *vfs, int fd);
 int vfs_fd_open_handle(struct vfs *vfs, int mount_fd, const struct vfs_handle *h);

@@ -18,6 +18,7 @@
 #include "lib/util.h"
 #include "vfs/base/instance.h"
 #include "vfs/data/operation.h"
+#include "vfs/export/mounts.h"
 #include "vfs/hold/file_change.h"
 #include "vfs/meta/attr.h"
 #include "vfs/node/uncommitted.h"
@@ -134,7 +135,8 @@ static int buffer_step(struct vfs_copy *c)
 					  .offset = c->from.offset + c->priv.copied,
 					  .iov = &iov,
 					  .niov = 1,
-					  .payload = c->priv.buffer };
+					  .payload = c->priv.buffer,
+					  .remote = !c->from.node->mnt->fs.local };
 	const struct vfs_ring_rw to = { .fd = c->priv.to_fd,
 					.offset = c->offset + c->priv.copied,
 					.iov = &iov,
@@ -186,7 +188,7 @@ static int64_t copy_all(struct vfs_copy *c)
 	const bool sync = !(c->ctx->access.flags & VFS_ASYNC);
 	int n = 1;
 
-	c->stable = sync && !vfs_uncommitted_room(c->node);
+	c->stable = sync && !vfs_uncommitted_fits(c->node);
 	if (c->stable)
 		vfs_syncing_begin(&c->priv.syncing, c->node, VFS_SYNCING_PART);
 	else if (sync)

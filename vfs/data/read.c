@@ -198,7 +198,8 @@ static int read_next_window(struct vfs_io *io)
 				  .offset = io->offset - io->data_off + io->priv.moved,
 				  .iov = io->priv.iov,
 				  .niov = 1,
-				  .payload = io->payload };
+				  .payload = io->payload,
+				  .remote = !io->node->mnt->fs.local };
 
 	if (io->priv.moved % VFS_DIRECT_ALIGN)
 		io->priv.direct = false;
@@ -242,8 +243,11 @@ static int read_file_size(struct vfs_io *io, int res, uint64_t at, uint64_t *siz
 	return 0;
 }
 
-/* Fills the window. Whether the end was reached is decided by the file's size, not by a short read: the file may be
- * growing. 0 or -errno. */
+/*
+ * Fills the window. Whether the end was reached is decided by the file's size, not by a short read: the file may be
+ * growing. Where nothing was read the file ended, though it may have grown since: clients take no bytes before the
+ * end for an error (Linux: EIO). 0 or -errno.
+ */
 static int read_window(struct vfs_io *io)
 {
 	uint64_t size, at;
@@ -264,7 +268,8 @@ static int read_window(struct vfs_io *io)
 		if (res == 0 || io->priv.moved >= io->priv.window || at >= size)
 			break;
 	}
-	io->eof = io->offset >= size || read_have(io) >= size - io->offset;
+	io->eof = io->offset >= size || read_have(io) >= size - io->offset ||
+		  (io->priv.window > 0 && read_have(io) == 0);
 	return 0;
 }
 

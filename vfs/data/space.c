@@ -45,7 +45,7 @@ static uint64_t within(off_t pos, uint64_t at, uint64_t end)
 }
 
 /*
- * Where the next data begins, or the end if there is none. Then the file is asked for its end again:
+* Finds where the next data begins, or the end if there is none. Then the file is asked for its end again:
  * it may have become shorter, and what is no longer there is no hole. False: the file system does not
  * say.
  */
@@ -65,7 +65,7 @@ static bool find_data(int fd, uint64_t at, uint64_t *end, uint64_t *data)
 	return true;
 }
 
-/* Where the data at `at` ends. Whoever reads them notices if there are fewer by then. */
+/* Returns where the data at `at` ends. Whoever reads them notices if there are fewer by then. */
 static uint64_t end_of_data(int fd, uint64_t at, uint64_t end)
 {
 	const off_t pos = lseek(fd, (off_t)at, SEEK_HOLE);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/btrfs.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -55,7 +56,7 @@ static int vfs_log_last(struct vfs_ctx *ctx, const struct vfs_mount *mnt)
 {
 	int fd = -1;
 
-	if (mnt->one_log && vfs_act_as_root(ctx) == 0)
+	if (mnt->fs.one_log && vfs_act_as_root(ctx) == 0)
 		fd = vfs_fd_openat(ctx->vfs, mnt->fd, ".", O_TMPFILE | O_RDWR, 0);
 	return fd < 0 ? -1 : fd;
 }
@@ -107,6 +108,12 @@ static int vfs_log_sync(struct vfs_ctx *ctx, const struct vfs_mount *mnt, bool d
  */
 #define FAST_NS (500 * 1000)
 #define SLOW_UNDER_WAY 4u
+/*
+ * A worker waits itself for a slow disk, too, if this takes no longer, and no other change waited for a flush at the last ones: that of
+ * a client which makes one change after the other. Calls that come meanwhile would wait for the worker.
+ */
+#define ALONE_NS (10 * 1000 * 1000)
+#define CROWDED 32u
 
 static uint64_t dev_of(const struct vfs_sync *s)
 {
@@ -133,7 +140,7 @@ static bool vfs_group_takes(const struct vfs_sync *s)
 	for (unsigned i = 0; i < VFS_SYNC_NODES; i++) {
 		if (!s->node[i])
 			continue;
-		if (!s->node[i]->mnt->one_log || s->node[i]->dev != dev_of(s) ||
+		if (!s->node[i]->mnt->fs.one_log || s->node[i]->dev != dev_of(s) ||
 		    !without_data(s, i))
 			return false;
 		any = true;
@@ -168,6 +175,25 @@ static struct vfs_node *last_changed(const struct vfs_sync *s)
 static bool is_fast(const struct vfs_group *g, uint64_t dev)
 {
 	return g->dev == dev && g->usual_ns < FAST_NS;
+}
+
+/* Counted by flush. True if the worker may wait for it on a slow disk. */
+static bool is_alone(struct vfs_worker *w, const struct vfs_sync *first)
+{
+	struct vfs_group *g = &w->group;
+
+	if (!STAILQ_EMPTY(&first->priv.others) || atomic_load(&w->vfs->syncing) > 1)
+		g->crowded = CROWDED;
+	else if (g->crowded > 0)
+		g->crowded--;
+	return g->crowded == 0 && g->dev == dev_of(first) && g->usual_ns < ALONE_NS;
+}
+
+static bool calls_wait_for(const struct vfs_worker *w)
+{
+	struct pollfd p = { .fd = w->watch.fd, .events = POLLIN };
+
+	return p.fd >= 0 && poll(&p, 1, 0) == 1;
 }
 
 static bool group_may_flush(const struct vfs_worker *w, uint64_t dev)
@@ -474,12 +500,24 @@ static void flush_by_ring(struct vfs_worker *w, struct vfs_sync *first, int fd)
 	vfs_ring_begin_fsync(w, op, fd, file ? VFS_OFFSET_MAX - 1 : 0, file ? 1 : 0);
 }
 
+/* The worker waits itself, instead of the ring. */
+static void flush_and_wait(struct vfs_worker *w, struct vfs_sync *first, int fd, bool fast)
+{
+	const int res = fsync(fd) == 0 ? 0 : -errno;
+
+	if (!fast && calls_wait_for(w))
+		w->group.crowded = CROWDED;
+	flush_end(first, res);
+}
+
 /* True if the flush has ended already. */
 static bool group_flush(struct vfs_worker *w, struct vfs_sync *first, bool idle)
 {
 	const unsigned n = group_gather(w, first);
 	const int fd = open_target(first);
+	const bool fast = is_fast(&w->group, dev_of(first));
 	struct vfs_sync *s;
+	bool alone;
 
 	if (fd < 0) {
 		end_all(first, 0, each_by_itself);
@@ -490,9 +528,10 @@ static bool group_flush(struct vfs_worker *w, struct vfs_sync *first, bool idle)
 		begin_one(s);
 	first->priv.began = rn_now_ns();
 	STAILQ_INSERT_TAIL(&w->group.under_way, first, priv.link);
-	idle = idle && w->in_flight == n && is_fast(&w->group, dev_of(first)) && has_no_data(first);
+	alone = is_alone(w, first);
+	idle = idle && w->in_flight == n && (fast || alone) && has_no_data(first);
 	if (idle)
-		flush_end(first, fsync(fd) == 0 ? 0 : -errno);
+		flush_and_wait(w, first, fd, fast);
 	else
 		flush_by_ring(w, first, fd);
 	return idle;
@@ -528,14 +567,17 @@ static void vfs_group_add(struct vfs_sync *s)
 int vfs_sync(struct vfs_sync *s)
 {
 	struct vfs_wait wait = VFS_WAIT(s->ctx);
+	struct vfs *vfs = s->ctx->vfs;
 
 	rn_fiber_move(s->ctx->fiber);
 	s->priv.result = 0;
 	s->priv.wait = &wait;
+	atomic_fetch_add(&vfs->syncing, 1);
 	if (vfs_group_takes(s))
 		vfs_group_add(s);
 	else
 		vfs_sync_each(s);
 	vfs_wait(&wait);
+	atomic_fetch_sub(&vfs->syncing, 1);
 	return s->priv.result;
 }

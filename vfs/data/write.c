@@ -346,7 +346,7 @@ static int write_next_part(struct vfs_io *io, int *of_disk)
 	if (io->priv.direct)
 		left -= left % VFS_DIRECT_ALIGN;
 	rw.flags = write_flags(io);
-	rw.in_place = !io->priv.direct && (!io->priv.synced || io->node->mnt->local);
+	rw.in_place = !io->priv.direct && (!io->priv.synced || io->node->mnt->fs.local);
 	rw.niov = write_gather(io, left, &payload);
 	rw.payload = payload;
 	n = vfs_ring_write(io->ctx, &rw);
@@ -401,7 +401,7 @@ static void write_begin(struct vfs_io *io)
 {
 	const bool sync = !(io->ctx->access.flags & VFS_ASYNC);
 
-	io->priv.synced = sync && (io->stable != VFS_UNSTABLE || !vfs_uncommitted_room(io->node));
+	io->priv.synced = sync && (io->stable != VFS_UNSTABLE || !vfs_uncommitted_fits(io->node));
 	if (io->priv.synced)
 		vfs_syncing_begin(&io->priv.syncing, io->node, VFS_SYNCING_WRITE);
 	else if (sync)
@@ -414,7 +414,7 @@ static void leave_if_it_blocks(const struct vfs_io *io)
 	const bool sync = !(io->ctx->access.flags & VFS_ASYNC);
 
 	if (io->ctx->cred.uid != 0 || io->ctx->exp->mode == VFS_IO_DIRECT ||
-	    (sync && (io->stable != VFS_UNSTABLE || !vfs_uncommitted_room(io->node))))
+	    (sync && (io->stable != VFS_UNSTABLE || !vfs_uncommitted_fits(io->node))))
 		rn_fiber_move(io->ctx->fiber);
 }
 
@@ -444,8 +444,8 @@ static int commit_once(struct vfs_io *io, bool *began)
 {
 	uint64_t offset = io->offset;
 	uint32_t len = io->count;
-	/* Written through the WRITE descriptor, asked about errors through it: as long as anything is
-	 * uncommitted, it is open. To open it again would break the lease of a delegation, and is not
+	/* vfs_node_readable_fd() gives the descriptor that the data were written through, and that their errors are reported to: it
+	 * stays open as long as anything is uncommitted. To open it again would break the lease of a delegation, and is not
 	 * possible for a program that runs. */
 	int fd = vfs_node_readable_fd(io->ctx, io->node);
 

@@ -68,7 +68,7 @@ static struct vfs_verifier *verifier_find_locked(struct vfs *vfs, uint32_t id)
 {
 	struct vfs_verifier *v;
 
-	LIST_FOREACH (v, &vfs->verifiers, link) {
+	LIST_FOREACH (v, &vfs->verifiers[id % VFS_VERIFIER_LISTS], link) {
 		if (v->id == id)
 			break;
 	}
@@ -85,7 +85,7 @@ static struct vfs_verifier *new_locked(struct vfs *vfs, uint32_t id, uint64_t de
 	v->id = id;
 	v->dev = dev;
 	atomic_init(&v->value, vfs->cfg.write_verifier + vfs->losses);
-	LIST_INSERT_HEAD(&vfs->verifiers, v, link);
+	LIST_INSERT_HEAD(&vfs->verifiers[id % VFS_VERIFIER_LISTS], v, link);
 	return v;
 }
 
@@ -146,9 +146,11 @@ bool vfs_verifier_device_failed(struct vfs *vfs, struct vfs_verifier *v, uint64_
 	bool changed = false;
 
 	pthread_mutex_lock(&vfs->verifiers_lock);
-	LIST_FOREACH (other, &vfs->verifiers, link) {
-		if (other == v || other->dev == dev)
-			changed |= verifier_change_locked(vfs, other);
+	for (unsigned i = 0; i < VFS_VERIFIER_LISTS; i++) {
+		LIST_FOREACH (other, &vfs->verifiers[i], link) {
+			if (other == v || other->dev == dev)
+				changed |= verifier_change_locked(vfs, other);
+		}
 	}
 	pthread_mutex_unlock(&vfs->verifiers_lock);
 	return changed;
@@ -320,7 +322,7 @@ bool vfs_export_fs_known(const struct vfs_export *exp)
 
 bool vfs_export_is_local(const struct vfs_export *exp)
 {
-	return exp->local;
+	return exp->root_mnt->fs.local;
 }
 
 uint64_t vfs_write_verifier(const struct vfs_export *exp)
@@ -340,11 +342,12 @@ static int export_check_type(struct vfs_export *exp, int fd, const char **why)
 		return rc;
 	}
 	exp->place_mnt_id = sx.stx_mnt_id;
-	exp->local = vfs_fs_is_local(fd);
 	exp->root_dev = vfs_device_of(&sx);
 	exp->verifier = vfs_verifier_get(exp->vfs, exp->id, exp->root_dev);
 	if (!exp->verifier)
 		return -ENOMEM;
+	exp->covers = !(sx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) ||
+		      sx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 	exp->root_type = st.st_mode & S_IFMT;
 	exp->root_ino = st.st_ino;
 	if (exp->root_type == S_IFDIR || exp->root_type == S_IFREG)
@@ -353,13 +356,25 @@ static int export_check_type(struct vfs_export *exp, int fd, const char **why)
 	return -ENOTDIR;
 }
 
+struct vfs_fs_seen *vfs_fs_seen_new(void)
+{
+	return calloc(1, sizeof(struct vfs_fs_seen));
+}
+
+void vfs_fs_seen_free(struct vfs_fs_seen *seen)
+{
+	if (seen)
+		vfs_fs_seen_close(seen);
+	free(seen);
+}
+
 /* The root's mount, a private clone of it where the kernel allows, and the root's handle. */
-static int open_root(struct vfs_export *exp, int fd, const char **why)
+static int open_root(struct vfs_export *exp, int fd, struct vfs_fs_seen *seen, const char **why)
 {
 	struct vfs_handle root;
 	int rc;
 
-	rc = vfs_mount_new(exp, fd, 0, &exp->root_mnt, &root);
+	rc = vfs_mount_new(exp, fd, 0, seen, &exp->root_mnt, &root);
 	if (rc == 0) {
 		TAILQ_INSERT_HEAD(&exp->mounts, exp->root_mnt, link);
 		exp->detached = exp->root_mnt->tree_fd >= 0;
@@ -368,7 +383,8 @@ static int open_root(struct vfs_export *exp, int fd, const char **why)
 		rc = vfs_handle_encode(&root, vfs_mount_mac(exp->vfs, exp->root_mnt),
 				       &exp->root_fh);
 		exp->root_mnt->root_fh = exp->root_fh;
-		exp->root_mnt->covered_ino = vfs_covered_by(exp->real_path).ino;
+		if (exp->covers)
+			exp->root_mnt->covered_ino = vfs_covered_by(exp->real_path).ino;
 	}
 	if (rc != 0)
 		*why = vfs_why_no_handles(fd, rc);
@@ -386,6 +402,12 @@ static void enter_list(struct vfs_export *exp)
 
 int vfs_export_open(struct vfs *vfs, const struct vfs_export_config *cfg, struct vfs_export **out,
 		    const char **why)
+{
+	return vfs_export_open_next(vfs, cfg, NULL, out, why);
+}
+
+int vfs_export_open_next(struct vfs *vfs, const struct vfs_export_config *cfg,
+			 struct vfs_fs_seen *seen, struct vfs_export **out, const char **why)
 {
 	struct vfs_export *exp;
 	int fd, rc;
@@ -409,7 +431,7 @@ int vfs_export_open(struct vfs *vfs, const struct vfs_export_config *cfg, struct
 	exp->vouched = cfg->flags & VFS_EXPORT_FSID;
 	rc = export_check_type(exp, fd, why);
 	if (rc == 0)
-		rc = open_root(exp, fd, why);
+		rc = open_root(exp, fd, seen, why);
 	if (rc != 0) {
 		vfs_export_put(exp);
 		return rc;

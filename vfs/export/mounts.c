@@ -181,17 +181,20 @@ vfs_handle_key vfs_mount_mac(const struct vfs *vfs, const struct vfs_mount *mnt)
 
 /* Fills the mount's identity, from which its handles' key and its fsid are made. */
 static int identify_mount(const struct vfs_export *exp, struct vfs_mount *mnt,
-			  const struct vfs_handle *root)
+			  struct vfs_fs_facts *facts, const struct vfs_handle *root)
 {
 	struct vfs_fs_id fs = { .kind = VFS_FS_ID_GIVEN };
 	bool is_sub = mnt->id != 0;
 	uint64_t ino;
-	int rc = 0;
+	int rc;
 
-	if (is_sub || !exp->vouched)
-		rc = vfs_fs_id_of(mnt->fd, &fs);
-	if (rc != 0)
-		return rc;
+	if (is_sub || !exp->vouched) {
+		rc = facts->has_id ? 0 : vfs_fs_id_of(mnt->fd, &facts->id);
+		if (rc != 0)
+			return rc;
+		facts->has_id = true;
+		fs = facts->id;
+	}
 	if (!vfs_handle_subvolume(root, &ino, &mnt->subvolume))
 		mnt->subvolume = 0;
 	mnt->fs_known = fs.kind != VFS_FS_ID_DEVICE;
@@ -203,7 +206,7 @@ static int identify_mount(const struct vfs_export *exp, struct vfs_mount *mnt,
 
 static void watch_mount(const struct vfs_export *exp, struct vfs_mount *mnt)
 {
-	mnt->watch = vfs_dir_watch_get(&exp->vfs->dir_watches, mnt->fd);
+	mnt->watch = vfs_dir_watch_get(&exp->vfs->dir_watches, mnt->fd, mnt->fs.local);
 	if (mnt->watch || errno != EMFILE || !exp->vfs->cfg.log)
 		return;
 	rn_log(exp->vfs->cfg.log, RN_WARNING,
@@ -213,10 +216,19 @@ static void watch_mount(const struct vfs_export *exp, struct vfs_mount *mnt)
 	       exp->path);
 }
 
-int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount **out,
-		  struct vfs_handle *probe)
+static struct vfs_fs_traits traits_once(struct vfs_fs_facts *facts, int fd)
+{
+	if (!facts->has_traits)
+		facts->traits = vfs_fs_traits_of(fd);
+	facts->has_traits = true;
+	return facts->traits;
+}
+
+int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_fs_seen *seen,
+		  struct vfs_mount **out, struct vfs_handle *probe)
 {
 	struct vfs_mount *mnt = calloc(1, sizeof(*mnt));
+	struct vfs_fs_facts own = { .has_id = false }, *facts = NULL;
 	int rc;
 
 	if (!mnt)
@@ -229,19 +241,19 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 	mnt->fd = open(vfs_proc_path(mnt->tree_fd >= 0 ? mnt->tree_fd : fd).s,
 		       O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	rc = mnt->fd < 0 ? -errno : try_handle(mnt->fd, probe, &mnt->mnt_id);
+	if (rc == 0 && seen)
+		facts = vfs_fs_seen_find(seen, mnt->fd);
+	if (!facts)
+		facts = &own;
 	if (rc == 0)
-		rc = identify_mount(exp, mnt, probe);
+		rc = identify_mount(exp, mnt, facts, probe);
 	mnt->serial = atomic_fetch_add(&exp->vfs->mounts_opened, 1) + 1;
-	mnt->handles_by_inode = rc == 0 && vfs_handles_by_inode(mnt->fd);
-	mnt->local = rc == 0 && vfs_fs_is_local(mnt->fd);
-	mnt->one_log = rc == 0 && vfs_has_one_log(mnt->fd);
-	mnt->keeps_linked = rc == 0 && vfs_keeps_linked(mnt->fd);
-	if (rc == 0)
+	if (rc == 0) {
+		mnt->fs = traits_once(facts, mnt->fd);
 		watch_mount(exp, mnt);
-	if (rc == 0 && vfs_change_is_coarse(mnt->fd, false))
-		mnt->changes = exp->vfs->changes;
-	if (rc == 0 && vfs_change_is_coarse(mnt->fd, true))
-		mnt->dir_changes = exp->vfs->changes;
+		mnt->changes = mnt->fs.fine_files ? NULL : exp->vfs->changes;
+		mnt->dir_changes = mnt->fs.fine_dirs ? NULL : exp->vfs->changes;
+	}
 	if (rc != 0) {
 		vfs_mount_put(mnt);
 		return rc;
@@ -304,7 +316,7 @@ static int open_submount(struct vfs_export *exp, const char *path, uint32_t id,
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)))
-		rc = vfs_mount_new(exp, fd, id, out, &probe);
+		rc = vfs_mount_new(exp, fd, id, NULL, out, &probe);
 	close(fd);
 	if (rc != 0)
 		return rc;
@@ -471,18 +483,6 @@ int vfs_mount_by_id(struct vfs_export *exp, uint32_t id, struct vfs_mount **out)
 int vfs_mount_by_mnt_id(struct vfs_export *exp, uint64_t mnt_id, struct vfs_mount **out)
 {
 	return mount_find_wanted(exp, &(struct wanted){ .mnt_id = mnt_id }, out);
-}
-
-void vfs_mounts_read_watches(struct vfs_export *exp)
-{
-	struct vfs_mount *mnt;
-
-	pthread_mutex_lock(&exp->mounts_lock);
-	TAILQ_FOREACH (mnt, &exp->mounts, link) {
-		if (mnt->watch)
-			vfs_dir_watch_read(mnt->watch);
-	}
-	pthread_mutex_unlock(&exp->mounts_lock);
 }
 
 void vfs_mounts_close_idle(struct vfs_export *exp, int64_t before)

@@ -55,15 +55,13 @@ struct vfs_mount {
 	uint64_t fsid;	    /* id that survives restarts and is unique to the file system */
 	uint64_t subvolume; /* subvolume of the root; 0: none (vfs_handle_subvolume) */
 	bool fs_known; /* the file system has an identity of its own, or fsid= vouches for it */
-	bool handles_by_inode;		 /* handles follow from the inode: vfs/fs/handle.h */
+	struct vfs_fs_traits fs;
 	uint8_t key[VFS_HANDLE_KEY_LEN]; /* of the MACs of its handles: vfs_mount_key */
-	bool local;			 /* vfs_fs_is_local */
-	bool one_log, keeps_linked;	 /* vfs/fs/file_system.h */
 	struct vfs_dir_watch *watch;	 /* NULL: changes by others are not known */
 	/* NULL: the kernel's ctimes are fine enough (vfs/fs/change.h), of files and of directories */
 	struct vfs_changes *changes, *dir_changes;
 	struct vfs_fh root_fh;
-	/* Inode number of the covered directory, in the file system above; 0: unknown */
+	/* Inode number of the covered directory, in the file system above; 0: there is none, or it is not known */
 	uint64_t covered_ino;
 	_Atomic int64_t found_at; /* rn_now_coarse_seconds() of the last search that returned it */
 	char *path;		  /* path of a submount; NULL for mount 0 */
@@ -90,9 +88,9 @@ struct vfs_export {
 	_Atomic bool nfs_only; /* vfs_export_set_nfs_only */
 	_Atomic bool draining; /* vfs_export_set_draining */
 	bool vouched;	       /* fsid= stands for the file system's identity */
-	bool local;	       /* vfs_export_is_local */
-	bool detached;	       /* mount 0 is a private clone: lookups cannot leave it */
-	uint32_t root_type;    /* S_IFDIR or S_IFREG */
+	bool covers;   /* a file system is mounted at the export's path, or that is not known */
+	bool detached; /* mount 0 is a private clone: lookups cannot leave it */
+	uint32_t root_type; /* S_IFDIR or S_IFREG */
 	struct vfs_fh root_fh;
 	uint64_t root_ino;
 	struct vfs_verifier *verifier;
@@ -126,9 +124,9 @@ uint64_t vfs_mount_fsid(const struct vfs_mount *mnt, const struct vfs_fh *fh);
 uint64_t vfs_mount_fileid(const struct vfs_mount *mnt, const struct vfs_fh *fh, uint64_t ino);
 uint64_t vfs_mount_entry_fileid(const struct vfs_mount *mnt, const struct vfs_handle *h,
 				uint64_t fileid);
-/* Opens a mount with the root fd (O_PATH). probe gets the kernel handle of the root. */
-int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount **out,
-		  struct vfs_handle *probe);
+/* Opens a mount with the root fd (O_PATH). seen may be NULL. probe gets the kernel handle of the root. */
+int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_fs_seen *seen,
+		  struct vfs_mount **out, struct vfs_handle *probe);
 /* The directory that is covered by a mount at path; zeros: it cannot be found. The thread must be
  * root. */
 struct vfs_covered vfs_covered_by(const char *path);
@@ -146,8 +144,6 @@ int vfs_mount_by_id(struct vfs_export *exp, uint32_t id, struct vfs_mount **out)
 int vfs_mount_by_mnt_id(struct vfs_export *exp, uint64_t mnt_id, struct vfs_mount **out);
 /* Looks whether the mount table has changed, in one system call: vfs.table_generation. */
 uint64_t vfs_mounts_generation(struct vfs *vfs);
-/* Reads the events of directories that nobody has asked about, so that none is lost. */
-void vfs_mounts_read_watches(struct vfs_export *exp);
 /* Drops submounts that no node uses and that have not been asked for since the last call. */
 void vfs_mounts_close_idle(struct vfs_export *exp, int64_t before);
 /* Takes over the new mount table t: submounts that are no longer where they were move to gone, with

@@ -7,13 +7,9 @@
  */
 #include "vfs/fs/change.h"
 
-#include <linux/magic.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
-#include <sys/vfs.h>
 #include <time.h>
 
 #include "lib/clock.h"
@@ -67,36 +63,6 @@ void vfs_changes_free(struct vfs_changes *t)
 	for (unsigned i = 0; t && i < LOCKS; i++)
 		pthread_mutex_destroy(&t->lock[i]);
 	free(t);
-}
-
-static bool kernel_is_fine(void)
-{
-	struct utsname u;
-	unsigned major, minor;
-
-	if (uname(&u) != 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
-		return false;
-	return major > 6 || (major == 6 && minor >= 13);
-}
-
-bool vfs_change_is_coarse(int fd, bool of_dirs)
-{
-	struct statfs fs;
-	struct stat st;
-
-	if (!kernel_is_fine() || fstatfs(fd, &fs) != 0 || fstat(fd, &st) != 0)
-		return true;
-	switch (fs.f_type) {
-	case EXT4_SUPER_MAGIC:
-	case XFS_SUPER_MAGIC:
-	case BTRFS_SUPER_MAGIC:
-		/* An ext4 with small inodes has whole seconds. */
-		return st.st_ctim.tv_nsec == 0;
-	case TMPFS_MAGIC:
-		return of_dirs;
-	default:
-		return true;
-	}
 }
 
 int64_t vfs_change_clock(const struct vfs_changes *t)
@@ -156,7 +122,8 @@ static uint32_t number_of_old(struct entry *e, const struct entry *now, const st
 }
 
 /* Under the bucket's lock. */
-static uint32_t number_of(struct bucket *b, const struct entry *now, const struct vfs_look *look)
+static uint32_t change_number_of(struct bucket *b, const struct entry *now,
+				 const struct vfs_look *look)
 {
 	struct entry *e = change_find_entry(b->entry, now->dev, now->ino);
 
@@ -193,7 +160,7 @@ uint64_t vfs_change_of(struct vfs_changes *t, const struct statx *sx, const stru
 	if (!t)
 		return (uint64_t)now.ctime - look->unfinished;
 	pthread_mutex_lock(&t->lock[b % LOCKS]);
-	n = number_of(&t->bucket[b], &now, look);
+	n = change_number_of(&t->bucket[b], &now, look);
 	pthread_mutex_unlock(&t->lock[b % LOCKS]);
 	return (uint64_t)now.ctime + n;
 }

@@ -42,8 +42,16 @@ struct vfs_changes;
 struct vfs_changes *vfs_changes_new(void); /* NULL: no memory */
 void vfs_changes_free(struct vfs_changes *t);
 
-/* True if the ctimes of fd's file system are too coarse to tell changes of directories, or of all else, apart. */
-bool vfs_change_is_coarse(int fd, bool of_dirs);
+/*
+ * True if no later change can have that ctime, in nanoseconds, however coarse the clock of ctimes is: what is true of the inode at
+ * `clock` (rn_wall_coarse_ns) is true whenever it has that ctime. Times in whole seconds may be all that the file system has: then a
+ * clock that is set back could give a ctime twice.
+ */
+static inline bool vfs_ctime_is_over(int64_t ctime, int64_t clock)
+{
+	return ctime % 1000000000 != 0 &&
+	       ctime < clock - 20 * 1000 * 1000; /* ticks have 10 ms at most */
+}
 
 /* The clock that ctimes are taken from, in nanoseconds: before statx. t NULL: 0. */
 int64_t vfs_change_clock(const struct vfs_changes *t);

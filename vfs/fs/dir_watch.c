@@ -115,13 +115,13 @@ static struct vfs_dir_watch *dir_watch_new(struct vfs_dir_watches *all, dev_t de
 	return w;
 }
 
-struct vfs_dir_watch *vfs_dir_watch_get(struct vfs_dir_watches *all, int mount_fd)
+struct vfs_dir_watch *vfs_dir_watch_get(struct vfs_dir_watches *all, int mount_fd, bool local)
 {
 	struct vfs_dir_watch *w;
 	struct stat st;
 
 	/* Other machines may change others without an event here. */
-	if (!vfs_fs_is_local(mount_fd) || fstat(mount_fd, &st) != 0) {
+	if (!local || fstat(mount_fd, &st) != 0) {
 		errno = 0;
 		return NULL;
 	}
@@ -250,6 +250,16 @@ void vfs_dir_watch_read(struct vfs_dir_watch *w)
 		break;
 	}
 	pthread_mutex_unlock(&w->lock);
+}
+
+void vfs_dir_watches_read(struct vfs_dir_watches *all)
+{
+	struct vfs_dir_watch *w;
+
+	pthread_mutex_lock(&all->lock);
+	LIST_FOREACH (w, &all->all, link)
+		vfs_dir_watch_read(w);
+	pthread_mutex_unlock(&all->lock);
 }
 
 bool vfs_dir_lock_passed(int dir_fd, const char *name)

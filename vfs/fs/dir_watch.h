@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who changes directories: the kernel's own events (fanotify(7)) of one file system. A
+* Tells who changes directories, by the kernel's events (fanotify(7)) of one file system. A
  * change and its event are made under the directory's lock (i_rwsem), so whoever gets that lock
  * after a change finds the event in the queue. vfs/meta/dir_change.h draws the conclusions.
  *
@@ -56,8 +56,8 @@ void vfs_dir_watches_init(struct vfs_dir_watches *all);
 void vfs_dir_watches_fini(struct vfs_dir_watches *all); /* all have been put */
 
 /* A reference of the watch of a mount's file system, to be put. NULL: not possible here (errno EMFILE: the user has no further
- * group), or the file system is one that other machines change, or of a kind that is not known (errno 0). */
-struct vfs_dir_watch *vfs_dir_watch_get(struct vfs_dir_watches *all, int mount_fd);
+ * group), or the file system is not local (struct vfs_fs_traits): errno 0. */
+struct vfs_dir_watch *vfs_dir_watch_get(struct vfs_dir_watches *all, int mount_fd, bool local);
 void vfs_dir_watch_put(struct vfs_dir_watch *w); /* NULL is allowed */
 
 /* Marks a directory, for as long as its inode is in memory. Changes by others before that are taken
@@ -73,6 +73,8 @@ struct vfs_dir_events {
 struct vfs_dir_events vfs_dir_events(struct vfs_dir_watch *w, const struct vfs_fh *dir);
 /* Reads what has come. Waits for no disk. */
 void vfs_dir_watch_read(struct vfs_dir_watch *w);
+/* The same for all, so that events of directories that nobody asks about are not lost. */
+void vfs_dir_watches_read(struct vfs_dir_watches *all);
 
 /* Waits until nobody has the directory's lock who had it before: a renaming of a name to itself,
  * which the kernel refuses under that lock whether or not the name is there. False: it was refused

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel tells about a file system (vfs/fs/file_system.h). */
+/* Facts about a file system from the kernel (vfs/fs/file_system.h). */
 #include "vfs/fs/file_system.h"
 
 #include <blkid.h>
@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -200,56 +201,89 @@ static bool may_commit_fast(int fd)
 	return n != sizeof(compat) || (le32toh(compat) & EXT4_FAST_COMMIT);
 }
 
-bool vfs_keeps_linked(int fd)
+/* True if the kernel gives a change that follows a look at the times a ctime of its own. */
+static bool kernel_is_fine(void)
 {
+	struct utsname u;
+	unsigned major, minor;
+
+	if (uname(&u) != 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return false;
+	return major > 6 || (major == 6 && minor >= 13);
+}
+
+/* An ext4 with small inodes has whole seconds, as has ext2, and neither knows when a file was made. */
+static bool has_birth_time(int fd)
+{
+	struct statx sx;
+
+	return statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &sx) == 0 && (sx.stx_mask & STATX_BTIME);
+}
+
+struct vfs_fs_traits vfs_fs_traits_of(int fd)
+{
+	struct vfs_fs_traits t = { .local = false };
 	struct statfs fs;
 
 	if (fstatfs(fd, &fs) != 0)
-		return false;
+		return t;
 	switch ((unsigned long)fs.f_type) {
+	case EXT4_SUPER_MAGIC:
+		t.local = t.handles_by_inode = true;
+		t.one_log = has_journal(fd);
+		t.keeps_linked = !may_commit_fast(fd);
+		t.fine_dirs = t.fine_files = kernel_is_fine() && has_birth_time(fd);
+		break;
 	case XFS_SUPER_MAGIC:
+		t.local = t.handles_by_inode = t.one_log = t.keeps_linked = true;
+		t.fine_dirs = t.fine_files = kernel_is_fine();
+		break;
 	case BTRFS_SUPER_MAGIC:
+		t.local = t.handles_by_inode = t.keeps_linked = true;
+		t.fine_dirs = t.fine_files = kernel_is_fine();
+		break;
 	case TMPFS_MAGIC:
-		return true;
-	case EXT4_SUPER_MAGIC:
-		return !may_commit_fast(fd);
-	default:
-		return false;
-	}
-}
-
-bool vfs_has_one_log(int fd)
-{
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs) != 0)
-		return false;
-	switch ((unsigned long)fs.f_type) {
-	case EXT4_SUPER_MAGIC:
-		return has_journal(fd);
-	case XFS_SUPER_MAGIC:
-		return true;
-	default:
-		return false;
-	}
-}
-
-bool vfs_fs_is_local(int fd)
-{
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs) != 0)
-		return false;
-	switch ((unsigned long)fs.f_type) {
-	case EXT4_SUPER_MAGIC:
-	case XFS_SUPER_MAGIC:
-	case BTRFS_SUPER_MAGIC:
+		t.local = t.keeps_linked = true;
+		t.fine_files = kernel_is_fine();
+		break;
 	case F2FS_SUPER_MAGIC:
-	case TMPFS_MAGIC:
-		return true;
+		t.local = true;
+		break;
 	default:
-		return false;
+		break;
 	}
+	return t;
+}
+
+struct vfs_fs_facts *vfs_fs_seen_find(struct vfs_fs_seen *seen, int fd)
+{
+	struct vfs_fs_facts is = { .has_id = false }, *slot = seen->fs;
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) != 0 || fstatfs(fd, &fs) != 0)
+		return NULL;
+	is.dev = vfs_device_number(st.st_dev);
+	is.type = (long)fs.f_type;
+	memcpy(&is.fsid, &fs.f_fsid, sizeof(is.fsid));
+	for (; slot < seen->fs + VFS_FS_SEEN && slot < seen->fs + seen->n; slot++)
+		if (slot->dev == is.dev && slot->type == is.type && slot->fsid == is.fsid)
+			return slot;
+	is.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (is.fd < 0)
+		return NULL;
+	slot = &seen->fs[seen->n % VFS_FS_SEEN];
+	if (seen->n++ >= VFS_FS_SEEN)
+		close(slot->fd);
+	*slot = is;
+	return slot;
+}
+
+void vfs_fs_seen_close(struct vfs_fs_seen *seen)
+{
+	for (unsigned i = 0; i < VFS_FS_SEEN && i < seen->n; i++)
+		close(seen->fs[i].fd);
+	seen->n = 0;
 }
 
 /* cachestat(2), which older C libraries do not know. The number is that of all architectures. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the kernel tells about a file system: its identity, how it keeps metadata, whether others change it, and what of a
+* Facts about a file system from the kernel: its identity, how it keeps metadata, whether others change it, and what of a
  * file is in the page cache. Also the number of a device, and the path of a descriptor under /proc.
  */
 #ifndef RN_VFS_FS_FILE_SYSTEM_H
@@ -33,22 +33,53 @@ struct vfs_fs_id {
  * thread must be root. 0 or -errno. */
 int vfs_fs_id_of(int fd, struct vfs_fs_id *out);
 
-/*
- * True if all changes of metadata on fd's file system go into one log that is written in their
- * order. An fsync of an inode then covers everything that was changed before that inode's last
- * change: ext4 with a journal, XFS. The thread must be root; where it cannot find out, false.
- */
-bool vfs_has_one_log(int fd);
-/*
- * True if a file that was made without a name (O_TMPFILE) and then linked is there after a power failure once it was synced: XFS, btrfs,
- * tmpfs, and ext4 without fast commits, whose records leave out that such a file was made. The thread must be root; where it cannot
- * find out, false.
- */
-bool vfs_keeps_linked(int fd);
+/* Properties of a file system that the server relies on, from its type and features. A type that is not known has none of them. */
+struct vfs_fs_traits {
+	/* This machine's own: ext4, XFS, btrfs, F2FS or tmpfs. Nobody else changes it, and it does not wait for other machines or processes. */
+	bool local;
+	/* Handles follow from the inode: vfs/fs/handle.h. */
+	bool handles_by_inode;
+	/*
+	 * All changes of metadata go into one log that is written in their order. An fsync of an inode then covers everything that
+	 * was changed before that inode's last change: ext4 with a journal, XFS.
+	 */
+	bool one_log;
+	/*
+	 * A file that was made without a name (O_TMPFILE) and then linked is there after a power failure once it was synced: XFS, btrfs,
+	 * tmpfs, and ext4 without fast commits, whose records leave out that such a file was made.
+	 */
+	bool keeps_linked;
+	/* Each change that follows a look has a ctime of its own (vfs/fs/change.h): of directories, and of all else. */
+	bool fine_dirs, fine_files;
+};
 
-/* True if fd (O_PATH will do) lies on a file system of this machine's own: ext4, XFS, btrfs, F2FS or
- * tmpfs. False for others, and if the kernel does not say. */
-bool vfs_fs_is_local(int fd);
+/* The properties of the file system that fd lies on. fd may not be of O_PATH, as ioctl(2) asks for features; those of ext4 are read from its
+ * device, so the thread must be root. */
+struct vfs_fs_traits vfs_fs_traits_of(int fd);
+
+/*
+ * Facts about file systems that were found while exports were opened one after the other, so that each is found once. A descriptor
+ * holds each file system, so that no other one can take its device number. To be zeroed before, and closed at the end.
+ */
+enum { VFS_FS_SEEN = 8 };
+
+struct vfs_fs_facts {
+	uint64_t dev, fsid; /* device number, and what statfs(2) tells */
+	long type;
+	int fd;
+	bool has_id, has_traits; /* true if the member is filled */
+	struct vfs_fs_id id;
+	struct vfs_fs_traits traits;
+};
+
+struct vfs_fs_seen {
+	unsigned n; /* file systems so far: the last ones are there */
+	struct vfs_fs_facts fs[VFS_FS_SEEN];
+};
+
+/* Facts, to be filled, about the file system that fd lies on. NULL: they cannot be kept. */
+struct vfs_fs_facts *vfs_fs_seen_find(struct vfs_fs_seen *seen, int fd);
+void vfs_fs_seen_close(struct vfs_fs_seen *seen);
 
 /* Pages of a range of the file that are in the page cache; -ENOSYS before Linux 6.5, or -errno. */
 int64_t vfs_cached_pages(int fd, uint64_t offset, uint64_t len);

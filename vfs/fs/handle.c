@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sodium.h>
 #include <string.h>
-#include <sys/vfs.h>
 #include <time.h>
 
 #include "lib/secret.h"
@@ -246,16 +244,6 @@ int vfs_packed_check(const struct vfs_packed_fh *fh, vfs_handle_key key)
 	return rn_same_secret(mac, fh->data + PACKED_MAC_AT, PACKED_MAC / sizeof(uint64_t))
 		       ? 0
 		       : -ESTALE;
-}
-
-bool vfs_handles_by_inode(int fd)
-{
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs) != 0)
-		return false;
-	return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC ||
-	       fs.f_type == BTRFS_SUPER_MAGIC;
 }
 
 static void inode_handle_put(struct vfs_handle *h, const void *part, uint32_t size)

@@ -101,11 +101,7 @@ struct vfs_inode_handle {
 	int32_t type; /* the kernel's type of the handle */
 };
 
-/* True if the handles of fd's file system are made so. Others use the same types for other
- * contents. */
-bool vfs_handles_by_inode(int fd);
-
-/* The parts of a handle of such a file system. False: the handle has another layout, or parts that
+/* The parts of a handle of a file system whose handles are made so (struct vfs_fs_traits). Others use the same types for other contents. False: the handle has another layout, or parts that
  * do not fit. */
 bool vfs_handle_split(const struct vfs_handle *h, struct vfs_inode_handle *out);
 /* The inverse: sets type, len and bytes of out as the kernel would. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A table of four entries a bucket. Two neighbouring inode numbers share a bucket, as the files of a
+ * A table of eight entries a bucket. Two neighbouring inode numbers share a bucket, as the files of a
  * directory often follow each other by their numbers, too: so they share cache lines.
  */
 #include "vfs/fs/handle_cache.h"
@@ -10,30 +10,38 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/clock.h"
 #include "lib/util.h"
+#include "vfs/fs/change.h"
 #include "vfs/fs/handle.h"
 
-#define WAYS 4u
+#define WAYS 8u
 #define LOCKS 256u
-#define NEIGHBOURS 2u		     /* inode numbers that share a bucket */
+#define NEIGHBOURS 2u /* inode numbers that share a bucket */
+#define PERIOD 64     /* seconds: an entry that was not found for longer gives way */
+/* Listings of a folder that does not fit would have each name drive out another one that is asked for later. So of names that find
+ * no room one in so many gets it. */
+#define ONE_IN 8u
+#define FILLED_PART 8u		     /* fraction of the entries that are many */
 #define BUDGET_PART 64u		     /* fraction of the budget */
 #define BYTES_MIN ((size_t)1 << 20)  /* without a budget */
-#define BYTES_MAX ((size_t)32 << 20) /* a million files */
-#define SECOND 1000000000
-#define SETTLED_NS (20 * 1000 * 1000) /* longer than any tick, which is 10 ms at most */
+#define BYTES_MAX ((size_t)64 << 20) /* two million files */
 
 struct entry {
 	uint64_t ino;
 	int64_t ctime;
 	uint32_t mount; /* 0: a free entry */
 	uint32_t volume, generation;
-	int32_t type;
+	uint16_t type;
+	uint16_t used; /* period in which it was last found or made */
 };
 
 /* The locks do not share cache lines. */
 struct stripe {
 	_Alignas(64) pthread_mutex_t lock;
 	uint64_t found, missed;
+	unsigned crowded; /* inodes that found no free entry */
+	uint64_t filled;  /* entries; of the first stripe only */
 };
 
 struct vfs_handle_cache {
@@ -72,8 +80,17 @@ static void *map_zeros(size_t bytes)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	madvise(p, bytes, MADV_HUGEPAGE);
+	/* The first touch of a huge page clears 2 MiB: up to 6 ms in a virtual machine, on an event thread, and memory that few files
+	 * have no use for. */
+	madvise(p, bytes, MADV_NOHUGEPAGE);
 	return p;
+}
+
+/* Under the lock of the stripe, which has one more entry. A table of many entries is put into huge pages by the kernel, in time. */
+static void note_filled(const struct vfs_handle_cache *c, struct stripe *s)
+{
+	if (s == c->stripe && ++s->filled == c->nbuckets * WAYS / LOCKS / FILLED_PART)
+		madvise(c->bucket, c->bytes, MADV_HUGEPAGE);
 }
 
 struct vfs_handle_cache *vfs_handle_cache_new(struct rn_budget *budget)
@@ -142,21 +159,33 @@ static struct entry *handle_cache_find(struct entry *bucket, const struct vfs_in
 	return NULL;
 }
 
-static struct entry *handle_cache_make_room(struct entry *bucket, const struct vfs_inode_key *key)
+static uint16_t handle_cache_period(void)
 {
+	return (uint16_t)(rn_now_coarse_seconds() / PERIOD);
+}
+
+/* Under the stripe's lock. NULL: all entries are in use, and this inode is to do without. */
+static struct entry *handle_cache_make_room(struct stripe *s, struct entry *bucket, uint64_t ino)
+{
+	const uint16_t now = handle_cache_period();
+	struct entry *oldest = &bucket[ino % WAYS];
+
 	for (unsigned i = 0; i < WAYS; i++) {
 		if (bucket[i].mount == 0)
 			return &bucket[i];
+		if ((uint16_t)(now - bucket[i].used) > (uint16_t)(now - oldest->used))
+			oldest = &bucket[i];
 	}
-	return &bucket[key->ino % WAYS];
+	return (uint16_t)(now - oldest->used) > 1 || s->crowded++ % ONE_IN == 0 ? oldest : NULL;
 }
 
 void vfs_handle_cache_prefetch(const struct vfs_handle_cache *c, const struct vfs_inode_key *key)
 {
 	const struct entry *e = c->bucket[handle_cache_bucket_of(c, key)];
 
+	/* Most are among the first. */
 	__builtin_prefetch(e);
-	__builtin_prefetch(e + WAYS / 2);
+	__builtin_prefetch(e + 2);
 }
 
 bool vfs_handle_cache_find(struct vfs_handle_cache *c, const struct vfs_inode_key *key,
@@ -165,7 +194,7 @@ bool vfs_handle_cache_find(struct vfs_handle_cache *c, const struct vfs_inode_ke
 	const uint64_t b = handle_cache_bucket_of(c, key);
 	struct stripe *s = &c->stripe[b % LOCKS];
 	struct vfs_inode_handle parts;
-	const struct entry *e;
+	struct entry *e;
 	bool found;
 
 	pthread_mutex_lock(&s->lock);
@@ -173,6 +202,7 @@ bool vfs_handle_cache_find(struct vfs_handle_cache *c, const struct vfs_inode_ke
 	found = e && e->ctime == key->ctime;
 	if (found) {
 		parts = (struct vfs_inode_handle){ e->ino, e->volume, e->generation, e->type };
+		e->used = handle_cache_period();
 		s->found++;
 	} else {
 		s->missed++;
@@ -183,13 +213,6 @@ bool vfs_handle_cache_find(struct vfs_handle_cache *c, const struct vfs_inode_ke
 	return found;
 }
 
-/* Times in whole seconds may be all that the file system has: then a clock that is set back could
- * give a ctime twice. */
-static bool is_settled(int64_t ctime, int64_t clock)
-{
-	return ctime % SECOND != 0 && ctime < clock - SETTLED_NS;
-}
-
 void vfs_handle_cache_add(struct vfs_handle_cache *c, const struct vfs_inode_key *key,
 			  const struct vfs_handle *h, int64_t clock)
 {
@@ -198,21 +221,26 @@ void vfs_handle_cache_add(struct vfs_handle_cache *c, const struct vfs_inode_key
 	struct vfs_inode_handle parts;
 	struct entry *e;
 
-	if (!is_settled(key->ctime, clock) || !vfs_handle_split(h, &parts) ||
-	    parts.ino != key->ino || parts.volume != key->volume)
+	if (!vfs_ctime_is_over(key->ctime, clock) || !vfs_handle_split(h, &parts) ||
+	    parts.ino != key->ino || parts.volume != key->volume || parts.type < 0 ||
+	    parts.type > UINT16_MAX)
 		return;
 	pthread_mutex_lock(&s->lock);
 	e = handle_cache_find(c->bucket[b], key);
 	if (!e)
-		e = handle_cache_make_room(c->bucket[b], key);
-	*e = (struct entry){
-		.ino = key->ino,
-		.ctime = key->ctime,
-		.mount = key->mount,
-		.volume = key->volume,
-		.generation = parts.generation,
-		.type = parts.type,
-	};
+		e = handle_cache_make_room(s, c->bucket[b], key->ino);
+	if (e && e->mount == 0)
+		note_filled(c, s);
+	if (e)
+		*e = (struct entry){
+			.ino = key->ino,
+			.ctime = key->ctime,
+			.mount = key->mount,
+			.volume = key->volume,
+			.generation = parts.generation,
+			.type = (uint16_t)parts.type,
+			.used = handle_cache_period(),
+		};
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -47,7 +47,7 @@ void vfs_handle_cache_add(struct vfs_handle_cache *c, const struct vfs_inode_key
 			  const struct vfs_handle *h, int64_t clock);
 /* Has the processor fetch what a search for the inode reads; the key's ctime is not looked at. */
 void vfs_handle_cache_prefetch(const struct vfs_handle_cache *c, const struct vfs_inode_key *key);
-/* How often an inode was known, and how often it was not. */
+/* Counts how often an inode was found in the cache, and how often it was not. */
 void vfs_handle_cache_stats(struct vfs_handle_cache *c, uint64_t *found, uint64_t *missed);
 
 #endif

@@ -58,8 +58,8 @@ bool vfs_quiet_is(const struct vfs_quiet *q, uint64_t hash, struct vfs_quiet_tim
 
 /*
  * A client has at most one delegation of a file, so of the first two of a list one is another
- * client's: nothing here walks a list for a client, however many clients have one. Only those that take news are
- * passed over, and they are few (VFS_NEWS_HOLDERS).
+ * client's: nothing here walks a list for a client, however many clients have one. Only those that take notifications are
+ * passed over, and they are few (VFS_NOTIFY_HOLDERS).
  */
 
 enum vfs_deleg_use vfs_deleg_use_of_share(uint8_t access, uint8_t deny)
@@ -73,7 +73,8 @@ static bool is_in_way(const struct vfs_deleg *d, const struct vfs_file_use *u)
 	if (d->client == u->client)
 		return false;
 	/* A recalled one is in the way of everything: its holder is told no more. */
-	return u->news == 0 || d->recalled || (u->news & ~atomic_load(&d->news)) != 0;
+	return u->notify_kinds == 0 || d->recalled ||
+	       (u->notify_kinds & ~atomic_load(&d->notify_kinds)) != 0;
 }
 
 /* A delegation of the list that is in the way, or NULL. */
@@ -222,7 +223,7 @@ static bool may_give(const struct vfs_file *f, const struct wish *d)
 
 	return LIST_EMPTY(&f->delegs.recalled) && !deleg_is_quiet(f) &&
 	       !vfs_deleg_conflicts(f, &u) && !has_one(f, d->client) && f->ranges.count == 0 &&
-	       !shares_refuse(f, d);
+	       !f->mirroring && !shares_refuse(f, d);
 }
 
 /* Local processes may use the file. */
@@ -235,8 +236,8 @@ static bool needs_lease(const struct vfs_node *n)
 static int lease_locked(struct vfs_file *f, enum vfs_deleg_type type, struct vfs_lease_fds *fds)
 {
 	if (f->lease_fd >= 0)
-		return vfs_lease_holds(f) && f->gated == (type == VFS_DELEG_WRITE) ? 0
-										   : -RN_ENOTNOW;
+		return vfs_lease_holds(f) && f->guarded == (type == VFS_DELEG_WRITE) ? 0
+										     : -RN_ENOTNOW;
 	return fds->fd < 0 ? -RN_ENOTNOW : vfs_lease_take(f, fds);
 }
 
@@ -253,7 +254,7 @@ static int give_locked(struct vfs_file *f, const struct vfs_node *n, struct vfs_
 	if (rc != 0)
 		return rc;
 	d->leased = f->lease_fd >= 0;
-	vfs_news_admit(f, d);
+	vfs_notify_admit(f, d);
 	LIST_INSERT_HEAD(&f->delegs.given, d, link);
 	f->delegs.writing = d->type == VFS_DELEG_WRITE;
 	d->file = f;
@@ -357,7 +358,7 @@ void vfs_deleg_end(struct vfs_deleg *d)
 	while (d->calling > 0)
 		pthread_cond_wait(&f->delegs.called, &f->lock);
 	LIST_REMOVE(d, link);
-	vfs_news_leave(f, d);
+	vfs_notify_leave(f, d);
 	if (d->type == VFS_DELEG_WRITE)
 		f->delegs.writing = false;
 	if (LIST_EMPTY(&f->delegs.given) && LIST_EMPTY(&f->delegs.recalled))

@@ -5,12 +5,12 @@
 
 #include "vfs/hold/file.h"
 
-/* A use of a file, and by whom; client NULL: by nobody who could have a delegation. */
+/* A use of a file, and its client; NULL if the user cannot have a delegation. */
 struct vfs_file_use {
 	const void *client;
 	enum vfs_deleg_use use;
 	unsigned
-		news; /* kinds of enum vfs_news: holders that take all of them are told later; 0: none */
+		notify_kinds; /* kinds of enum vfs_notification: holders that take all of them are told later; 0: none */
 	bool made;	   /* it was made already */
 	unsigned within_s; /* vfs_deleg.within_s of those that are in its way */
 };
@@ -44,28 +44,28 @@ void vfs_deleg_recall(struct vfs_file *f, const struct vfs_file_use *u);
  * takes in vfs/, and the locks that tell() takes. vfs_file.lock is taken under it.
  */
 
-struct vfs_newsroom {
+struct vfs_dir_notifier {
 	pthread_mutex_t order;
 	/* Under vfs_file.lock. */
-	unsigned holders; /* of delegations that were given with news */
+	unsigned holders; /* of delegations that were given with notifications */
 	uint64_t number;  /* of the last change that was told */
 };
 
-/* For vfs_deleg_give, under f->lock: lets the holder be told, or clears d->news. */
-void vfs_news_admit(struct vfs_file *f, struct vfs_deleg *d);
+/* For vfs_deleg_give, under f->lock: lets the holder be told, or clears d->dir_notify. */
+void vfs_notify_admit(struct vfs_file *f, struct vfs_deleg *d);
 /* For vfs_deleg_end, under f->lock. */
-void vfs_news_leave(struct vfs_file *f, struct vfs_deleg *d);
+void vfs_notify_leave(struct vfs_file *f, struct vfs_deleg *d);
 /* For the end of f. */
-void vfs_news_free(struct vfs_newsroom *room); /* NULL is allowed */
+void vfs_notify_free(struct vfs_dir_notifier *notifier); /* NULL is allowed */
 
 /* The functions below are called without f->lock. */
 
-/* Union of all holders' news: bits of enum vfs_news. f may be NULL. */
-unsigned vfs_news_asked(struct vfs_file *f);
+/* Union of the kinds that all holders take: bits of enum vfs_notification. f may be NULL. */
+unsigned vfs_notify_asked(struct vfs_file *f);
 /* Begin and end of a change of directories with news; b is another one, or NULL. */
-void vfs_news_begin(struct vfs_file *a, struct vfs_file *b);
-void vfs_news_end(struct vfs_file *a, struct vfs_file *b);
+void vfs_notify_begin(struct vfs_file *a, struct vfs_file *b);
+void vfs_notify_end(struct vfs_file *a, struct vfs_file *b);
 /* Tells all holders of f that have asked for it. Between begin and end. */
-void vfs_news_tell(struct vfs_file *f, const struct vfs_dir_news *news);
+void vfs_notify_tell(struct vfs_file *f, const struct vfs_dir_notification *notification);
 
 #endif

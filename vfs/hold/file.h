@@ -4,9 +4,9 @@
  * shard's lock; all that clients hold of it is under its own.
  *
  * Lock order: vfs_file.lock and vfs_file_shard.lock are leaves, never held together with each other
- * or with a lock of vfs/base/instance.h. Under vfs_file.lock the kernel's calls for byte-range locks
- * and leases are made, which on the file systems of disks only touch memory, and holders' ref; and
- * vfs_lease_table.lock (vfs/hold/lease.h) is taken.
+ * or with a lock of vfs/base/instance.h. Under vfs_file.lock the kernel's calls for leases are made, and on local
+ * file systems those for byte-range locks, which only touch memory; holders' ref is called, and
+ * vfs_lease_table.lock (vfs/hold/lease.h) is taken. vfs_file.mirror_turn comes before it; fibers wait for that one.
  */
 #ifndef RN_VFS_FILE_H
 #define RN_VFS_FILE_H
@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "lib/fiber.h"
 #include "vfs/deleg.h"
 #include "vfs/file_state.h"
 #include "vfs/hold/range.h"
@@ -74,7 +75,7 @@ enum vfs_held {
  * has many pieces, it is made coarser: locks are widened to the next multiples of a size. The
  * pieces are counted as far as they are known.
  */
-struct vfs_grain {
+struct vfs_lock_granularity {
 	uint8_t shift; /* log2 of the size; 0: exact */
 	uint32_t pieces;
 	uint32_t coarser_at; /* pieces in the kernel; 0: not yet determined */
@@ -90,10 +91,10 @@ struct vfs_delegs {
 	bool writing;	       /* there is one for writing */
 	pthread_cond_t called; /* a recall() or tell() has returned */
 	/* Set once for a directory, when a holder is to be told of changes; stays with the file. */
-	struct vfs_newsroom *_Atomic news;
+	struct vfs_dir_notifier *_Atomic notifier;
 };
 
-struct vfs_newsroom; /* vfs/hold/deleg_table.h */
+struct vfs_dir_notifier; /* vfs/hold/deleg_table.h */
 struct vfs_waiter;
 struct vfs_waiters {
 	struct vfs_waiter *first; /* the waiter that came first */
@@ -108,9 +109,12 @@ struct vfs_file {
 	LIST_ENTRY(vfs_file) link; /* link in a bucket */
 	unsigned refs;		   /* under the shard's lock */
 	uint64_t sweep;		   /* the last that has met it; under the shard's lock */
+	unsigned mend_round;	   /* the last of vfs_mirror_mend that has; the same */
 	uint64_t hash;
 	unsigned slot; /* vfs_file_slot */
 	bool is_dir;
+	bool remote;		    /* the file system is not local (struct vfs_fs_traits) */
+	struct rn_lock mirror_turn; /* of a remote file: vfs_mirror_begin */
 
 	pthread_mutex_t lock; /* protects the members below */
 	struct vfs_share_list shares;
@@ -118,9 +122,9 @@ struct vfs_file {
 	uint32_t accessing[2], denying[2]; /* shares that have the bit: read, write */
 	uint32_t advising[2];		   /* advisory ones of those that deny */
 	struct vfs_delegs delegs;
-	int lease_fd;			/* vfs/hold/lease.h; -1: none */
-	bool gated;			/* lease_fd is that of a gate (vfs/hold/open_gate.h) */
-	struct vfs_opener_list openers; /* local opens that wait; guarded by vfs_gates.lock */
+	int lease_fd; /* vfs/hold/lease.h; -1: none */
+	bool guarded; /* lease_fd is that of an open guard (vfs/hold/open_guard.h) */
+	struct vfs_opener_list openers; /* local opens that wait; under vfs_guards.lock */
 	uint32_t nopeners;		/* guarded by the same */
 	uint64_t lease_sweep;		/* guarded by vfs_lease_table.lock, as the links */
 	LIST_ENTRY(vfs_file) lease_link, watch_link;
@@ -129,7 +133,10 @@ struct vfs_file {
 	enum vfs_held held;
 	int fd;	     /* -1: held is NONE */
 	bool unheld; /* locked, and not mirrored */
-	struct vfs_grain grain;
+	_Atomic bool
+		surplus; /* the kernel may have more locked than clients: unlocking has failed */
+	struct vfs_lock_granularity granularity;
+	bool mirroring; /* mirror_turn is taken: no descriptor of locks is closed, no delegation given */
 
 	uint64_t dev;
 	uint8_t key_len;
@@ -159,11 +166,14 @@ struct vfs_change_times {
 
 struct vfs_files {
 	struct vfs_file_shard shard[VFS_FILE_SHARDS];
-	_Atomic uint64_t files, shares, denying, locks, waiters, held, unheld;
+	_Atomic uint64_t files, shares, denying, locks, waiters, held, unheld, surplus;
 	_Atomic uint64_t delegs, delegs_writing, delegs_late;
-	_Atomic uint64_t leases, gates; /* a gate counts as a lease, too */
-	_Atomic uint64_t sweeps;	/* number of the last sweep */
-	_Atomic bool reclaiming;	/* vfs_deleg_reclaiming() */
+	_Atomic uint64_t leases, guards; /* an open guard counts as a lease, too */
+	_Atomic uint64_t sweeps;	 /* number of the last sweep */
+	unsigned mend_round;		 /* for the one thread of vfs_mirror_mend */
+	_Atomic bool reclaiming;	 /* vfs_deleg_reclaiming() */
+	/* Calls of vfs_lock() under way, by vfs_lock_request.reclaim; counted if there is vfs_config.may_lock */
+	_Atomic uint32_t locking[2];
 	_Atomic uint32_t
 		changing[VFS_CHANGE_SLOTS]; /* changes under way (vfs/hold/file_change.h) */
 	struct vfs_change_times change_times[VFS_CHANGE_SLOTS];
@@ -175,7 +185,7 @@ void vfs_files_free(struct vfs_files *files); /* NULL is allowed */
 
 /* A reference to the node's file if it is in the table, or NULL. */
 struct vfs_file *vfs_file_find(const struct vfs_node *n);
-/* The same of the file with that handle, on that device. */
+/* Like vfs_file_find(), for the file with that handle, on that device. */
 struct vfs_file *vfs_file_find_fh(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
 /* A sweep meets each file that is in the table all the time. */
 struct vfs_file_sweep {
@@ -186,6 +196,8 @@ struct vfs_file_sweep {
 void vfs_file_sweep_begin(struct vfs_file_sweep *s, struct vfs *vfs);
 /* The next file, with a reference; NULL: that was all. */
 struct vfs_file *vfs_file_sweep_next(struct vfs_file_sweep *s);
+/* A file that has something to unlock, and was not met in that round, with a reference; NULL: there is no other. *at: 0 at first. */
+struct vfs_file *vfs_file_next_surplus(struct vfs *vfs, unsigned *at, unsigned round);
 /* True if a client may hold a share or a delegation of any file. */
 bool vfs_file_any_kept(struct vfs *vfs);
 
@@ -203,6 +215,8 @@ bool vfs_file_may_hold(struct vfs *vfs, unsigned part);
 /* Under f->lock: gives fd (counted, from vfs_fd_openat) to the file, and returns the file's former
  * one for the caller to close, or -1. */
 int vfs_file_hold(struct vfs_file *f, enum vfs_held held, int fd);
+/* Under f->lock: surplus as in struct vfs_file. */
+void vfs_file_set_surplus(struct vfs_file *f, bool surplus);
 /* Under f->lock: takes the descriptor away if it is no longer needed, for the caller to close; -1:
  * none. */
 int vfs_file_release(struct vfs_file *f);
@@ -211,20 +225,37 @@ int vfs_file_release(struct vfs_file *f);
  * none, or the lock is not had soon. */
 void vfs_view_file_fd(struct vfs_file *f, void (*each)(void *arg, int fd), void *arg);
 
-/* The mirror of clients' locks in the kernel (vfs/lock.h): gives the file the descriptor that a lock of that type needs, if possible; called before f->lock
- * is taken. 0, or -RN_ELEASE: possible as soon as a local process has given up its lease. What has to be
+/*
+ * The mirror of clients' locks in the kernel (vfs/lock.h).
+ *
+ * A remote file's locks may take as long as another machine or process likes. So the functions below give f->lock back
+ * for each call of the kernel's, and one caller at a time is between begin and end. Only that one adds ranges, takes them
+ * away, or replaces the descriptor. A range is in the table from the moment that the kernel has it locked, and is taken out
+ * before the kernel unlocks it: what the kernel has locked is never less than what clients hold.
+ * Nothing ends the kernel's call before its time, neither its client's end nor that of the export or the lease: who takes
+ * state away waits for busy of that state or for the turn, finds the range, and unlocks it.
+ */
+void vfs_mirror_begin(struct vfs_file *f);
+void vfs_mirror_end(struct vfs_file *f);
+/* Gives the file the descriptor that a lock of that type needs, if possible; called before f->lock
+ * is taken. 0, or -RN_ELEASE: possible as soon as a local process has given up its lease; of a remote file also
+ * -RN_EFULL: there is no descriptor, or -errno. What has to be
  * opened is opened on a thread that may block. */
 int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
 		       enum vfs_lock_type type);
 /* The functions below are called under f->lock. Locks span for all clients: 0, -RN_EDENIED with c
- * filled: a local lock conflicts, or -ENOLCK. */
+ * filled: a local lock conflicts, or -ENOLCK: the file system refuses for another reason. */
 int vfs_mirror_lock(struct vfs_file *f, enum vfs_lock_type type, const struct vfs_span *span,
 		    struct vfs_conflict *c);
-/* Unlocks the parts of span, which an owner has given up, that no other owner has locked. */
+/* Unlocks the parts of span, which an owner has given up, that no other owner has locked. What the kernel refuses to unlock
+ * stays locked there, is tried again with the file's next lock, and by vfs_mirror_mend. */
 void vfs_mirror_unlock(struct vfs_file *f, const struct vfs_span *span);
-/* Tests for a local lock in the way. fd: the file's own, or any of the same file. */
-int vfs_mirror_test(int fd, enum vfs_lock_type type, const struct vfs_span *span,
-		    struct vfs_conflict *c);
+/* Called once a second: unlocks what could not be unlocked before. The first call of the kernel's may take long. */
+void vfs_mirror_mend(struct vfs *vfs);
+/* Tests for a local lock in the way: 0, -RN_EDENIED or -ENOLCK. fd: the file's own, or any of the same file. f: the file whose lock is
+ * held, or NULL. */
+int vfs_mirror_test(struct vfs_file *f, int fd, enum vfs_lock_type type,
+		    const struct vfs_span *span, struct vfs_conflict *c);
 
 /* Waiters for locks (vfs/hold/lock.c), under f->lock: forgets all of them. */
 void vfs_wait_forget_all(struct vfs_file *f);

@@ -104,9 +104,11 @@ int vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_f
 	return -RN_ESOON;
 }
 
-static int file_change_check_delegs(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news)
+static int file_change_check_delegs(struct vfs_ctx *ctx, struct vfs_node *n, unsigned notify_kinds)
 {
-	const struct vfs_file_use u = { .client = ctx->client, .use = VFS_USE_WRITE, .news = news };
+	const struct vfs_file_use u = { .client = ctx->client,
+					.use = VFS_USE_WRITE,
+					.notify_kinds = notify_kinds };
 	struct vfs_file *f;
 	int rc;
 
@@ -120,8 +122,8 @@ static int file_change_check_delegs(struct vfs_ctx *ctx, struct vfs_node *n, uns
 	return rc;
 }
 
-static int file_change_begin_news(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news,
-				  struct vfs_file_change *c)
+static int file_change_begin_notified(struct vfs_ctx *ctx, struct vfs_node *n,
+				      unsigned notify_kinds, struct vfs_file_change *c)
 {
 	int rc;
 
@@ -131,7 +133,7 @@ static int file_change_begin_news(struct vfs_ctx *ctx, struct vfs_node *n, unsig
 	rc = vfs_file_change_count(ctx->vfs, &n->fh, c);
 	if (rc != 0)
 		return rc;
-	rc = file_change_check_delegs(ctx, n, news);
+	rc = file_change_check_delegs(ctx, n, notify_kinds);
 	if (rc != 0)
 		vfs_file_change_end(c);
 	return rc;
@@ -139,12 +141,12 @@ static int file_change_begin_news(struct vfs_ctx *ctx, struct vfs_node *n, unsig
 
 int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c)
 {
-	return file_change_begin_news(ctx, n, 0, c);
+	return file_change_begin_notified(ctx, n, 0, c);
 }
 
 int vfs_dir_attrs_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c)
 {
-	return file_change_begin_news(ctx, n, VFS_NEWS_ATTRS, c);
+	return file_change_begin_notified(ctx, n, VFS_NOTIFY_ATTRS, c);
 }
 
 int vfs_file_change_begin_alone(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c)

@@ -40,10 +40,10 @@ int vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_f
 /* Counts and checks. 0, -RN_EDELEG or -RN_ESOON: then nothing has begun. Nothing is counted for what is neither a
  * regular file nor a directory. vfs/names/entry_change.h is for the entries of a directory. */
 int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
-/* The same, counted alone, and of every type. */
+/* Like vfs_file_change_begin(), but only counts the change, for files of every type. */
 int vfs_file_change_begin_alone(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
 /* Begins a change as vfs_file_change_begin does, of which holders of a directory's delegations may be told afterwards (vfs/hold/deleg_table.h):
- * only those that do not take news of it are in the way. */
+ * only those that do not take notifications of it are in the way. */
 int vfs_dir_attrs_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
 /* True if a change may be under way that has set that ctime of a regular file, in nanoseconds: asked after the look that found it. */
 bool vfs_file_change_unfinished(const struct vfs_mount *mnt, const struct vfs_fh *fh,

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
 #include "vfs/file_state.h"
 #include "vfs/fs/file_system.h"
 #include "vfs/fs/handle.h"
@@ -55,13 +56,21 @@ int vfs_file_hold(struct vfs_file *f, enum vfs_held held, int fd)
 		atomic_fetch_sub(&f->vfs->files->held, 1);
 	f->fd = fd;
 	f->held = held;
+	if (held < VFS_HELD_READ)
+		vfs_file_set_surplus(f, false); /* the locks have gone with the descriptor */
 	return before;
+}
+
+void vfs_file_set_surplus(struct vfs_file *f, bool surplus)
+{
+	if (atomic_exchange(&f->surplus, surplus) != surplus)
+		atomic_fetch_add(&f->vfs->files->surplus, surplus ? 1 : (uint64_t)-1);
 }
 
 int vfs_file_release(struct vfs_file *f)
 {
 	/* After the last lock an open file keeps it: there will be other locks, and it pins. */
-	if (f->fd < 0 || vfs_file_is_kept(f) || f->ranges.count > 0)
+	if (f->fd < 0 || vfs_file_is_kept(f) || f->ranges.count > 0 || f->mirroring)
 		return -1;
 	return vfs_file_hold(f, VFS_HELD_NONE, -1);
 }
@@ -184,6 +193,7 @@ static struct vfs_file *file_new(struct vfs *vfs, const struct identity *id)
 	LIST_INIT(&f->delegs.given);
 	LIST_INIT(&f->delegs.recalled);
 	pthread_cond_init(&f->delegs.called, NULL);
+	rn_lock_init(&f->mirror_turn);
 	pthread_mutex_init(&f->lock, NULL);
 	atomic_fetch_add(&vfs->files->files, 1);
 	return f;
@@ -198,9 +208,10 @@ static void file_free(struct vfs_file *f)
 	vfs_wait_forget_all(f);
 	vfs_wait_unlock(f);
 	vfs_fd_close(f->vfs, fd);
-	vfs_news_free(atomic_load(&f->delegs.news));
+	vfs_notify_free(atomic_load(&f->delegs.notifier));
 	pthread_cond_destroy(&f->delegs.called);
 	pthread_mutex_destroy(&f->lock);
+	rn_lock_fini(&f->mirror_turn);
 	atomic_fetch_sub(&f->vfs->files->files, 1);
 	free(f);
 }
@@ -219,6 +230,7 @@ int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out)
 	if (!fresh)
 		return -ENOMEM;
 	fresh->is_dir = n->type == S_IFDIR;
+	fresh->remote = !n->mnt->fs.local;
 	pthread_mutex_lock(&s->lock);
 	f = file_find_locked(s, &id);
 	if (!f) {
@@ -292,6 +304,28 @@ struct vfs_file *vfs_file_sweep_next(struct vfs_file_sweep *s)
 	return f;
 }
 
+struct vfs_file *vfs_file_next_surplus(struct vfs *vfs, unsigned *at, unsigned round)
+{
+	for (; *at < VFS_FILE_SHARDS * VFS_FILE_BUCKETS; (*at)++) {
+		struct vfs_file_shard *shard = &vfs->files->shard[*at % VFS_FILE_SHARDS];
+		struct vfs_file *f;
+
+		pthread_mutex_lock(&shard->lock);
+		LIST_FOREACH (f, &shard->bucket[*at / VFS_FILE_SHARDS], link) {
+			if (atomic_load(&f->surplus) && f->mend_round != round)
+				break;
+		}
+		if (f) {
+			f->mend_round = round;
+			f->refs++;
+		}
+		pthread_mutex_unlock(&shard->lock);
+		if (f)
+			return f;
+	}
+	return NULL;
+}
+
 bool vfs_file_any_kept(struct vfs *vfs)
 {
 	return atomic_load_explicit(&vfs->files->shares, memory_order_relaxed) > 0 ||
@@ -337,6 +371,7 @@ void vfs_file_stats(struct vfs *vfs, struct vfs_file_stats *out)
 		.waiters = atomic_load(&t->waiters),
 		.held = atomic_load(&t->held),
 		.unheld = atomic_load(&t->unheld),
+		.surplus = atomic_load(&t->surplus),
 	};
 }
 
@@ -414,7 +449,7 @@ void vfs_unlinked_share_made(struct vfs_node *n)
 {
 	struct statx sx;
 
-	/* The file inherits the node's descriptor in time; where it could not, this pins. */
+	/* The file takes over the node's descriptor in time. Where it could not, vfs_node_stat() opens one, which keeps the inode. */
 	if (!may_inherit(n->vfs))
 		vfs_node_stat(n, &sx);
 }

@@ -21,7 +21,7 @@
 #include "vfs/fs/handle.h"
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file.h"
-#include "vfs/hold/open_gate.h"
+#include "vfs/hold/open_guard.h"
 #include "vfs/node/cache.h"
 #include "vfs/worker/worker_state.h"
 
@@ -71,7 +71,7 @@ static void vfs_lease_table_remove(struct vfs_lease_table *t, struct vfs_file *f
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* The file whose lease has that descriptor, with a reference, or NULL. */
+/* Finds the file whose lease has that descriptor, with a reference; NULL: none. */
 static struct vfs_file *vfs_lease_table_find(struct vfs_lease_table *t, int fd)
 {
 	struct vfs_file *f;
@@ -363,14 +363,14 @@ int vfs_leases_start(struct vfs *vfs)
 	rc = ls->stop < 0 ? -errno : lease_start_thread(ls);
 	if (rc != 0)
 		leases_close_fds(ls);
-	return rc == 0 ? vfs_gates_start(vfs, ls->within_s, patience) : rc;
+	return rc == 0 ? vfs_guards_start(vfs, ls->within_s, patience) : rc;
 }
 
 void vfs_leases_stop(struct vfs *vfs)
 {
 	struct vfs_leases *ls = vfs->leases;
 
-	vfs_gates_stop(vfs);
+	vfs_guards_stop(vfs);
 	if (ls->stop < 0)
 		return;
 	eventfd_write(ls->stop, 1);
@@ -382,7 +382,7 @@ bool vfs_lease_possible(const struct vfs_node *n, enum vfs_deleg_type type)
 {
 	/* Other machines may open files of other file systems without a word to this kernel. */
 	return n->mnt->watch && atomic_load(&n->vfs->leases->tid) != 0 &&
-	       (type == VFS_DELEG_READ || vfs_gate_possible(n->vfs));
+	       (type == VFS_DELEG_READ || vfs_guard_possible(n->vfs));
 }
 
 static int open_for_lease(struct vfs_node *n)
@@ -401,24 +401,24 @@ static int open_for_lease(struct vfs_node *n)
 	return rc;
 }
 
-struct vfs_lease_room vfs_lease_room(const struct vfs *vfs)
+struct vfs_lease_usage vfs_lease_usage(const struct vfs *vfs)
 {
 	const uint64_t used = atomic_load_explicit(&vfs->files->leases, memory_order_relaxed);
 
-	return (struct vfs_lease_room){ .used = (unsigned)used, .most = vfs->cfg.max_leases };
+	return (struct vfs_lease_usage){ .used = (unsigned)used, .most = vfs->cfg.max_leases };
 }
 
-static int open_for_gate(struct vfs_node *n, struct vfs_lease_fds *out)
+static int open_for_guard(struct vfs_node *n, struct vfs_lease_fds *out)
 {
-	int rc = vfs_gate_probe_open(n, &out->probe);
+	int rc = vfs_guard_probe_open(n, &out->probe);
 
 	if (rc != 0)
 		return rc;
-	out->gate = true;
+	out->guard = true;
 	out->fd = vfs_fd_reopen(n->vfs, n->path_fd, O_PATH);
 	if (out->fd >= 0)
 		return 0;
-	vfs_gate_probe_close(n->vfs, &out->probe);
+	vfs_guard_probe_close(n->vfs, &out->probe);
 	return out->fd;
 }
 
@@ -426,7 +426,7 @@ int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_type 
 		   struct vfs_lease_fds *out)
 {
 	struct vfs *vfs = n->vfs;
-	const struct vfs_lease_room room = vfs_lease_room(vfs);
+	const struct vfs_lease_usage room = vfs_lease_usage(vfs);
 	int rc = vfs_act_as_root(ctx);
 
 	*out = VFS_LEASE_NO_FDS;
@@ -435,7 +435,7 @@ int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_type 
 	if (room.used >= room.most)
 		return -RN_ENOTNOW;
 	if (type == VFS_DELEG_WRITE)
-		return open_for_gate(n, out);
+		return open_for_guard(n, out);
 	out->fd = n->type == S_IFDIR ? vfs_fd_reopen(vfs, n->path_fd, O_PATH) : open_for_lease(n);
 	return out->fd < 0 ? out->fd : 0;
 }
@@ -443,14 +443,14 @@ int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_type 
 void vfs_lease_close(struct vfs *vfs, const struct vfs_lease_fds *fds)
 {
 	vfs_fd_close(vfs, fds->fd);
-	if (fds->gate)
-		vfs_gate_probe_close(vfs, &fds->probe);
+	if (fds->guard)
+		vfs_guard_probe_close(vfs, &fds->probe);
 }
 
 static int set_lease(struct vfs_file *f, const struct vfs_lease_fds *fds)
 {
-	if (fds->gate)
-		return vfs_gate_take(f, fds->probe.fd);
+	if (fds->guard)
+		return vfs_guard_take(f, fds->probe.fd);
 	if (f->is_dir || fcntl(f->lease_fd, F_SETLEASE, F_RDLCK) == 0)
 		return 0;
 	return errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -RN_ENOTNOW;
@@ -461,9 +461,9 @@ int vfs_lease_take(struct vfs_file *f, struct vfs_lease_fds *fds)
 	struct vfs_leases *ls = f->vfs->leases;
 	int rc;
 
-	if (!vfs_leases_watch(ls, f, fds->fd, fds->gate))
+	if (!vfs_leases_watch(ls, f, fds->fd, fds->guard))
 		return errno == ENOSPC || errno == ENOMEM ? -RN_ENOTNOW : -EOPNOTSUPP;
-	/* The threads find the file from the moment that the lease is there. */
+	/* From the lease on it may be broken, and the thread that is told so looks for the file in the table. */
 	f->lease_fd = fds->fd;
 	vfs_lease_table_add(&ls->table, f);
 	atomic_fetch_add(&f->vfs->files->leases, 1);
@@ -480,16 +480,17 @@ void vfs_lease_let_holder_write(struct vfs_file *f)
 {
 	struct vfs_leases *ls = f->vfs->leases;
 
-	if (f->lease_fd < 0 || f->gated || f->is_dir || !vfs_leases_watch(ls, f, f->lease_fd, true))
+	if (f->lease_fd < 0 || f->guarded || f->is_dir ||
+	    !vfs_leases_watch(ls, f, f->lease_fd, true))
 		return;
-	if (!vfs_gate_replace_lease(f))
+	if (!vfs_guard_replace_lease(f))
 		vfs_leases_watch_data_no_more(ls, f->lease_fd);
 }
 
 bool vfs_lease_holds(const struct vfs_file *f)
 {
 	return f->lease_fd >= 0 &&
-	       (f->is_dir || f->gated || fcntl(f->lease_fd, F_GETLEASE) == F_RDLCK);
+	       (f->is_dir || f->guarded || fcntl(f->lease_fd, F_GETLEASE) == F_RDLCK);
 }
 
 int vfs_lease_drop(struct vfs_file *f)
@@ -500,13 +501,13 @@ int vfs_lease_drop(struct vfs_file *f)
 		return -1;
 	vfs_lease_table_remove(&f->vfs->leases->table, f);
 	vfs_leases_unwatch(f->vfs->leases, f, fd);
-	if (f->gated)
-		vfs_gate_drop(f);
+	if (f->guarded)
+		vfs_guard_drop(f);
 	atomic_fetch_sub(&f->vfs->files->leases, 1);
 	vfs_fd_set_aside(f->vfs, -1);
 	f->lease_fd = -1;
 	/* By itself it would go with the last copy of the descriptor, which a child may have. A
-	 * directory and a gate have none. */
+	 * directory and an open guard have none. */
 	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
 	return fd;
 }

@@ -16,7 +16,7 @@
  * The kernel has no leases of directories. A directory with delegations has a descriptor all the same,
  * which counts as a lease that is never broken: the thread learns of all changes by events.
  *
- * A file with a write delegation has a gate instead (vfs/hold/open_gate.h). It is a lease for the
+ * A file with a write delegation has an open guard instead (vfs/hold/open_guard.h). It is a lease for the
  * functions below, and for the thread as far as that learns of changes without a descriptor.
  *
  * Lock order: vfs_file.lock -> vfs_lease_table.lock -> the lock of a shard of files.
@@ -30,7 +30,7 @@
 
 #include "vfs/fs/dir_watch.h"
 #include "vfs/hold/file.h"
-#include "vfs/hold/open_gate.h"
+#include "vfs/hold/open_guard.h"
 
 struct vfs_leases;
 
@@ -43,8 +43,8 @@ bool vfs_lease_possible(const struct vfs_node *n, enum vfs_deleg_type type);
 /* Descriptors to take a lease by. */
 struct vfs_lease_fds {
 	int fd; /* the lease's; -1: none, or it is the file's by now */
-	bool gate;
-	struct vfs_gate_probe probe; /* of a gate */
+	bool guard;
+	struct vfs_guard_probe probe; /* of an open guard */
 };
 #define VFS_LEASE_NO_FDS ((struct vfs_lease_fds){ .fd = -1, .probe.fd = -1 })
 /* Opens them, to be closed by vfs_lease_close. A regular file's own descriptors that are in the way are
@@ -60,10 +60,10 @@ void vfs_lease_close(struct vfs *vfs, const struct vfs_lease_fds *fds);
  * lease: to write; -EOPNOTSUPP: the file system has no leases. */
 int vfs_lease_take(struct vfs_file *f, struct vfs_lease_fds *fds);
 /* The only client with a delegation of the file is about to write it, for which this server needs descriptors
- * that would break the lease: a gate takes its place, so that local processes wait as before. Where that cannot
+ * that would break the lease: an open guard takes its place, so that local processes wait as before. Where that cannot
  * be the lease stays, and is broken. */
 void vfs_lease_let_holder_write(struct vfs_file *f);
-/* True if the file has a lease that nobody has broken. A gate is never broken. */
+/* True if the file has a lease that nobody has broken. An open guard is never broken. */
 bool vfs_lease_holds(const struct vfs_file *f);
 /* Gives up the lease, if the file has one: returns the descriptor for the caller to close, or -1. */
 int vfs_lease_drop(struct vfs_file *f);
@@ -89,7 +89,7 @@ struct vfs_lease_table {
  *
  * Changes without a descriptor (chmod, chown, utimes, setxattr, link, rename, unlink): the kernel's
  * events (fanotify(7)) of the files themselves, after the fact. Events of this process are passed over.
- * Of directories all changes are learned of in that way, and of files with gates truncate(2) by a
+ * Of directories all changes are learned of in that way, and of files with open guards truncate(2) by a
  * path. There the holder's own WRITEs make events, too. So after events of this process only, the
  * thread lets some time pass before it reads again; the kernel merges what comes meanwhile.
  */

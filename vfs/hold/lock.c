@@ -7,9 +7,11 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "lib/clock.h"
 #include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/file_change.h"
 #include "vfs/lock.h"
@@ -20,7 +22,7 @@
 #define VFS_WAITERS_TOTAL 65536u
 
 /*
- * Who waits for a lock of a file by asking again and again (RFC 7530 section 9.4, RFC 8881 section
+* Waiters for a lock of a file, which ask again and again (RFC 7530 section 9.4, RFC 8881 section
  * 9.6), in order of arrival. Clients back off: between two questions of one that waits the lock may
  * be free many times, and taken by those who ask more often. So one that has asked
  * VFS_WAIT_PATIENCE times has its range kept for it, once it is free, until it should have asked
@@ -107,14 +109,32 @@ static bool in_the_way(const struct vfs_waiter *w, const struct vfs_lock_request
 
 /* True if it is time to keep the range for the waiter: it has waited long enough, or its turn has come, and
  * it will ask again soon, and could have the range but for the one who asks now. A waiter that could not must not
- * hold up those whom it waits for. */
-static bool is_its_turn(const struct vfs_file *f, const struct vfs_waiter *w, int64_t now)
+ * hold up those whom it waits for. w is a copy, as f->lock may be given back. */
+static bool is_its_turn(struct vfs_file *f, struct vfs_waiter w, int64_t now)
 {
-	const bool waited = w->asked >= VFS_WAIT_PATIENCE || (w->told_at && w->in_order);
+	const bool waited = w.asked >= VFS_WAIT_PATIENCE || (w.told_at && w.in_order);
 
-	return waited && comes_soon(w, now) &&
-	       !vfs_range_conflict(&f->ranges, NULL, w->type, &w->span) &&
-	       (f->held < VFS_HELD_READ || vfs_mirror_test(f->fd, w->type, &w->span, NULL) == 0);
+	return waited && comes_soon(&w, now) &&
+	       !vfs_range_conflict(&f->ranges, NULL, w.type, &w.span) &&
+	       (f->held < VFS_HELD_READ || vfs_mirror_test(f, f->fd, w.type, &w.span, NULL) == 0);
+}
+
+static struct vfs_waiter *waiter_find(struct vfs_file *f, uint64_t id)
+{
+	struct vfs_waiter *w = f->waiters.first;
+
+	while (w && w->id != id)
+		w = w->next;
+	return w;
+}
+
+static void wait_fill_conflict(struct vfs_conflict *c, const struct vfs_waiter *w)
+{
+	if (c)
+		*c = (struct vfs_conflict){ .type = w->type,
+					    .offset = w->span.start,
+					    .length = vfs_span_length(&w->span),
+					    .kept = true };
 }
 
 /* True if the range of r is kept for an earlier waiter. Then c, if not NULL, has what that one
@@ -122,25 +142,26 @@ static bool is_its_turn(const struct vfs_file *f, const struct vfs_waiter *w, in
 static bool vfs_wait_kept(struct vfs_file *f, const struct vfs_lock_request *r,
 			  const struct vfs_span *span, struct vfs_conflict *c)
 {
-	const struct vfs_waiter *w;
+	const struct vfs_waiter *at;
 	int64_t now;
 
 	if (!f->waiters.first)
 		return false;
 	now = (int64_t)rn_now_ms();
 	drop_expired(f, now);
-	for (w = f->waiters.first; w && (r->waiter == 0 || w->id != r->waiter); w = w->next) {
-		if (in_the_way(w, r, span) && is_its_turn(f, w, now))
-			break;
+	for (at = f->waiters.first; at && (r->waiter == 0 || at->id != r->waiter);
+	     at = at ? at->next : NULL) {
+		const struct vfs_waiter w = *at;
+
+		if (!in_the_way(&w, r, span))
+			continue;
+		if (is_its_turn(f, w, now)) {
+			wait_fill_conflict(c, &w);
+			return true;
+		}
+		at = waiter_find(f, w.id);
 	}
-	if (!w || (r->waiter && w->id == r->waiter))
-		return false;
-	if (c)
-		*c = (struct vfs_conflict){ .type = w->type,
-					    .offset = w->span.start,
-					    .length = vfs_span_length(&w->span),
-					    .kept = true };
-	return true;
+	return false;
 }
 
 static void ask_again(struct vfs_waiter *w, const struct vfs_lock_request *r,
@@ -154,15 +175,6 @@ static void ask_again(struct vfs_waiter *w, const struct vfs_lock_request *r,
 	w->told_at = 0;
 	w->span = *span; /* an owner waits for one range at a time */
 	w->type = (uint8_t)r->type;
-}
-
-static struct vfs_waiter *waiter_find(struct vfs_file *f, uint64_t id)
-{
-	struct vfs_waiter *w = f->waiters.first;
-
-	while (w && w->id != id)
-		w = w->next;
-	return w;
 }
 
 /* Adds a waiter at the end of the list. NULL: there are too many, or there is no memory. */
@@ -310,12 +322,13 @@ static void spares_free(struct spares *s)
  * Locked ranges of a file beyond which a thread that must not block leaves its locks to others: one call may
  * change them all, and the kernel walks its list of them.
  */
-#define PROMPT_RANGES 1000u
+#define EVENT_THREAD_RANGES 1000u
 
 /* Before f->lock is taken, which others may hold as long. */
 static void leave_crowd(const struct vfs_ctx *ctx, const struct vfs_file *f)
 {
-	if (atomic_load_explicit(&f->ranges.count, memory_order_relaxed) > PROMPT_RANGES)
+	if (f->remote ||
+	    atomic_load_explicit(&f->ranges.count, memory_order_relaxed) > EVENT_THREAD_RANGES)
 		rn_fiber_move(ctx->fiber);
 }
 
@@ -325,6 +338,17 @@ static int to_span(uint64_t offset, uint64_t length, struct vfs_span *out)
 	out->end = length == UINT64_MAX ? UINT64_MAX : offset + length - 1;
 	return length == 0 || (length != UINT64_MAX && offset > UINT64_MAX - (length - 1)) ? -EINVAL
 											   : 0;
+}
+
+/* Makes a span, as to_span() does. -EFBIG: the kernel cannot lock the range, and the file is remote. A range to the end of all offsets is locked to the
+ * kernel's last, as nobody can lock bytes behind it alone. */
+static int to_mirrored_span(bool remote, uint64_t offset, uint64_t length, struct vfs_span *out)
+{
+	const int rc = to_span(offset, length, out);
+	const bool is_beyond =
+		out->start > INT64_MAX || (out->end > INT64_MAX && out->end != UINT64_MAX);
+
+	return rc == 0 && remote && is_beyond ? -EFBIG : rc;
 }
 
 static void lock_fill_conflict(struct vfs_conflict *c, const struct vfs_range *r)
@@ -416,7 +440,7 @@ static int lock_check(struct vfs_lock_owner *o, const struct vfs_lock_request *r
 		      const struct vfs_span *span, struct vfs_conflict *c)
 {
 	struct vfs_file *f = o->file;
-	struct vfs_range *other = vfs_range_obstacle(&f->ranges, o, r->type, span);
+	struct vfs_range *other = vfs_range_lasting_conflict(&f->ranges, o, r->type, span);
 
 	if (other) {
 		lock_fill_conflict(c, other);
@@ -468,26 +492,55 @@ static enum vfs_deleg_use lock_deleg_use(const struct vfs_lock_request *r)
 	return r->type == VFS_LOCK_WRITE ? VFS_USE_WRITE : VFS_USE_READ;
 }
 
-int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
-	     const struct vfs_lock_request *r, struct vfs_conflict *c)
+static int lock_in_turn(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
+			const struct vfs_lock_request *r, struct vfs_conflict *c)
 {
-	struct vfs_file_change change;
+	struct vfs_file_change change = { .count = NULL };
+	struct vfs_file *f = o->file;
 	struct vfs_span span;
-	int rc = to_span(r->offset, r->length, &span);
+	int rc = to_mirrored_span(f->remote, r->offset, r->length, &span);
 
 	if (rc != 0)
 		return rc;
-	leave_crowd(ctx, o->file);
-	/* No delegation is given until the lock is there to see. */
-	rc = vfs_file_change_count(ctx->vfs, &n->fh, &change);
+	leave_crowd(ctx, f);
+	vfs_mirror_begin(f);
+	/* No delegation is given until the lock is there to see. Of a remote file none is given in a turn. */
+	if (!f->remote)
+		rc = vfs_file_change_count(ctx->vfs, &n->fh, &change);
 	if (rc == 0)
 		rc = vfs_deleg_check(ctx, n, lock_deleg_use(r));
 	if (rc == 0)
-		rc = vfs_mirror_prepare(ctx, n, o->file, r->type);
+		rc = vfs_mirror_prepare(ctx, n, f, r->type);
 	if (rc == 0)
 		rc = lock_take(o, r, &span, c);
 	vfs_file_change_end(&change);
+	vfs_mirror_end(f);
 	return rc;
+}
+
+/* Counted before it asks: whoever forbids locks and then finds no call counted knows that later ones are refused. */
+int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
+	     const struct vfs_lock_request *r, struct vfs_conflict *c)
+{
+	const struct vfs_config *cfg = &ctx->vfs->cfg;
+	_Atomic uint32_t *locking = &ctx->vfs->files->locking[r->reclaim];
+	int rc = -RN_EGRACE;
+
+	if (!cfg->may_lock)
+		return lock_in_turn(ctx, n, o, r, c);
+	atomic_fetch_add(locking, 1);
+	if (cfg->may_lock(cfg->may_lock_ctx, r->reclaim))
+		rc = lock_in_turn(ctx, n, o, r, c);
+	atomic_fetch_sub(locking, 1);
+	return rc;
+}
+
+void vfs_lock_settle(struct vfs *vfs, bool reclaim)
+{
+	const struct timespec pause = { .tv_nsec = (long)RN_NS_PER_MS };
+
+	while (atomic_load(&vfs->files->locking[reclaim]) > 0)
+		nanosleep(&pause, NULL);
 }
 
 int vfs_unlock(struct vfs_ctx *ctx, struct vfs_lock_owner *o, uint64_t offset, uint64_t length)
@@ -495,7 +548,7 @@ int vfs_unlock(struct vfs_ctx *ctx, struct vfs_lock_owner *o, uint64_t offset, u
 	struct vfs_file *f = o->file;
 	struct spares spares;
 	struct vfs_span span;
-	int rc = to_span(offset, length, &span);
+	int rc = to_mirrored_span(f->remote, offset, length, &span);
 	int fd;
 
 	if (rc != 0 || o->count == 0)
@@ -505,12 +558,14 @@ int vfs_unlock(struct vfs_ctx *ctx, struct vfs_lock_owner *o, uint64_t offset, u
 		spares_free(&spares);
 		return -ENOMEM;
 	}
+	vfs_mirror_begin(f);
 	pthread_mutex_lock(&f->lock);
 	lock_clear_span(o, &span, &spares, true);
 	fd = vfs_file_release(f);
 	vfs_wait_freed(f);
 	vfs_wait_unlock(f);
 	vfs_fd_close(f->vfs, fd);
+	vfs_mirror_end(f);
 	spares_free(&spares);
 	return 0;
 }
@@ -524,6 +579,7 @@ void vfs_lock_drop_all(struct vfs_lock_owner *o)
 
 	if (o->count == 0)
 		return;
+	vfs_mirror_begin(f);
 	pthread_mutex_lock(&f->lock);
 	/* One owner alone, however many ranges: one call of the kernel's. */
 	bool alone = o->count == f->ranges.count;
@@ -535,6 +591,7 @@ void vfs_lock_drop_all(struct vfs_lock_owner *o)
 	vfs_wait_freed(f);
 	vfs_wait_unlock(f);
 	vfs_fd_close(f->vfs, fd);
+	vfs_mirror_end(f);
 }
 
 void vfs_lock_owner_init(struct vfs_lock_owner *o, struct vfs_file *f, struct vfs_holder *holder)
@@ -562,14 +619,14 @@ static int test_locked(struct vfs_file *f, const struct vfs_lock_owner *o,
 		       const struct vfs_lock_request *r, const struct vfs_span *span,
 		       struct vfs_conflict *c, bool *tested)
 {
-	struct vfs_range *other = vfs_range_obstacle(&f->ranges, o, r->type, span);
+	struct vfs_range *other = vfs_range_lasting_conflict(&f->ranges, o, r->type, span);
 
 	if (other) {
 		lock_fill_conflict(c, other);
 		return -RN_EDENIED;
 	}
 	*tested = f->held >= VFS_HELD_READ;
-	return *tested ? vfs_mirror_test(f->fd, r->type, span, c) : 0;
+	return *tested ? vfs_mirror_test(f, f->fd, r->type, span, c) : 0;
 }
 
 int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock_owner *o,
@@ -577,8 +634,9 @@ int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock
 {
 	struct vfs_file *f;
 	struct vfs_span span;
+	const bool remote = !n->mnt->fs.local;
 	bool tested = false;
-	int fd, rc = to_span(r->offset, r->length, &span);
+	int fd, rc = to_mirrored_span(remote, r->offset, r->length, &span);
 
 	if (rc == 0)
 		rc = vfs_deleg_check(ctx, n, lock_deleg_use(r));
@@ -587,16 +645,22 @@ int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock
 	f = vfs_file_find(n);
 	if (f) {
 		leave_crowd(ctx, f);
+		vfs_mirror_begin(f);
 		pthread_mutex_lock(&f->lock);
 		rc = test_locked(f, o, r, &span, c, &tested);
 		pthread_mutex_unlock(&f->lock);
+		vfs_mirror_end(f);
 	}
 	vfs_file_put(f);
 	if (rc != 0 || tested)
 		return rc;
 	/* Without a mirror any descriptor of the file will do. */
+	if (remote)
+		rn_fiber_move(ctx->fiber);
 	fd = vfs_node_readable_fd(ctx, n);
-	return fd < 0 ? 0 : vfs_mirror_test(fd, r->type, &span, c);
+	if (fd < 0)
+		return remote ? fd : 0;
+	return vfs_mirror_test(NULL, fd, r->type, &span, c);
 }
 
 void vfs_lock_remember_waiter(struct vfs_file *f, const struct vfs_lock_request *r,

@@ -254,9 +254,9 @@ static struct vfs_range *first_staying(struct vfs_treap *n, const struct vfs_loc
 	return r;
 }
 
-struct vfs_range *vfs_range_obstacle(const struct vfs_ranges *all,
-				     const struct vfs_lock_owner *owner, enum vfs_lock_type type,
-				     const struct vfs_span *span)
+struct vfs_range *vfs_range_lasting_conflict(const struct vfs_ranges *all,
+					     const struct vfs_lock_owner *owner,
+					     enum vfs_lock_type type, const struct vfs_span *span)
 {
 	struct vfs_range *first = vfs_range_conflict(all, owner, type, span), *r = NULL;
 

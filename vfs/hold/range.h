@@ -63,10 +63,10 @@ void vfs_range_remove(struct vfs_ranges *all, struct vfs_range *r);
 struct vfs_range *vfs_range_conflict(const struct vfs_ranges *all,
 				     const struct vfs_lock_owner *owner, enum vfs_lock_type type,
 				     const struct vfs_span *span);
-/* The same, but one whose holder does not give way (vfs_holder_is_yielding), if there is one. */
-struct vfs_range *vfs_range_obstacle(const struct vfs_ranges *all,
-				     const struct vfs_lock_owner *owner, enum vfs_lock_type type,
-				     const struct vfs_span *span);
+/* Like vfs_range_conflict, but prefers a range whose holder does not give way (vfs_holder_is_yielding). */
+struct vfs_range *vfs_range_lasting_conflict(const struct vfs_ranges *all,
+					     const struct vfs_lock_owner *owner,
+					     enum vfs_lock_type type, const struct vfs_span *span);
 
 /* The owner's range with the lowest start among those that end at or after at; or NULL. */
 struct vfs_range *vfs_range_own(const struct vfs_lock_owner *o, uint64_t at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether a share is possible is seen from the numbers of those that have each bit. Which one is in
- * the way is looked for only then, and moved to the front: who asks again finds it at once.
+* A share is possible or not by the numbers of shares that have each bit. Only if it is not, the one in
+ * the way is looked for, and moved to the front: whoever asks again finds it at once.
  */
 #include "vfs/share.h"
 

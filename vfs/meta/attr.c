@@ -115,7 +115,7 @@ int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out)
 }
 
 /*
- * What a file system can hold, and how it keeps names and times. Linux tells a process the sizes;
+* Limits of a file system, and how it keeps names and times. Linux tells a process the sizes;
  * the rest is known by the type of file system.
  */
 

@@ -17,7 +17,7 @@ struct vfs_mount;
 /* clock: vfs_change_clock(vfs_changes_of()), from before the statx. */
 void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 			 const struct statx *sx, int64_t clock, struct vfs_attr *out);
-/* The same with what was known before the statx (vfs/fs/change.h). */
+/* Like vfs_attr_from_statx(), with what was known before the statx (vfs/fs/change.h). */
 void vfs_attr_from_look(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 			const struct statx *sx, const struct vfs_look *look, struct vfs_attr *out);
 
@@ -38,10 +38,12 @@ int vfs_check_unsealed(const struct statx *sx);
 /* True if gid is the credential's group or one of its supplementary groups. */
 bool vfs_cred_has_group(const struct vfs_cred *cred, uint32_t gid);
 
-/* faccessat2 of R_OK, W_OK, X_OK under the caller's identity; 0 or -errno. A prompt worker decides by
+/* faccessat2 of R_OK, W_OK, X_OK under the caller's identity; 0 or -errno. An event thread's worker decides by
  * the mode and asks as root for what does not depend on the caller: a read-only file system, an
  * immutable file. */
 int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode);
+/* Checks that the caller may look up names in dir, on an event thread; sets *ctx->searched. */
+int vfs_search_check(struct vfs_ctx *ctx, struct vfs_node *dir);
 
 #define VFS_MODE_BITS 07777u
 

@@ -71,7 +71,7 @@ static bool dir_change_watch(struct vfs_node *dir)
 	return atomic_load(&dir->watched);
 }
 
-/* Reads the events of all changes that were visible when this is called. name: any in the
+/* Reads the events of all changes that were visible when this is called. name: of any entry of the
  * directory. */
 static bool catch_up(const struct vfs_node *dir, const char *name)
 {
@@ -103,10 +103,11 @@ void vfs_dir_keep_change(struct vfs_ctx *ctx, struct vfs_node *n)
 	dir_change_keep_value(n, "a name", others);
 }
 
-static bool dir_change_look(const struct vfs_dir_changing *c, struct vfs_attr *out)
+/* clock: vfs_change_clock(), before the look. */
+static bool dir_change_look(const struct vfs_dir_changing *c, int64_t clock, struct vfs_attr *out)
 {
 	const struct vfs_mount *mnt = c->dir->mnt;
-	const struct vfs_look look = { .clock = vfs_change_clock(mnt->dir_changes),
+	const struct vfs_look look = { .clock = clock,
 				       .counted = c->promised,
 				       .others = others_of(c) };
 	struct statx sx;
@@ -117,7 +118,7 @@ static bool dir_change_look(const struct vfs_dir_changing *c, struct vfs_attr *o
 	return true;
 }
 
-/* Whether what a client remembers as this state can have been another, with the same ctime. */
+/* Judges if the state before, as a client remembers it, can have been another one with the same ctime. */
 static void judge_before(struct vfs_dir_changing *c)
 {
 	const struct vfs_node *dir = c->dir;
@@ -133,6 +134,9 @@ static void judge_before(struct vfs_dir_changing *c)
 void vfs_dir_change_begin(struct vfs_dir_changing *c, struct vfs_ctx *ctx, struct vfs_node *dir,
 			  const char *name, struct vfs_dir_change *out)
 {
+	/* Read before vfs_change_asks() reads it: a ctime that is fresh for that is fresh for the look, however long this thread waits for a
+	 * processor in between. Otherwise a value that should have stayed would settle. */
+	const int64_t clock = vfs_change_clock(dir->mnt->dir_changes);
 	uint64_t before;
 
 	*c = (struct vfs_dir_changing){ .ctx = ctx, .dir = dir, .name = name, .out = out };
@@ -150,7 +154,7 @@ void vfs_dir_change_begin(struct vfs_dir_changing *c, struct vfs_ctx *ctx, struc
 				      vfs_change_asks(dir->mnt->dir_changes, dir->dev, dir->ino));
 		c->events = events_of(c);
 	}
-	c->looked = dir_change_look(c, &out->before);
+	c->looked = dir_change_look(c, clock, &out->before);
 	if (c->looked)
 		judge_before(c);
 }
@@ -186,7 +190,8 @@ void vfs_dir_change_end(struct vfs_dir_changing *c, bool made)
 	if (made)
 		vfs_change_made(dir->mnt->dir_changes, dir->dev, dir->ino, c->ctx->caller);
 	if (made && out && c->looked) {
-		out->known = dir_change_look(c, &out->after);
+		out->known =
+			dir_change_look(c, vfs_change_clock(dir->mnt->dir_changes), &out->after);
 		out->atomic = out->known && still_alone(c) && nobody_else(c);
 	}
 	vfs_dir_count_end(c->slot);

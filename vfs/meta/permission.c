@@ -7,6 +7,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/error.h"
 #include "vfs/deleg.h"
 #include "vfs/export/mounts.h"
@@ -20,46 +21,64 @@
 
 #define ACL_NAME "system.posix_acl_access"
 
-/* False only if the file has no ACL. The kernel looks at ACLs if the group's bits, which are the
- * ACL's mask, grant anything. */
-static bool may_have_acl(const struct vfs_node *n, unsigned mode)
+/* False only if the file has no ACL. */
+static bool ask_for_acl(struct vfs_node *n, int64_t ctime)
 {
 	const int fd = atomic_load_explicit(&n->data_fd[VFS_FD_READ], memory_order_acquire);
-	ssize_t len;
+	const int64_t clock = (int64_t)rn_wall_coarse_ns();
+	const ssize_t len = fd >= 0 ? fgetxattr(fd, ACL_NAME, NULL, 0)
+				    : getxattr(vfs_proc_path(n->path_fd).s, ACL_NAME, NULL, 0);
 
-	if ((mode & S_IRWXG) == 0)
-		return false;
-	len = fd >= 0 ? fgetxattr(fd, ACL_NAME, NULL, 0)
-		      : getxattr(vfs_proc_path(n->path_fd).s, ACL_NAME, NULL, 0);
+	/* EOPNOTSUPP: another mount option can bring back ACLs that are there already. */
+	if (len < 0 && errno == ENODATA && vfs_ctime_is_over(ctime, clock))
+		atomic_store_explicit(&n->without_acl, ctime, memory_order_relaxed);
 	return len >= 0 || (errno != ENODATA && errno != EOPNOTSUPP);
+}
+
+/* False only if the file that sx shows has no ACL. The kernel looks at ACLs if the group's bits, which are the
+ * ACL's mask, grant anything. */
+static bool may_have_acl(struct vfs_node *n, const struct statx *sx)
+{
+	const int64_t ctime = sx->stx_ctime.tv_sec * INT64_C(1000000000) + sx->stx_ctime.tv_nsec;
+
+	if ((sx->stx_mode & S_IRWXG) == 0)
+		return false;
+	return ctime == 0 || atomic_load_explicit(&n->without_acl, memory_order_relaxed) != ctime
+		       ? ask_for_acl(n, ctime)
+		       : false;
 }
 
 /*
  * *rc: 0 if the mode grants R_OK, W_OK and X_OK as far as asked, else -EACCES, by the rules of
- * path_resolution(7); or -errno. For root always 0. The owner's rights are in the mode whatever the ACL. False: an ACL may say
- * otherwise.
+ * path_resolution(7). The owner's rights are in the mode whatever the ACL. False: an ACL may say otherwise.
  */
-static bool vfs_mode_check(const struct vfs_ctx *ctx, struct vfs_node *n, int amode, int *rc)
+static bool vfs_mode_check(const struct vfs_cred *cred, struct vfs_node *n, int amode,
+			   const struct statx *sx, int *rc)
 {
-	const struct vfs_cred *cred = &ctx->cred;
-	struct statx sx;
-	unsigned bits;
+	unsigned bits = sx->stx_mode;
 
-	*rc = 0;
-	if (cred->uid == 0)
-		return true;
-	*rc = vfs_node_stat(n, &sx);
-	if (*rc != 0)
-		return true;
-	bits = sx.stx_mode;
-	if (cred->uid == sx.stx_uid)
+	if (cred->uid == sx->stx_uid)
 		bits >>= 6;
-	else if (may_have_acl(n, sx.stx_mode))
+	else if (may_have_acl(n, sx))
 		return false;
-	else if (vfs_cred_has_group(cred, sx.stx_gid))
+	else if (vfs_cred_has_group(cred, sx->stx_gid))
 		bits >>= 3;
 	*rc = ((unsigned)amode & ~bits & 7) == 0 ? 0 : -EACCES;
 	return true;
+}
+
+/* Like vfs_mode_check(), for root as well, who always may; *rc may be -errno. seen: a look at the node within this call, or NULL. */
+static bool mode_decides(const struct vfs_ctx *ctx, struct vfs_node *n, int amode,
+			 const struct statx *seen, int *rc)
+{
+	struct statx sx;
+
+	*rc = 0;
+	if (ctx->cred.uid == 0)
+		return true;
+	if (!seen)
+		*rc = vfs_node_stat(n, &sx);
+	return *rc != 0 || vfs_mode_check(&ctx->cred, n, amode, seen ? seen : &sx, rc);
 }
 
 /* True if the kernel grants root the access whatever the file, its mount and its attributes are. */
@@ -68,11 +87,14 @@ static bool root_always_may(const struct vfs_node *n, int amode)
 	return amode == R_OK || (amode == X_OK && n->type == S_IFDIR);
 }
 
-int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
+/* Like vfs_access_check(). seen: a look at the node within this call, or NULL. */
+static int access_check_seen(struct vfs_ctx *ctx, struct vfs_node *n, int amode,
+			     const struct statx *seen)
 {
 	int rc = 0;
 
-	if (vfs_worker_is_prompt(vfs_worker_of(ctx)) && vfs_mode_check(ctx, n, amode, &rc)) {
+	if (vfs_worker_on_event_thread(vfs_worker_of(ctx)) &&
+	    mode_decides(ctx, n, amode, seen, &rc)) {
 		if (rc != 0 || root_always_may(n, amode))
 			return rc;
 	} else {
@@ -86,6 +108,27 @@ int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
 	return syscall(SYS_faccessat2, n->path_fd, "", amode, AT_EACCESS | AT_EMPTY_PATH) == 0
 		       ? 0
 		       : -errno;
+}
+
+int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
+{
+	return access_check_seen(ctx, n, amode, NULL);
+}
+
+int vfs_search_check(struct vfs_ctx *ctx, struct vfs_node *dir)
+{
+	int64_t clock;
+	struct statx sx;
+	int rc;
+
+	if (!ctx->searched || ctx->cred.uid == 0)
+		return vfs_access_check(ctx, dir, X_OK);
+	clock = vfs_change_clock(vfs_changes_of(dir->mnt, dir->type));
+	rc = vfs_node_stat(dir, &sx);
+	if (rc != 0)
+		return rc;
+	vfs_attr_from_statx(dir->mnt, &dir->fh, &sx, clock, ctx->searched);
+	return access_check_seen(ctx, dir, X_OK, &sx);
 }
 
 static int check_regular(const struct vfs_node *n)
@@ -108,11 +151,11 @@ static int check_data(struct vfs_ctx *ctx, struct vfs_node *n, struct statx *sx)
 }
 
 /* A caller who may execute a file must be able to read it. */
-static int permission_check_read(struct vfs_ctx *ctx, struct vfs_node *n)
+static int permission_check_read(struct vfs_ctx *ctx, struct vfs_node *n, const struct statx *seen)
 {
-	int rc = vfs_access_check(ctx, n, R_OK);
+	int rc = access_check_seen(ctx, n, R_OK, seen);
 
-	return rc == -EACCES && vfs_access_check(ctx, n, X_OK) == 0 ? 0 : rc;
+	return rc == -EACCES && access_check_seen(ctx, n, X_OK, seen) == 0 ? 0 : rc;
 }
 
 int vfs_may_read(struct vfs_ctx *ctx, struct vfs_node *n)
@@ -122,7 +165,7 @@ int vfs_may_read(struct vfs_ctx *ctx, struct vfs_node *n)
 
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
-	return permission_check_read(ctx, n);
+	return permission_check_read(ctx, n, &sx);
 }
 
 int vfs_check_unsealed(const struct statx *sx)
@@ -140,7 +183,7 @@ int vfs_may_write(struct vfs_ctx *ctx, struct vfs_node *n)
 	if (ctx->access.flags & VFS_RO)
 		return -EROFS;
 	rc = vfs_check_unsealed(&sx);
-	return rc < 0 || owner ? rc : vfs_access_check(ctx, n, W_OK);
+	return rc < 0 || owner ? rc : access_check_seen(ctx, n, W_OK, &sx);
 }
 
 static int may_read_now(struct vfs_io *io)
@@ -160,7 +203,7 @@ static int may_read_now(struct vfs_io *io)
 	}
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
-	return permission_check_read(io->ctx, n);
+	return permission_check_read(io->ctx, n, &sx);
 }
 
 int vfs_io_may_read(struct vfs_io *io)
@@ -214,7 +257,7 @@ int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
 	if (rc == 0 && (want & VFS_MAY_WRITE))
 		rc = vfs_access_check(ctx, n, W_OK);
 	if (rc == 0 && (want & VFS_MAY_READ))
-		rc = permission_check_read(ctx, n);
+		rc = permission_check_read(ctx, n, NULL);
 	return rc;
 }
 
@@ -239,11 +282,17 @@ static int amode_of(unsigned rights)
 	       (rights & (VFS_MAY_EXEC | VFS_MAY_DELETE) ? X_OK : 0);
 }
 
+/* A question for rights of a node that was looked at. */
+struct asking {
+	struct vfs_ctx *ctx;
+	struct vfs_node *node;
+	const struct statx *seen;
+};
+
 /* Grants rights if the caller has them all; -EACCES and its like become "no". */
-static int permission_grant(struct vfs_ctx *ctx, struct vfs_node *n, unsigned rights,
-			    unsigned *granted)
+static int permission_grant(const struct asking *a, unsigned rights, unsigned *granted)
 {
-	int rc = rights ? vfs_access_check(ctx, n, amode_of(rights)) : 0;
+	int rc = rights ? access_check_seen(a->ctx, a->node, amode_of(rights), a->seen) : 0;
 
 	if (rc == 0)
 		*granted |= rights;
@@ -276,14 +325,13 @@ static unsigned permission_guess(const struct vfs_ctx *ctx, const struct statx *
 
 /* The rights expected are asked for at once: if all are granted, so is each. The others one by one.
  */
-static int ask_each(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned expect,
-		    unsigned *granted)
+static int ask_each(const struct asking *a, unsigned want, unsigned expect, unsigned *granted)
 {
-	int rc = permission_grant(ctx, n, want & expect, granted);
+	int rc = permission_grant(a, want & expect, granted);
 
 	for (unsigned right = VFS_MAY_READ; rc == 0 && right <= VFS_MAY_DELETE; right <<= 1) {
 		if ((want & right & ~*granted) && (want & expect) != right)
-			rc = permission_grant(ctx, n, right, granted);
+			rc = permission_grant(a, right, granted);
 	}
 	return rc;
 }
@@ -318,5 +366,5 @@ int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned 
 		if ((sx.stx_mode & 0111) == 0)
 			want &= ~(unsigned)VFS_MAY_EXEC;
 	}
-	return ask_each(ctx, n, want, expect, granted);
+	return ask_each(&(struct asking){ ctx, n, &sx }, want, expect, granted);
 }

@@ -21,17 +21,18 @@
 #include "vfs/worker/worker_state.h"
 #include "vfs/xattr.h"
 
-/* Of two changes at the same time, the second to come here looks at both. */
-static void dir_news_tell_attrs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f)
+/* If two changes are made at the same time, the second to come here sees both. */
+static void dir_notify_tell_attrs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f)
 {
-	struct vfs_dir_news news = { .what = VFS_NEWS_ATTRS, .client = ctx->client };
+	struct vfs_dir_notification notification = { .what = VFS_NOTIFY_ATTRS,
+						     .client = ctx->client };
 	struct vfs_attr attr;
 
-	vfs_news_begin(f, NULL);
+	vfs_notify_begin(f, NULL);
 	if (vfs_getattr(ctx, n, &attr) == 0)
-		news.dir = &attr;
-	vfs_news_tell(f, &news);
-	vfs_news_end(f, NULL);
+		notification.dir = &attr;
+	vfs_notify_tell(f, &notification);
+	vfs_notify_end(f, NULL);
 }
 
 void vfs_dir_tell_attrs(struct vfs_ctx *ctx, struct vfs_node *n)
@@ -40,8 +41,8 @@ void vfs_dir_tell_attrs(struct vfs_ctx *ctx, struct vfs_node *n)
 
 	if (n->type == S_IFDIR && vfs_deleg_any(ctx->vfs))
 		f = vfs_file_find(n);
-	if (vfs_news_asked(f) & VFS_NEWS_ATTRS)
-		dir_news_tell_attrs(ctx, n, f);
+	if (vfs_notify_asked(f) & VFS_NOTIFY_ATTRS)
+		dir_notify_tell_attrs(ctx, n, f);
 	vfs_file_put(f);
 }
 
@@ -222,7 +223,7 @@ static int setattr_apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct v
 
 /* True if the change may be told afterwards to those who have a directory's delegation. Who may use the
  * directory must not change while they keep what is in it. */
-static bool may_be_news(const struct vfs_node *n, const struct vfs_setattr *sa)
+static bool may_notify(const struct vfs_node *n, const struct vfs_setattr *sa)
 {
 	return n->type == S_IFDIR && !sa->set_mode && !sa->set_uid && !sa->set_gid && !sa->acls &&
 	       sa->label.len == 0;
@@ -255,8 +256,8 @@ static int setattr_begin(struct vfs_ctx *ctx, struct vfs_node *n, const struct v
 {
 	if (check_ctime)
 		return begin_guarded(ctx, n, check_ctime, change);
-	return may_be_news(n, sa) ? vfs_dir_attrs_begin(ctx, n, change)
-				  : vfs_file_change_begin(ctx, n, change);
+	return may_notify(n, sa) ? vfs_dir_attrs_begin(ctx, n, change)
+				 : vfs_file_change_begin(ctx, n, change);
 }
 
 int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,

@@ -314,7 +314,7 @@ void vfs_acl_sort(struct vfs_acl_entry *entry, uint32_t count)
 	qsort(entry, count, sizeof(*entry), acl_compare_entries);
 }
 
-int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_room *room,
+int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_buffer *room,
 		struct vfs_acls *out)
 {
 	struct raw_acl raw;

@@ -94,14 +94,15 @@ static int vfs_created(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr 
 	return rc;
 }
 
-/* The same for a new object, with the attributes of sa that it was not made with set before. */
+/* Like vfs_created(), for a new object whose attributes are in attr, with those of sa that it was not made with set before. */
 static int vfs_made(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
 		    struct vfs_attr *attr)
 {
+	const bool as_made = !vfs_set_after_making(sa) && !(sa->set_size && sa->size > 0);
 	int rc = vfs_setattr_created(ctx, n, sa);
 
 	if (rc == 0 || rc == -ESTALE)
-		return vfs_created(ctx, n, attr);
+		return vfs_created(ctx, n, as_made ? NULL : attr);
 	vfs_node_put(n);
 	return rc;
 }
@@ -117,6 +118,7 @@ struct creating {
 	bool marked; /* it had its mark before its name */
 	bool lost;   /* the file that was found lost its name before it was looked at */
 	struct vfs_dir_change *change;
+	struct vfs_attr *attr;	      /* gets the file's; or NULL */
 	const struct vfs_setattr *sa; /* the times mark the file of an EXCLUSIVE one */
 };
 
@@ -162,7 +164,7 @@ static int open_marked(struct vfs_ctx *ctx, const struct creating *c, uint32_t m
 static int open_named(struct vfs_ctx *ctx, struct creating *c)
 {
 	const uint32_t mode = c->sa->set_mode ? c->sa->mode & VFS_MODE_BITS : VFS_MODE_FILE;
-	const bool unnamed = c->how == VFS_EXCLUSIVE && c->dir->mnt->keeps_linked;
+	const bool unnamed = c->how == VFS_EXCLUSIVE && c->dir->mnt->fs.keeps_linked;
 	int fd = unnamed ? open_marked(ctx, c, mode) : -EOPNOTSUPP;
 
 	c->marked = fd >= 0;
@@ -190,13 +192,13 @@ static int node_of_new(struct vfs_ctx *ctx, const struct creating *c, int fd, st
 		path_fd = vfs_fd_openat(ctx->vfs, c->dir->path_fd, c->name->s, O_PATH | O_NOFOLLOW,
 					0);
 	if (path_fd >= 0)
-		rc = vfs_node_of_fd(ctx, path_fd, out, NULL);
+		rc = vfs_node_of_fd(ctx, path_fd, out, c->attr);
 	if (rc == 0 && is_file_of(*out, fd))
 		return 0;
 	if (rc == 0)
 		vfs_node_put(*out);
 	path_fd = vfs_fd_reopen(ctx->vfs, fd, O_PATH);
-	return path_fd < 0 ? path_fd : vfs_node_of_made(ctx, path_fd, out);
+	return path_fd < 0 ? path_fd : vfs_node_of_made(ctx, path_fd, out, c->attr);
 }
 
 /* *made: the file is there, even if the result is an error. */
@@ -222,7 +224,7 @@ static int open_new(struct vfs_ctx *ctx, struct creating *c, bool *made, struct 
 /* The thread acts as the caller before. */
 static int create_open_counted(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
 {
-	const struct vfs_entry_wish wish = { c->dir, c->name, VFS_ENTRY_NEW, VFS_NEWS_ADD };
+	const struct vfs_entry_wish wish = { c->dir, c->name, VFS_ENTRY_NEW, VFS_NOTIFY_ADD };
 	struct vfs_entry_change entry;
 	bool made = false;
 	int rc = vfs_entry_change_begin(ctx, &wish, &entry);
@@ -239,8 +241,7 @@ static int create_open_counted(struct vfs_ctx *ctx, struct creating *c, struct v
 	return rc;
 }
 
-static int create_new(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr *attr,
-		      struct vfs_node **out)
+static int create_new(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
 {
 	struct vfs_setattr sa = *c->sa;
 	int rc = create_open_counted(ctx, c, out);
@@ -250,7 +251,7 @@ static int create_new(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr *
 	c->made = true;
 	if (c->marked && !sa.set_size)
 		sa.set_atime = sa.set_mtime = VFS_TIME_KEEP;
-	return vfs_made(ctx, *out, &sa, attr);
+	return vfs_made(ctx, *out, &sa, c->attr);
 }
 
 /* Was it this very call, sent before, that made the file? Its maker may do with it what he asked
@@ -264,8 +265,7 @@ static int check_repeated(struct vfs_ctx *ctx, const struct creating *c, struct 
 	return attr->uid == ctx->cred.uid ? 0 : vfs_open_check_found(ctx, n, c->may);
 }
 
-static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vfs_attr *out_attr,
-			struct vfs_node **out)
+static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
 {
 	struct vfs_attr attr;
 	int rc;
@@ -284,36 +284,34 @@ static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vf
 	if (rc == 0 && c->how == VFS_UNCHECKED && c->sa->set_size)
 		rc = vfs_set_size(ctx, *out, c->sa->size);
 	if (rc == 0)
-		return vfs_created(ctx, *out, out_attr);
+		return vfs_created(ctx, *out, c->attr);
 	vfs_node_put(*out);
 	return rc;
 }
 
-static int create_once(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr *attr,
-		       struct vfs_node **out)
+static int create_once(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
 {
 	int rc = vfs_act_as_caller(ctx);
 
 	c->made = c->lost = false;
 	if (rc == 0)
-		rc = create_new(ctx, c, attr, out);
+		rc = create_new(ctx, c, out);
 	if (rc != -EEXIST)
 		return rc;
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
-		rc = use_existing(ctx, c, attr, out);
+		rc = use_existing(ctx, c, out);
 	c->lost = rc == -ENOENT || rc == -ESTALE;
 	return rc;
 }
 
 /* A file that was in the way and has lost its name before it was looked at is as if it was not there. */
-static int create_file(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr *attr,
-		       struct vfs_node **out)
+static int create_file(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
 {
-	int rc = create_once(ctx, c, attr, out);
+	int rc = create_once(ctx, c, out);
 
 	for (unsigned i = 1; i < RACES && c->lost; i++)
-		rc = create_once(ctx, c, attr, out);
+		rc = create_once(ctx, c, out);
 	return vfs_dir_error(c->dir, rc);
 }
 
@@ -328,6 +326,7 @@ int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint
 		.how = how->how,
 		.may = how->may,
 		.change = how->change,
+		.attr = how->attr,
 		.sa = &attrs,
 	};
 	int rc = vfs_create_check(ctx, dir, how->sa);
@@ -342,7 +341,7 @@ int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint
 	if (rc == 0 && (vfs_name_is_dot(&nm) || vfs_name_is_dotdot(&nm)))
 		rc = -EEXIST;
 	if (rc == 0)
-		rc = create_file(ctx, &c, how->attr, out);
+		rc = create_file(ctx, &c, out);
 	how->made = c.made;
 	return rc;
 }
@@ -357,6 +356,7 @@ struct making {
 	dev_t dev;
 	const char *target;
 	struct vfs_dir_change *change;
+	struct vfs_attr *attr; /* gets the object's; or NULL */
 };
 
 static int create_other_make(const struct making *m, const char *name)
@@ -405,7 +405,7 @@ static int find_made(struct vfs_ctx *ctx, const struct making *m, const struct v
 		return fd == -ENOENT ? 0 : fd;
 	rc = statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &sx) == 0 ? 0 : -errno;
 	if (rc == 0 && is_made(ctx, m, &sx, since))
-		return vfs_node_of_made(ctx, fd, out);
+		return vfs_node_of_made(ctx, fd, out, m->attr);
 	vfs_fd_close(ctx->vfs, fd);
 	return rc;
 }
@@ -424,9 +424,9 @@ static int make_in(struct vfs_ctx *ctx, const struct making *m, const char *name
 static int make_counted(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
 			struct vfs_node **out)
 {
-	const struct vfs_entry_wish wish = { m->dir, name, VFS_ENTRY_NEW, VFS_NEWS_ADD };
-	const int64_t since = (int64_t)rn_wall_coarse_ns();
+	const struct vfs_entry_wish wish = { m->dir, name, VFS_ENTRY_NEW, VFS_NOTIFY_ADD };
 	struct vfs_entry_change entry;
+	int64_t since;
 	bool made = false;
 	int rc = vfs_act_as_caller(ctx);
 
@@ -436,6 +436,7 @@ static int make_counted(struct vfs_ctx *ctx, const struct making *m, const struc
 		return rc;
 	vfs_entry_order(&entry, NULL);
 	rc = vfs_act_as_caller(ctx);
+	since = (int64_t)rn_wall_coarse_ns();
 	if (rc == 0)
 		rc = make_in(ctx, m, name->s);
 	made = rc == 0;
@@ -449,11 +450,11 @@ static int make_counted(struct vfs_ctx *ctx, const struct making *m, const struc
 
 /* Makes the object, sets what is asked for on it and fetches its attributes. */
 static int make_node(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
-		     struct vfs_attr *attr, struct vfs_node **out)
+		     struct vfs_node **out)
 {
 	int rc = make_counted(ctx, m, name, out);
 
-	return rc == 0 && *out ? vfs_made(ctx, *out, m->sa, attr) : rc;
+	return rc == 0 && *out ? vfs_made(ctx, *out, m->sa, m->attr) : rc;
 }
 
 static uint32_t mode_of(const struct vfs_setattr *sa, uint32_t otherwise)
@@ -468,14 +469,15 @@ int vfs_mkdir(struct vfs_ctx *ctx, const struct vfs_make *m, struct vfs_node **o
 				       .sa = &attrs,
 				       .type = S_IFDIR,
 				       .mode = mode_of(&attrs, VFS_MODE_DIR),
-				       .change = m->change };
+				       .change = m->change,
+				       .attr = m->attr };
 	struct vfs_name nm;
 	int rc = vfs_create_check(ctx, m->dir, m->sa);
 
 	if (rc == 0)
 		rc = vfs_name_from(&nm, m->name, m->len);
 	if (rc == 0)
-		rc = make_node(ctx, &making, &nm, m->attr, out);
+		rc = make_node(ctx, &making, &nm, out);
 	return rc;
 }
 
@@ -483,7 +485,12 @@ int vfs_symlink(struct vfs_ctx *ctx, const struct vfs_make *m, const char *targe
 		struct vfs_node **out)
 {
 	const struct making making = {
-		.dir = m->dir, .sa = m->sa, .type = S_IFLNK, .target = target, .change = m->change
+		.dir = m->dir,
+		.sa = m->sa,
+		.type = S_IFLNK,
+		.target = target,
+		.change = m->change,
+		.attr = m->attr,
 	};
 	struct vfs_name nm;
 	int rc = vfs_create_check(ctx, m->dir, m->sa);
@@ -493,7 +500,7 @@ int vfs_symlink(struct vfs_ctx *ctx, const struct vfs_make *m, const char *targe
 	if (rc == 0)
 		rc = vfs_name_from(&nm, m->name, m->len);
 	if (rc == 0)
-		rc = make_node(ctx, &making, &nm, m->attr, out);
+		rc = make_node(ctx, &making, &nm, out);
 	return rc;
 }
 
@@ -505,7 +512,8 @@ int vfs_mknod(struct vfs_ctx *ctx, const struct vfs_make *m, const struct vfs_mk
 				 .sa = &attrs,
 				 .type = what->type,
 				 .mode = mode_of(&attrs, VFS_MODE_FILE),
-				 .change = m->change };
+				 .change = m->change,
+				 .attr = m->attr };
 	struct vfs_name nm;
 	int rc = vfs_create_check(ctx, m->dir, m->sa);
 
@@ -517,6 +525,6 @@ int vfs_mknod(struct vfs_ctx *ctx, const struct vfs_make *m, const struct vfs_mk
 	if (rc == 0)
 		rc = vfs_name_from(&nm, m->name, m->len);
 	if (rc == 0)
-		rc = make_node(ctx, &making, &nm, m->attr, out);
+		rc = make_node(ctx, &making, &nm, out);
 	return rc;
 }

@@ -145,7 +145,7 @@ static int entry_change_check(struct vfs_ctx *ctx, const struct vfs_entry_wish *
 {
 	const struct vfs_file_use u = { .client = ctx->client,
 					.use = VFS_USE_WRITE,
-					.news = w->news };
+					.notify_kinds = w->kind };
 	struct vfs_file *f = vfs_deleg_any(ctx->vfs) ? vfs_file_find(w->dir) : NULL;
 	int rc = 0;
 
@@ -154,7 +154,7 @@ static int entry_change_check(struct vfs_ctx *ctx, const struct vfs_entry_wish *
 		if (rc == 0)
 			rc = vfs_deleg_ask(f, &u);
 	}
-	out->asked = rc == 0 ? vfs_news_asked(f) : 0;
+	out->asked = rc == 0 ? vfs_notify_asked(f) : 0;
 	if (out->asked)
 		out->told = f;
 	else
@@ -179,7 +179,7 @@ int vfs_entry_change_begin(struct vfs_ctx *ctx, const struct vfs_entry_wish *w,
 void vfs_entry_change_end(struct vfs_entry_change *c)
 {
 	if (c->ordered)
-		vfs_news_end(c->told, NULL);
+		vfs_notify_end(c->told, NULL);
 	if (c->order)
 		pthread_mutex_unlock(c->order);
 	c->order = NULL;
@@ -197,7 +197,7 @@ void vfs_entry_order(struct vfs_entry_change *a, struct vfs_entry_change *b)
 		second = NULL;
 	if (!first && !second)
 		return;
-	vfs_news_begin(first ? first : second, first ? second : NULL);
+	vfs_notify_begin(first ? first : second, first ? second : NULL);
 	a->ordered = first;
 	if (b)
 		b->ordered = second;
@@ -209,40 +209,42 @@ void vfs_entry_order(struct vfs_entry_change *a, struct vfs_entry_change *b)
  * LOOKUP would give.
  */
 static bool look_at_entry(struct vfs_ctx *ctx, struct vfs_node *dir,
-			  const struct vfs_dir_news *news, struct vfs_fh *fh, struct vfs_attr *attr)
+			  const struct vfs_dir_notification *notification, struct vfs_fh *fh,
+			  struct vfs_attr *attr)
 {
-	const char *name = news->to ? news->to : news->name;
+	const char *name = notification->to ? notification->to : notification->name;
 
-	if (news->what == VFS_NEWS_REMOVE ||
+	if (notification->what == VFS_NOTIFY_REMOVE ||
 	    vfs_peek(ctx, dir, name, (uint32_t)strlen(name), fh, attr) != 0)
 		return false;
-	return !news->to || !S_ISDIR(attr->mode);
+	return !notification->to || !S_ISDIR(attr->mode);
 }
 
-void vfs_entry_tell(struct vfs_ctx *ctx, struct vfs_entry_change *c, struct vfs_dir_news *news)
+void vfs_entry_tell(struct vfs_ctx *ctx, struct vfs_entry_change *c,
+		    struct vfs_dir_notification *notification)
 {
 	struct vfs_attr attr, dir;
 	struct vfs_fh fh;
 
 	if (!c->told)
 		return;
-	news->client = ctx->client;
-	news->export_id = vfs_export_id(ctx->exp);
-	if ((c->asked & VFS_NEWS_ENTRY) && look_at_entry(ctx, c->dir, news, &fh, &attr)) {
-		news->fh = &fh;
-		news->attr = &attr;
+	notification->client = ctx->client;
+	notification->export_id = vfs_export_id(ctx->exp);
+	if ((c->asked & VFS_NOTIFY_ENTRY) && look_at_entry(ctx, c->dir, notification, &fh, &attr)) {
+		notification->fh = &fh;
+		notification->attr = &attr;
 	}
-	if ((c->asked & VFS_NEWS_ATTRS) && vfs_getattr(ctx, c->dir, &dir) == 0)
-		news->dir = &dir;
-	vfs_news_tell(c->told, news);
-	news->fh = NULL;
-	news->attr = news->dir = NULL;
+	if ((c->asked & VFS_NOTIFY_ATTRS) && vfs_getattr(ctx, c->dir, &dir) == 0)
+		notification->dir = &dir;
+	vfs_notify_tell(c->told, notification);
+	notification->fh = NULL;
+	notification->attr = notification->dir = NULL;
 }
 
 void vfs_entry_tell_made(struct vfs_ctx *ctx, struct vfs_entry_change *c,
 			 const struct vfs_name *name)
 {
-	struct vfs_dir_news news = { .what = VFS_NEWS_ADD, .name = name->s };
+	struct vfs_dir_notification notification = { .what = VFS_NOTIFY_ADD, .name = name->s };
 
-	vfs_entry_tell(ctx, c, &news);
+	vfs_entry_tell(ctx, c, &notification);
 }

@@ -39,8 +39,8 @@ struct vfs_entry_change {
 		*order; /* held: the name's; NULL: none, or the other change of a pair holds it */
 	struct vfs_file
 		*told;	/* a reference of dir's file, if it has holders that are told; or NULL */
-	unsigned asked; /* bits of enum vfs_news that they ask for */
-	bool ordered;	/* vfs_news_begin was called */
+	unsigned asked; /* bits of enum vfs_notification that they ask for */
+	bool ordered;	/* vfs_notify_begin was called */
 };
 
 /* A change of an entry that is about to begin. */
@@ -48,7 +48,7 @@ struct vfs_entry_wish {
 	struct vfs_node *dir;
 	const struct vfs_name *name; /* is there until the end of the change */
 	enum vfs_entry entry;
-	enum vfs_news news; /* kind of news that it will be */
+	enum vfs_notification kind; /* of the notification that it causes */
 };
 
 /*
@@ -63,14 +63,15 @@ void vfs_entry_change_end(struct vfs_entry_change *c);
 
 /*
  * Before the system call: no other change of these names comes between it and the end, and none of these directories
- * between it and the news. b is NULL unless there are two. The thread stays the same, and waits for no other call, until the
+ * between it and the notification. b is NULL unless there are two. The thread stays the same, and waits for no other call, until the
  * end. Lock order: the orders of names by address, then those of vfs/hold/deleg_table.h.
  */
 void vfs_entry_order(struct vfs_entry_change *a, struct vfs_entry_change *b);
-/* Tells the holders. news lacks what this finds out: fh, attr, dir, export_id and client. The thread may
+/* Tells the holders. notification lacks what this finds out: fh, attr, dir, export_id and client. The thread may
  * be root afterwards. */
-void vfs_entry_tell(struct vfs_ctx *ctx, struct vfs_entry_change *c, struct vfs_dir_news *news);
-/* The same for an entry that was made. */
+void vfs_entry_tell(struct vfs_ctx *ctx, struct vfs_entry_change *c,
+		    struct vfs_dir_notification *notification);
+/* Like vfs_entry_tell(), for an entry that was made. */
 void vfs_entry_tell_made(struct vfs_ctx *ctx, struct vfs_entry_change *c,
 			 const struct vfs_name *name);
 

@@ -46,7 +46,7 @@ bool vfs_name_is_dotdot(const struct vfs_name *name)
 }
 
 /* An O_PATH descriptor of what the name is, if no disk has to be asked; it is not a mount point.
- * Closed by the caller before the call ends, so that it is not counted in the budget. */
+ * Not counted in the budget: the caller closes it before the call ends, or counts it. */
 static int open_in_memory(const struct vfs_node *dir, const struct vfs_name *name)
 {
 	struct open_how how = {
@@ -81,7 +81,7 @@ static bool peek_inode_key(const struct vfs_node *dir, const struct statx *sx,
 	const int64_t seconds = sx->stx_ctime.tv_sec;
 	uint64_t ino, volume = 0;
 
-	if (!mnt->handles_by_inode || vfs_device_of(sx) != dir->dev)
+	if (!mnt->fs.handles_by_inode || vfs_device_of(sx) != dir->dev)
 		return false;
 	if (mnt->subvolume != 0 &&
 	    (!vfs_fh_subvolume(&dir->fh, &ino, &volume) || volume > UINT32_MAX))
@@ -127,20 +127,49 @@ static int vfs_shown_handle(const struct vfs_node *dir, int fd, const char *name
 	return 0;
 }
 
-/* The cached node of what an O_PATH descriptor shows, in the directory's own mount, or NULL. */
-static struct vfs_node *find_node(struct vfs_ctx *ctx, const struct vfs_node *dir, int fd,
-				  struct vfs_shown *shown)
+/* A node that was not cached, which takes the descriptor. NULL: to make room for it a descriptor must be closed, which may wait for a
+ * disk, or the name has gone; the descriptor is closed. */
+static struct vfs_node *add_shown(struct vfs_ctx *ctx, const struct vfs_node *dir, int fd,
+				  const struct statx *sx, const struct vfs_fh *fh)
 {
+	struct vfs_node *n = NULL;
+
+	if (sx->stx_nlink == 0 || !vfs_fd_count_opened(ctx->vfs))
+		close(fd);
+	else if (vfs_cache_add(ctx->vfs,
+			       &(struct vfs_node_parts){ .exp = ctx->exp,
+							 .mnt = dir->mnt,
+							 .fh = fh,
+							 .type = sx->stx_mode & S_IFMT,
+							 .dev = vfs_device_of(sx),
+							 .ino = sx->stx_ino,
+							 .path_fd = fd },
+			       &n) != 0)
+		n = NULL;
+	return n;
+}
+
+/* The node of what an O_PATH descriptor shows, in the directory's own mount, or NULL. Takes the descriptor. */
+static struct vfs_node *node_shown(struct vfs_ctx *ctx, const struct vfs_node *dir, int fd,
+				   struct vfs_shown *shown)
+{
+	struct vfs_node *n = NULL;
 	struct vfs_handle h;
 	struct vfs_fh fh;
+	bool known =
+		lookup_stat_fd(fd, shown) == 0 && vfs_shown_handle(dir, fd, "", shown, &h) == 0;
 
-	if (lookup_stat_fd(fd, shown) != 0 || vfs_shown_handle(dir, fd, "", shown, &h) != 0)
-		return NULL;
-	h.export_id = ctx->exp->id;
-	h.submount_id = dir->mnt->id;
-	if (vfs_handle_encode(&h, vfs_mount_mac(ctx->vfs, dir->mnt), &fh) != 0)
-		return NULL;
-	return vfs_cache_find(ctx->vfs, dir->mnt, &fh);
+	if (known) {
+		h.export_id = ctx->exp->id;
+		h.submount_id = dir->mnt->id;
+		known = vfs_handle_encode(&h, vfs_mount_mac(ctx->vfs, dir->mnt), &fh) == 0;
+	}
+	if (known)
+		n = vfs_cache_find(ctx->vfs, dir->mnt, &fh);
+	if (known && !n)
+		return add_shown(ctx, dir, fd, &shown->sx, &fh);
+	close(fd);
+	return n;
 }
 
 /* Attributes of the node: those that were shown with its handle, but for a directory, whose change
@@ -154,11 +183,10 @@ static int lookup_get_attr(struct vfs_ctx *ctx, struct vfs_node *n, const struct
 	return 0;
 }
 
-/* The same as vfs_lookup_below, for a name that the kernel has in memory and whose node is cached. True: *rc is the result. False: it
- * is another name. */
-static bool vfs_lookup_prompt(struct vfs_ctx *ctx, struct vfs_node *dir,
-			      const struct vfs_name *name, struct vfs_node **out,
-			      struct vfs_attr *attr, int *rc)
+/* Like vfs_lookup_below(), for a name that the kernel has in memory. True: *rc is the result. False: it is another name. */
+static bool vfs_lookup_in_memory(struct vfs_ctx *ctx, struct vfs_node *dir,
+				 const struct vfs_name *name, struct vfs_node **out,
+				 struct vfs_attr *attr, int *rc)
 {
 	struct vfs_shown shown;
 	struct vfs_node *n;
@@ -166,16 +194,14 @@ static bool vfs_lookup_prompt(struct vfs_ctx *ctx, struct vfs_node *dir,
 
 	if (vfs_name_is_dot(name) || vfs_name_is_dotdot(name))
 		return false;
-	*rc = vfs_access_check(ctx, dir, X_OK);
+	*rc = vfs_search_check(ctx, dir);
 	if (*rc != 0)
 		return true;
 	fd = open_in_memory(dir, name);
 	*rc = fd;
 	if (fd == -ENOENT)
 		return true;
-	n = fd >= 0 ? find_node(ctx, dir, fd, &shown) : NULL;
-	if (fd >= 0)
-		close(fd);
+	n = fd >= 0 ? node_shown(ctx, dir, fd, &shown) : NULL;
 	if (!n)
 		return false;
 	if (attr && lookup_get_attr(ctx, n, &shown, attr) != 0) {
@@ -234,8 +260,8 @@ int vfs_lookup_below(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name
 		return -ENOTDIR;
 	if (!vfs_name_is_dots(nm.s) && vfs_node_is_covered(ctx, dir))
 		return -EACCES;
-	if (vfs_worker_is_prompt(vfs_worker_of(ctx)) &&
-	    vfs_lookup_prompt(ctx, dir, &nm, out, attr, &rc))
+	if (vfs_worker_on_event_thread(vfs_worker_of(ctx)) &&
+	    vfs_lookup_in_memory(ctx, dir, &nm, out, attr, &rc))
 		return rc;
 	rn_fiber_move(ctx->fiber);
 	rc = vfs_act_as_caller(ctx);

@@ -262,7 +262,7 @@ static int node_identify(struct vfs_ctx *ctx, int dirfd, const char *name, struc
 	return rc;
 }
 
-/* made: the inode may have lost its names. */
+/* made: true if the inode may have lost its names already. */
 static int node_of_fd(struct vfs_ctx *ctx, int fd, bool made, struct vfs_node **out,
 		      struct vfs_attr *attr)
 {
@@ -301,14 +301,23 @@ int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vf
 	return node_of_fd(ctx, fd, false, out, attr);
 }
 
-int vfs_node_of_made(struct vfs_ctx *ctx, int fd, struct vfs_node **out)
+int vfs_node_of_made(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vfs_attr *attr)
 {
-	struct statx sx;
+	struct statx sx = { .stx_mask = 0 };
+	int64_t clock;
 	int rc = node_of_fd(ctx, fd, true, out, NULL);
 
-	/* A node without a name leaves the cache. */
-	if (rc == 0)
-		vfs_node_stat(*out, &sx);
+	if (rc != 0)
+		return rc;
+	clock = vfs_change_clock(vfs_changes_of((*out)->mnt, (*out)->type));
+	/* A node without a name leaves the cache. It still has attributes. */
+	rc = vfs_node_stat(*out, &sx);
+	if (sx.stx_mask != 0) {
+		if (attr)
+			vfs_attr_from_statx((*out)->mnt, &(*out)->fh, &sx, clock, attr);
+		return 0;
+	}
+	vfs_node_put(*out);
 	return rc;
 }
 

@@ -43,8 +43,8 @@ static inline int vfs_statx_name(int dirfd, const char *name, struct statx *sx)
 /* The node of an O_PATH descriptor that was opened within the export, which is consumed; attr may
  * be NULL. The thread may be root afterwards. */
 int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vfs_attr *attr);
-/* The same for an object that the caller has just made: its handle counts even if it has lost its name already. */
-int vfs_node_of_made(struct vfs_ctx *ctx, int fd, struct vfs_node **out);
+/* Like vfs_node_of_fd(), for an object that the caller has just made: its handle counts even if it has lost its name already. */
+int vfs_node_of_made(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vfs_attr *attr);
 
 /* The file of a name that is about to be removed, replaced or moved. */
 struct vfs_named_file {

@@ -77,7 +77,7 @@ struct unlinking {
 static int begin_unlink(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 			struct unlinking *u)
 {
-	const struct vfs_entry_wish wish = { dir, name, VFS_ENTRY_THERE, VFS_NEWS_REMOVE };
+	const struct vfs_entry_wish wish = { dir, name, VFS_ENTRY_THERE, VFS_NOTIFY_REMOVE };
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
@@ -95,7 +95,7 @@ static int begin_unlink(struct vfs_ctx *ctx, struct vfs_node *dir, const struct 
 static int unlink_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 		       int flags, struct vfs_dir_change *change)
 {
-	struct vfs_dir_news news = { .what = VFS_NEWS_REMOVE, .name = name->s };
+	struct vfs_dir_notification notification = { .what = VFS_NOTIFY_REMOVE, .name = name->s };
 	struct named inode = removed_inode(dir, name);
 	struct unlinking u;
 	int rc = begin_unlink(ctx, dir, name, &u);
@@ -108,7 +108,7 @@ static int unlink_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct v
 		rc = unlink_in(ctx, dir, name->s, flags, change);
 	if (rc == 0) {
 		named_changed(&inode);
-		vfs_entry_tell(ctx, &u.entry, &news);
+		vfs_entry_tell(ctx, &u.entry, &notification);
 	}
 	vfs_entry_change_end(&u.entry);
 	vfs_named_file_end(&u.victim, rc == 0);
@@ -185,9 +185,9 @@ static int begin_entries(struct vfs_ctx *ctx, const struct vfs_rename *r,
 {
 	const bool one = same_inode(r->from_dir, r->to_dir);
 	const struct vfs_entry_wish old = { r->from_dir, from, VFS_ENTRY_THERE,
-					    one ? VFS_NEWS_RENAME : VFS_NEWS_REMOVE };
+					    one ? VFS_NOTIFY_RENAME : VFS_NOTIFY_REMOVE };
 	const struct vfs_entry_wish new = { r->to_dir, to, VFS_ENTRY_ANY,
-					    one ? VFS_NEWS_RENAME : VFS_NEWS_ADD };
+					    one ? VFS_NOTIFY_RENAME : VFS_NOTIFY_ADD };
 	int rc = vfs_act_as_caller(ctx);
 
 	/* Else the other directory's delegations would be recalled for nothing. */
@@ -242,21 +242,23 @@ static int begin_rename(struct vfs_ctx *ctx, const struct vfs_rename *r,
 	return rc;
 }
 
-/* News of a renaming, by what the names led to just before it: nothing if they were links of one file, of
+/* Notification of a renaming, by what the names led to just before it: nothing if they were links of one file, of
  * which both stay. */
-static void tell_renamed(struct vfs_ctx *ctx, struct renaming *x, struct vfs_dir_news *news,
-			 const struct named *moved, const struct named *replaced)
+static void tell_renamed(struct vfs_ctx *ctx, struct renaming *x,
+			 struct vfs_dir_notification *notification, const struct named *moved,
+			 const struct named *replaced)
 {
-	struct vfs_dir_news gone = { .what = VFS_NEWS_REMOVE, .name = news->name };
+	struct vfs_dir_notification gone = { .what = VFS_NOTIFY_REMOVE,
+					     .name = notification->name };
 
 	if (replaced->found && replaced->dev == moved->dev && replaced->ino == moved->ino)
 		return;
-	news->replaced = replaced->found;
-	if (news->what == VFS_NEWS_ADD) {
+	notification->replaced = replaced->found;
+	if (notification->what == VFS_NOTIFY_ADD) {
 		vfs_entry_tell(ctx, &x->from, &gone);
-		news->name = news->to;
+		notification->name = notification->to;
 	}
-	vfs_entry_tell(ctx, &x->to, news);
+	vfs_entry_tell(ctx, &x->to, notification);
 }
 
 static int rename_ordered(struct vfs_ctx *ctx, const struct vfs_rename *r,
@@ -264,9 +266,9 @@ static int rename_ordered(struct vfs_ctx *ctx, const struct vfs_rename *r,
 			  struct renaming *x)
 {
 	const bool one = same_inode(r->from_dir, r->to_dir), told = x->from.told || x->to.told;
-	struct vfs_dir_news news = { .what = one ? VFS_NEWS_RENAME : VFS_NEWS_ADD,
-				     .name = from->s,
-				     .to = to->s };
+	struct vfs_dir_notification notification = {
+		.what = one ? VFS_NOTIFY_RENAME : VFS_NOTIFY_ADD, .name = from->s, .to = to->s
+	};
 	struct named moved, replaced = { .found = false };
 	int rc;
 
@@ -283,7 +285,7 @@ static int rename_ordered(struct vfs_ctx *ctx, const struct vfs_rename *r,
 	named_changed(&moved);
 	named_changed(&replaced);
 	if (told)
-		tell_renamed(ctx, x, &news, &moved, &replaced);
+		tell_renamed(ctx, x, &notification, &moved, &replaced);
 	return 0;
 }
 
@@ -371,7 +373,7 @@ struct linking {
 static int begin_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir,
 		      const struct vfs_name *name, struct linking *l)
 {
-	const struct vfs_entry_wish wish = { dir, name, VFS_ENTRY_NEW, VFS_NEWS_ADD };
+	const struct vfs_entry_wish wish = { dir, name, VFS_ENTRY_NEW, VFS_NOTIFY_ADD };
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)

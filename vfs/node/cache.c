@@ -103,7 +103,7 @@ static struct vfs_node *look_for(struct shard *s, uint64_t hash, const struct vf
 	return n;
 }
 
-/* The same, with a reference. */
+/* Like look_for(), with a reference. */
 static struct vfs_node *node_find_locked(struct shard *s, uint64_t hash,
 					 const struct vfs_mount *mnt, const struct vfs_fh *fh)
 {
@@ -248,7 +248,7 @@ void vfs_node_put(struct vfs_node *n)
 
 	if (!n)
 		return;
-	/* Its space is to be free when the last one closes it, not when the cache is done with it.
+	/* The file's space becomes free when the last client closes it, not when the cache drops the node.
 	 */
 	if (vfs_node_link(n) == VFS_UNLINKED_OPEN && !vfs_file_keeps_inode(n->vfs, n->dev, &n->fh))
 		vfs_node_doom(n);
@@ -328,7 +328,7 @@ static bool was_removed(const struct vfs_node *n)
 {
 	struct statx sx;
 
-	return n->type == S_IFREG && n->mnt->local && vfs_node_link(n) == VFS_LINKED &&
+	return n->type == S_IFREG && n->mnt->fs.local && vfs_node_link(n) == VFS_LINKED &&
 	       statx(n->path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_NLINK, &sx) == 0 &&
 	       sx.stx_nlink == 0;
 }
@@ -348,7 +348,7 @@ struct asked {
 	bool removed;
 };
 
-/* What a sweep has found in a shard. */
+/* Nodes that a sweep has found in a shard. */
 struct found {
 	int64_t now;
 	struct node_lru removed; /* with a reference each */

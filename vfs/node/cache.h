@@ -40,7 +40,7 @@ void vfs_cache_flush_idle(struct vfs *vfs, int64_t before);
 /* Closes the node's data descriptors of those kinds (bits: 1u << enum vfs_fd_kind), if nobody but the
  * caller uses the node, and all that was written by it is on disk. */
 void vfs_cache_close_data(struct vfs_node *n, unsigned kinds);
-/* The same for those to write by. */
+/* Like vfs_cache_close_data(), for descriptors to write by. */
 void vfs_cache_close_written(struct vfs_node *n);
 /*
  * Called about once a second, by a thread that may wait for a disk: lets regular files go that a local process has removed, so that
@@ -54,7 +54,7 @@ void vfs_cache_stats(struct vfs *vfs, struct vfs_stats *out);
 /* Takes every node of an export out of the cache; those in use go with their last reference. */
 void vfs_cache_drop_export(struct vfs *vfs, uint32_t export_id);
 
-/* The same for a mount that is not where it was. */
+/* Like vfs_cache_drop_export(), for a mount that was moved or unmounted. */
 void vfs_cache_drop_mount(struct vfs *vfs, const struct vfs_mount *mnt);
 
 #endif

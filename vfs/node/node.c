@@ -84,7 +84,7 @@ static int data_fd_open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
 		[VFS_FD_WRITE] = O_RDWR,
 		[VFS_FD_READ_DIRECT] = O_RDONLY | O_DIRECT,
 		[VFS_FD_WRITE_DIRECT] = O_RDWR | O_DIRECT,
-		[VFS_FD_WITNESS] = O_RDONLY,
+		[VFS_FD_ERRORS] = O_RDONLY,
 	};
 
 	/* Anything else must never be opened: a FIFO blocks, a device acts. */
@@ -96,14 +96,14 @@ static int data_fd_open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
 /*
  * Takes the node's open_lock, as root. A thread that must not block opens regular files for reading only: to open
  * for writing may read a quota from the disk, a directory is read ahead, an eviction may delete a
- * file, and a gate has to be passed.
+ * file, and an open guard has to be passed.
  */
 static int begin_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
 {
 	int rc;
 
-	if (vfs_worker_is_prompt(vfs_worker_of(ctx)) && n->type == S_IFREG && kind == VFS_FD_READ &&
-	    vfs_fd_has_room(n->vfs) && !vfs_is_gated(n->vfs, &n->fh) &&
+	if (vfs_worker_on_event_thread(vfs_worker_of(ctx)) && n->type == S_IFREG &&
+	    kind == VFS_FD_READ && vfs_fd_has_room(n->vfs) && !vfs_is_guarded(n->vfs, &n->fh) &&
 	    pthread_mutex_trylock(&n->open_lock) == 0)
 		return 0;
 	rn_fiber_move(ctx->fiber);
@@ -198,7 +198,7 @@ static bool is_listed(const struct vfs_export *exp)
 
 static void covered_lock_export(struct vfs_ctx *ctx, struct vfs_export *exp)
 {
-	if (vfs_worker_is_prompt(vfs_worker_of(ctx)) && is_listed(exp) &&
+	if (vfs_worker_on_event_thread(vfs_worker_of(ctx)) && is_listed(exp) &&
 	    pthread_mutex_trylock(&exp->covered_lock) == 0)
 		return;
 	rn_fiber_move(ctx->fiber);

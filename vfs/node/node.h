@@ -26,7 +26,7 @@ enum vfs_fd_kind {
 	VFS_FD_WRITE,
 	VFS_FD_READ_DIRECT,
 	VFS_FD_WRITE_DIRECT,
-	VFS_FD_WITNESS, /* to read; never read from or synced: vfs/node/uncommitted.h */
+	VFS_FD_ERRORS, /* to read; never read from or synced: vfs/node/uncommitted.h */
 	VFS_FD_KINDS,
 };
 
@@ -67,6 +67,8 @@ struct vfs_node {
 	int path_fd;	   /* O_PATH */
 	_Atomic enum vfs_link_state link;
 	_Atomic bool watched; /* a directory that mnt->watch has marked */
+	/* A ctime, in nanoseconds, with which the node has no ACL: setting one changes the ctime. 0: none is known. */
+	_Atomic int64_t without_acl;
 
 	pthread_mutex_t open_lock;	   /* guards the opening of data_fd, and streams */
 	_Atomic int data_fd[VFS_FD_KINDS]; /* -1: not open */

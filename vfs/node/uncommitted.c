@@ -18,7 +18,7 @@
 #include "vfs/node/node.h"
 #include "vfs/worker/worker_state.h"
 
-/* Each has a descriptor of the node's, one to write, the witness, and perhaps one to read. */
+/* Each has a descriptor of the node's, one to write, one that reports write-back errors, and perhaps one to read. */
 #define PART_UNCOMMITTED 8u
 #define LOG_SECONDS 10
 #define FLUSHING_MAX 4u /* nodes of one export */
@@ -43,7 +43,7 @@ bool vfs_uncommitted_may_flush(const struct vfs_node *n)
 	return atomic_load(&n->exp->flushing) < FLUSHING_MAX;
 }
 
-bool vfs_uncommitted_room(struct vfs_node *n)
+bool vfs_uncommitted_fits(struct vfs_node *n)
 {
 	return vfs_uncommitted_any(n) ||
 	       atomic_load_explicit(&n->vfs->uncommitted, memory_order_relaxed) <
@@ -113,26 +113,26 @@ void vfs_syncing_begin(struct vfs_syncing *s, struct vfs_node *n, enum vfs_synci
 }
 
 /*
- * Has a write-back failed that the witness was not yet asked about? There is no data so far behind
+ * True if a write-back has failed that VFS_FD_ERRORS has not reported yet. There is no data so far behind
  * the end of any file, so nothing is waited for.
  */
-static bool witness_saw(const struct vfs_node *n)
+static bool error_fd_saw(const struct vfs_node *n)
 {
-	int fd = atomic_load_explicit(&n->data_fd[VFS_FD_WITNESS], memory_order_acquire);
+	int fd = atomic_load_explicit(&n->data_fd[VFS_FD_ERRORS], memory_order_acquire);
 
 	return fd >= 0 &&
 	       sync_file_range(fd, INT64_MAX - 4096, 4096, SYNC_FILE_RANGE_WAIT_BEFORE) != 0 &&
 	       errno != EINVAL && errno != EFBIG && errno != ESPIPE && errno != EINTR;
 }
 
-/* The operation was broken off, and says nothing of the disk. */
+/* The result says nothing of a disk that fails: success, or an operation that was broken off. */
 static bool broken_off(int64_t res)
 {
 	return res >= 0 || res == -EAGAIN || res == -EINTR;
 }
 
 /* Answers of a write that say nothing of what was written before: to the request, and about space.
- * A write-back that finds no space is the witness's to tell. */
+ * A write-back that finds no space is reported by VFS_FD_ERRORS. */
 static bool of_the_request(int64_t res)
 {
 	switch (res) {
@@ -178,7 +178,7 @@ void vfs_syncing_end(struct vfs_syncing *s, struct vfs_node *n, int64_t res)
 	bool failed, told = false;
 
 	pthread_mutex_lock(&u->lock);
-	failed = witness_saw(n) || device || (!write && !broken_off(res));
+	failed = error_fd_saw(n) || device || (!write && !broken_off(res));
 	if (device)
 		told = vfs_verifier_device_failed(n->vfs, n->exp->verifier, n->dev);
 	else if (failed && vfs_uncommitted_any(n))
@@ -195,7 +195,7 @@ void vfs_syncing_end(struct vfs_syncing *s, struct vfs_node *n, int64_t res)
 
 int vfs_writing_fd(struct vfs_ctx *ctx, struct vfs_node *n)
 {
-	int fd = vfs_node_fd(ctx, n, VFS_FD_WITNESS);
+	int fd = vfs_node_fd(ctx, n, VFS_FD_ERRORS);
 
 	return fd < 0 ? fd : vfs_node_fd(ctx, n, VFS_FD_WRITE);
 }

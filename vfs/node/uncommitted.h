@@ -5,8 +5,8 @@
  * write-back only once for each open file description, and of none after the inode has left memory.
  *
  * Several operations at a time can sync one file by one descriptor, and only one of them is told of
- * an error. So each node that is written has a witness: a description from before the first write,
- * which is never synced. When an operation ends, the witness is asked, without waiting for
+ * an error. So each node that is written has an error descriptor (VFS_FD_ERRORS): a description from before the first write,
+ * which is never synced. When an operation ends, the error descriptor is asked, without waiting for
  * anything, under the lock below: whoever is the first to see an error changes the verifier before
  * anybody who could have missed it reads it.
  *
@@ -49,7 +49,7 @@ bool vfs_uncommitted_must_flush(const struct vfs_node *n);
 bool vfs_uncommitted_may_flush(const struct vfs_node *n);
 /* True if the node has uncommitted data, or may have some: the budget of descriptors must not be
  * used up by nodes that cannot be closed. */
-bool vfs_uncommitted_room(struct vfs_node *n);
+bool vfs_uncommitted_fits(struct vfs_node *n);
 
 /* Around each unstable write. wrote: something was, and will be acknowledged. */
 void vfs_uncommitted_write(struct vfs_node *n);
@@ -57,10 +57,10 @@ void vfs_uncommitted_wrote(struct vfs_node *n, bool wrote);
 
 /* Around each operation that waits for a regular file's data to reach the disk. */
 void vfs_syncing_begin(struct vfs_syncing *s, struct vfs_node *n, enum vfs_syncing_kind kind);
-/* res: how it ended, 0 or more, or -errno. */
+/* res: result of the operation, 0 or more, or -errno. After a failure of the disk the write verifier changes. */
 void vfs_syncing_end(struct vfs_syncing *s, struct vfs_node *n, int64_t res);
 
-/* The descriptor to write by, opened before the first write together with the witness; -errno as
+/* The descriptor to write by, opened before the first write together with the error descriptor; -errno as
  * vfs_node_fd. */
 int vfs_writing_fd(struct vfs_ctx *ctx, struct vfs_node *n);
 

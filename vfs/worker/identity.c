@@ -167,7 +167,7 @@ int vfs_worker_personalities(struct vfs_worker *w)
 
 int vfs_act_as_caller(struct vfs_ctx *ctx)
 {
-	if (vfs_worker_of(ctx)->prompt && ctx->cred.uid == 0 && ctx->cred.gid == 0)
+	if (vfs_worker_of(ctx)->on_event_thread && ctx->cred.uid == 0 && ctx->cred.gid == 0)
 		return 0;
 	rn_fiber_move(ctx->fiber);
 	return vfs_identity_become(&vfs_worker_of(ctx)->identity, &ctx->cred);

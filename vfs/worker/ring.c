@@ -79,6 +79,8 @@ void vfs_worker_yield(struct vfs_ctx *ctx)
 
 #define RING_ENTRIES_MIN 8u
 #define RING_ENTRIES_MAX 4096u
+/* Threads of the kernel for one ring, which wait in file systems; its own limit is four for each processor. */
+#define RING_THREADS_MAX 64u
 
 /* Kernels without one of these (before 5.17) are served without a ring: completions could be lost,
  * waits could not time out, or iovecs would have to outlive the submission. */
@@ -147,6 +149,7 @@ int vfs_ring_open(struct vfs_worker *w, unsigned entries)
 		return rc;
 	}
 	w->has_ring = true;
+	io_uring_register_iowq_max_workers(&w->ring, (unsigned[]){ RING_THREADS_MAX, 0 });
 	w->fixed = io_uring_register_buffers_sparse(&w->ring, RN_SLABS_MAX) == 0;
 	return 0;
 }
@@ -224,7 +227,7 @@ static int become_writer(struct vfs_worker *w, bool as_user)
 		       : vfs_identity_root(&w->identity);
 }
 
-/* Where the kernel has no pwritev2(2), as that of an emulator, glibc writes without flags only. */
+/* If the kernel has no pwritev2(2), as that of an emulator, glibc writes without flags only. */
 static ssize_t write_then_sync(const struct vfs_ring_rw *rw)
 {
 	ssize_t n = pwritev(rw->fd, rw->iov, (int)rw->niov, (off_t)rw->offset);
@@ -266,7 +269,6 @@ static int vfs_syscall_fallocate(struct vfs_worker *w, const struct vfs_ring_fal
 	return res;
 }
 
-/* The bytes written, as this thread is, or -errno. */
 static int vfs_syscall_fadvise(const struct vfs_ring_fadvise *f)
 {
 	return -posix_fadvise(f->fd, (off_t)f->offset, (off_t)f->len, f->advice);
@@ -290,25 +292,30 @@ int vfs_syscall_enter(struct vfs_worker *w, int timeout_ms)
 /* Longer reads would keep the thread's other clients waiting while they are copied. */
 #define READ_MAX (64u << 10)
 
+/* Reads what is in memory. False: not all is, or it cannot be known. */
+static bool vfs_cached_read(const struct vfs_ring_rw *rw, int *n)
+{
+	*n = (int)preadv2(rw->fd, rw->iov, (int)rw->niov, (off_t)rw->offset,
+			  rw->flags | RWF_NOWAIT);
+	return *n >= 0;
+}
+
 /* Reads on a thread that must not block, and only what is in memory. False: the fiber is on a worker that may block,
  * where it was, or has moved to. */
-static bool vfs_prompt_read(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw, int *n)
+static bool vfs_nowait_read(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw, int *n)
 {
-	if (!vfs_worker_of(ctx)->prompt)
+	if (!vfs_worker_of(ctx)->on_event_thread)
 		return false;
-	if (rw->niov == 1 && rw->iov->iov_len <= READ_MAX) {
-		*n = (int)preadv2(rw->fd, rw->iov, 1, (off_t)rw->offset, rw->flags | RWF_NOWAIT);
-		if (*n >= 0)
-			return true;
-	}
+	if (rw->niov == 1 && rw->iov->iov_len <= READ_MAX && vfs_cached_read(rw, n))
+		return true;
 	rn_fiber_move(ctx->fiber);
 	return false;
 }
 
 /* Writes on a thread that must not block, and only what is in_place, and not as_user. */
-static bool vfs_prompt_write(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw, int *n)
+static bool vfs_nowait_write(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw, int *n)
 {
-	if (!vfs_worker_of(ctx)->prompt)
+	if (!vfs_worker_of(ctx)->on_event_thread)
 		return false;
 	if (!rw->as_user && rw->in_place) {
 		*n = vfs_syscall_pwrite(rw);
@@ -424,11 +431,13 @@ int vfs_ring_read(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw)
 	struct vfs_worker *w;
 	int n = 0;
 
-	if (vfs_prompt_read(ctx, rw, &n))
+	if (vfs_nowait_read(ctx, rw, &n))
 		return n;
 	w = vfs_worker_of(ctx);
 	if (!w->has_ring)
 		return vfs_syscall_read(w, rw);
+	if (rw->remote && vfs_cached_read(rw, &n))
+		return n;
 	sqe = ring_sqe(w, &n);
 	if (!sqe)
 		return n;
@@ -437,6 +446,8 @@ int vfs_ring_read(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw)
 					 (int)rw->payload->slab);
 	else
 		io_uring_prep_readv2(sqe, rw->fd, v, rw->niov, rw->offset, 0);
+	if (rw->remote)
+		sqe->flags |= IOSQE_ASYNC;
 	sqe->rw_flags = rw->flags;
 	return ring_await(ctx, sqe, w->root_personality);
 }
@@ -448,7 +459,7 @@ int vfs_ring_write(struct vfs_ctx *ctx, const struct vfs_ring_rw *rw)
 	struct vfs_worker *w;
 	int n = 0;
 
-	if (vfs_prompt_write(ctx, rw, &n))
+	if (vfs_nowait_write(ctx, rw, &n))
 		return n;
 	w = vfs_worker_of(ctx);
 	if (!w->has_ring || rw->in_place)

@@ -48,7 +48,7 @@ int vfs_worker_new(struct vfs *vfs, unsigned ring_entries, struct vfs_worker **o
 	return 0;
 }
 
-int vfs_worker_new_prompt(struct vfs *vfs, struct vfs_worker **out)
+int vfs_worker_new_event(struct vfs *vfs, struct vfs_worker **out)
 {
 	struct vfs_worker *w;
 
@@ -60,16 +60,16 @@ int vfs_worker_new_prompt(struct vfs *vfs, struct vfs_worker **out)
 	w->vfs = vfs;
 	w->watch.fd = -1;
 	STAILQ_INIT(&w->finished);
-	w->prompt = true;
+	w->on_event_thread = true;
 	/* Set by no system call: RDMA's drivers refuse a thread whose credentials have changed. */
 	w->identity.known = true;
 	*out = w;
 	return 0;
 }
 
-bool vfs_worker_is_prompt(const struct vfs_worker *w)
+bool vfs_worker_on_event_thread(const struct vfs_worker *w)
 {
-	return w->prompt;
+	return w->on_event_thread;
 }
 
 void vfs_worker_free(struct vfs_worker *w)

@@ -47,7 +47,7 @@ int vfs_identity_root(struct vfs_identity *id);
 
 STAILQ_HEAD(vfs_ring_op_list, vfs_ring_op);
 
-/* What the worker does next, when flushes have had their turn. */
+/* The worker's next step after flushes have had their turn. */
 enum vfs_turn {
 	VFS_TURN_WAIT, /* as it was going to */
 	VFS_TURN_POLL, /* the same, without waiting */
@@ -64,6 +64,8 @@ struct vfs_group {
 	bool looked;	   /* the worker has looked for more changes to share the next flush */
 	uint64_t dev;	   /* file system of the last flush */
 	uint64_t usual_ns; /* time that its flushes take */
+	unsigned
+		crowded; /* flushes that must find no other change until the worker waits for one of a slow disk itself */
 };
 
 /* The one descriptor that vfs_worker_watch was called for. */
@@ -83,7 +85,7 @@ struct vfs_worker {
 	struct vfs *vfs;
 	struct vfs_identity identity; /* what the thread has just now */
 
-	bool prompt; /* vfs_worker_new_prompt */
+	bool on_event_thread; /* true if vfs_worker_new_event() made it */
 
 	bool has_ring;
 	struct io_uring ring;
@@ -107,6 +109,8 @@ struct vfs_ring_rw {
 	const struct rn_payload *payload; /* holds iov[0] if niov is 1; or NULL */
 	int flags;			  /* RWF_* */
 	bool as_user;			  /* writes only */
+	/* Reads only: the file system may wait within the submission, for a process (FUSE) or another machine (NFS, Ceph). */
+	bool remote;
 	/* Writes only: made by the worker's own thread, as it does not wait for the disk, or not for
 	 * long. The ring would hand it to another thread on file systems without asynchronous
 	 * buffered writes (ext4). */
@@ -205,7 +209,7 @@ int vfs_ring_enter(struct vfs_worker *w, int timeout_ms);
 /* Opens the worker's ring with the best that the kernel has, and a table for payload slabs. */
 int vfs_ring_open(struct vfs_worker *w, unsigned entries);
 void vfs_ring_close(struct vfs_worker *w);
-/* How many operations on regular files may wait for disks at a time; without a ring it is one. */
+/* Sets how many operations on regular files may wait for disks at a time; without a ring it is one. */
 void vfs_ring_threads(struct vfs_worker *w, unsigned n);
 
 /* Waits up to timeout_ms for the watched descriptor (0: not; -1: for ever). */

@@ -15,7 +15,7 @@
 #define SS_CLAIM_CLIENT 0x1u /* all client ids and sessions in the call are another principal's */
 /* 4.0: all opens in the call are another user's, of another principal's client */
 #define SS_CLAIM_OPEN 0x2u
-#define SS_CLAIM_REPEATED 0x4u /* retransmission: a kept reply may answer it */
+#define SS_CLAIM_REPEATED 0x4u /* retransmission: a cached reply may answer it */
 
 /* Forgets all ids when a new session begins. squashed: root handle of the export that squashes all
  * users. */

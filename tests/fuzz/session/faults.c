@@ -5,8 +5,8 @@
 
 #include "lib/util.h"
 #include "tests/fuzz/session/finding.h"
-#include "softverbs/fabric.h"
-#include "softverbs/fault.h"
+#include "tools/softverbs/fabric.h"
+#include "tools/softverbs/fault.h"
 
 /*
  * Only faults that either end notices. The server would notice a silent peer only after a minute.

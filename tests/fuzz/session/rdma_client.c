@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "conform/conform_wire.h"
 #include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/finding.h"
@@ -14,6 +13,7 @@
 #include "tests/fuzz/session/sealed.h"
 #include "tests/fuzz/session/step.h"
 #include "tests/fuzz/session/template.h"
+#include "tools/conform/conform_wire.h"
 
 #define MANNER_INVALIDATE 0x04u
 #define MANNER_NO_PRIVATE 0x08u

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "conform/conform_conn.h"
+#include "tools/conform/conform_conn.h"
 
 #define SS_RDMA_MSG 0u
 #define SS_RDMA_NOMSG 1u

@@ -13,7 +13,7 @@
 #define SS_CALL_HEAD 24u /* octets of a call up to and including the procedure */
 #define SS_HEAD_MAX 440u /* octets up to and including the longest credential */
 
-/* Standing of the peer's host in the exports. */
+/* Admission of the peer's host in the exports. */
 enum ss_from { SS_FROM_ADMITTED, SS_FROM_READ_ONLY, SS_FROM_STRANGER, SS_FROM_SQUASHED };
 
 /* Properties of a call that its reply is checked against. */

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The object that all members of a cluster share, as plain data, and the transitions that members make in it by compare-and-set.
+ *
+ * A member is an instance of the server: an address, a name and a state directory. The cluster has one grace period: while one
+ * member's clients may reclaim locks, all members refuse new ones. The algorithm is that of nfs-ganesha's rados_cluster, with
+ * a heartbeat beside it (cluster/member.h), so that the others enforce when a member dies and not when it returns.
+ *
+ * What locks rely on:
+ *  1. No member grants a lock while a client of another member may still reclaim it.
+ *  2. What a dead server held in the file system is released only when all members enforce the grace (cluster_all_enforce()).
+ *
+ * Transitions change the object or refuse with a reason; a refused one leaves the object as it was. Nothing here waits, allocates or logs.
+ * doc/design/cluster.md has the transitions as a table; tests/unit/test_cluster_model.c explores them.
+ */
+#ifndef RN_CLUSTER_CLUSTER_OBJECT_H
+#define RN_CLUSTER_CLUSTER_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CLUSTER_MEMBERS 64u	/* members that a cluster may have */
+#define CLUSTER_NAME_SIZE 64u	/* of a member's name with its NUL */
+#define CLUSTER_DIGEST_SIZE 16u /* bytes of one digest */
+#define CLUSTER_DEAD_MS_MIN 2000u
+#define CLUSTER_DEAD_MS_MAX 600000u
+
+enum cluster_state {
+	CLUSTER_RUNNING = 1, /* joined, and not known to have ended */
+	CLUSTER_STOPPED,     /* has left */
+	CLUSTER_DEAD, /* its heartbeat stopped; whoever still runs under that incarnation is fenced */
+};
+
+/* Things that members must have in common; bits of cluster_differences(). */
+enum cluster_difference {
+	CLUSTER_KEY = 1 << 0, /* the key that signs handles */
+	CLUSTER_EXPORTS = 1 << 1,
+	CLUSTER_SETTINGS = 1 << 2,
+};
+
+struct cluster_digest {
+	uint8_t key[CLUSTER_DIGEST_SIZE], exports[CLUSTER_DIGEST_SIZE],
+		settings[CLUSTER_DIGEST_SIZE];
+};
+
+struct cluster_member {
+	char name[CLUSTER_NAME_SIZE];
+	enum cluster_state state;
+	bool needs_grace; /* true while clients of this member may reclaim, or may come back to reclaim */
+	bool enforcing; /* true if this member grants no new locks until the grace of the current epoch ends */
+	uint64_t incarnation; /* number of this run; no two runs in the cluster have the same */
+	struct cluster_digest digest;
+};
+
+struct cluster_object {
+	uint64_t epoch; /* current epoch; each grace begins a new one */
+	/* Epoch before the grace, whose locks may be reclaimed; 0: there is no grace. */
+	uint64_t reclaim_epoch;
+	uint64_t last_incarnation; /* last number given to a run */
+	/* Time without a heartbeat after which a member is declared dead; all members go by this one. */
+	uint32_t dead_ms;
+	unsigned nmembers;
+	struct cluster_member member[CLUSTER_MEMBERS];
+};
+
+/* Reasons for which a transition is refused. */
+enum cluster_refusal {
+	CLUSTER_OK = 0,
+	CLUSTER_BAD_NAME, /* not a name of letters, digits, ".", "_" and "-" */
+	CLUSTER_BAD_TIME, /* the time until a member is declared dead is out of range */
+	CLUSTER_FULL,	  /* CLUSTER_MEMBERS members are there */
+	CLUSTER_UNLIKE,	  /* key, exports or settings differ from those of members that run */
+	CLUSTER_FENCED, /* the caller was declared dead, was removed, or has been started anew elsewhere */
+	CLUSTER_NO_GRACE,	/* there is no grace to enforce */
+	CLUSTER_OLD_EPOCH,	/* another grace has begun since the caller looked */
+	CLUSTER_NOT_ENFORCED,	/* not all members enforce the grace yet */
+	CLUSTER_UNKNOWN_MEMBER, /* no member has that name */
+	CLUSTER_NOT_RUNNING,	/* the member has stopped, or is dead already */
+	CLUSTER_IS_RUNNING,	/* the member runs, so it cannot be removed */
+	CLUSTER_STARTED_ANEW,	/* the member that seemed dead has been started again */
+};
+
+const char *cluster_refusal_text(enum cluster_refusal r);
+
+/* A member that starts. */
+struct cluster_starter {
+	const char *name;
+	struct cluster_digest digest;
+	bool has_records; /* there are records of clients that may reclaim */
+	uint32_t
+		dead_ms; /* CLUSTER_DEAD_MS_MIN to CLUSTER_DEAD_MS_MAX; in force if no other member runs */
+};
+
+/* A member's own name and the number of its run, with which it makes transitions. */
+struct cluster_self {
+	char name[CLUSTER_NAME_SIZE];
+	uint64_t incarnation;
+};
+
+/* Duties of a running member, as cluster_duty() reads them from the object. */
+struct cluster_duty {
+	bool fenced;	  /* this run is over: answer nothing more. The rest is false then. */
+	bool enforce;	  /* grant no new locks */
+	bool confirm;	  /* say so by cluster_enforcing(), once it is done */
+	bool may_reclaim; /* own clients may reclaim: all members enforce */
+	uint64_t epoch;	  /* of the grace; for cluster_enforcing() */
+};
+
+/* The object of a cluster without members. */
+void cluster_init(struct cluster_object *o);
+
+bool cluster_name_is_valid(const char *name);
+/* The member of that name; NULL: none. */
+struct cluster_member *cluster_find(struct cluster_object *o, const char *name);
+const struct cluster_member *cluster_look(const struct cluster_object *o, const char *name);
+/* True if the object can have come about by transitions. */
+bool cluster_is_sound(const struct cluster_object *o);
+/* True if there is a grace, and each member that runs enforces it: reclaims may begin, and what dead members held in the file system
+ * may be released. Stays true until the grace ends. */
+bool cluster_all_enforce(const struct cluster_object *o);
+/*
+ * True if what a run that has ended held in the file system may be released, be it by its keeper or by the eviction of its file system client:
+ * its clients may reclaim and all members enforce, or its clients may not reclaim. False as long as the object shows that run as running.
+ */
+bool cluster_may_release(const struct cluster_object *o, const struct cluster_self *run);
+struct cluster_duty cluster_duty(const struct cluster_object *o, const struct cluster_self *self);
+/* Bits of enum cluster_difference. */
+unsigned cluster_differences(const struct cluster_digest *a, const struct cluster_digest *b);
+
+/*
+ * A member starts. The caller knows that no other process runs as this member: it holds the lock of the state directory. If there
+ * are records, a grace begins, or the member joins the one under way; it enforces from the start in both cases. A member that is
+ * unknown or was removed has nothing to reclaim, nor has one that left without state: others may have been granted it. If needs_grace is
+ * false afterwards, the caller drops its records.
+ * The key must be that of all members that run; exports and settings those of one of them at least, so that a member can be
+ * started while a change is rolled out. Fills in *self.
+ */
+enum cluster_refusal cluster_join(struct cluster_object *o, const struct cluster_starter *starter,
+				  struct cluster_self *self);
+/* The caller has stopped granting locks, for the grace that began that epoch. */
+enum cluster_refusal cluster_enforcing(struct cluster_object *o, const struct cluster_self *self,
+				       uint64_t epoch);
+/* The caller's clients have reclaimed, or have had their time; it takes no reclaims any more, and has dropped the records of
+ * those that did not come. The last member ends the grace. */
+enum cluster_refusal cluster_reclaimed(struct cluster_object *o, const struct cluster_self *self);
+/* The heartbeat of a member's run has stopped for longer than its lease lasts. */
+enum cluster_refusal cluster_declare_dead(struct cluster_object *o, const struct cluster_self *by,
+					  const char *name, uint64_t incarnation);
+/*
+ * The caller stops, and grants no more. has_records: its clients reclaim after the next start, so the grace begins now. The caller
+ * keeps its locks in the file system until cluster_all_enforce(), if it has records.
+ */
+enum cluster_refusal cluster_leave(struct cluster_object *o, const struct cluster_self *self,
+				   bool has_records);
+/* The administrator gives a member up that does not run, and with it all that its clients could reclaim. */
+enum cluster_refusal cluster_remove(struct cluster_object *o, const char *name);
+/* The caller has read other exports or settings. */
+enum cluster_refusal cluster_set_digest(struct cluster_object *o, const struct cluster_self *self,
+					const struct cluster_digest *digest);
+
+/*
+ * The object as bytes, all words big-endian: magic, version, length and checksum of what follows; epochs, last incarnation, number of
+ * members; each member with its length before it. The checksum finds damage; decoding checks every length and value besides, as
+ * whoever can write the file can make the checksum, too.
+ */
+#define CLUSTER_BYTES_MAX                                                                          \
+	(64u + CLUSTER_MEMBERS * (32u + CLUSTER_NAME_SIZE + 3 * CLUSTER_DIGEST_SIZE))
+
+/* Number of bytes; size is CLUSTER_BYTES_MAX at least. */
+size_t cluster_encode(const struct cluster_object *o, uint8_t *bytes);
+/* 0; -EBADMSG: damaged; -EPROTONOSUPPORT: of another version. *o is changed only with 0. */
+int cluster_decode(const uint8_t *bytes, size_t len, struct cluster_object *o);
+
+#endif

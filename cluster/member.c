@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cluster/member.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/error.h"
+#include "lib/util.h"
+
+#define SWAP_TRIES 8u		 /* in one step; others change the object meanwhile */
+#define CLOCK_APART_NS 10000000L /* clocks further apart than that are told of */
+#define CLOCK_WINDOW 600u	 /* heartbeats after which a clock counts as right again */
+
+/* Calls to the store whose failures are logged. */
+enum member_call { MEMBER_READ, MEMBER_BEAT, MEMBER_LOOK, MEMBER_SWAP, MEMBER_EVICT, MEMBER_CALLS };
+
+static const char *const member_failures[MEMBER_CALLS] = {
+	"cannot read the cluster's object",
+	"cannot write its heartbeat",
+	"cannot read the heartbeats of others",
+	"cannot change the cluster's object",
+	"cannot evict a dead member's file system client",
+};
+
+/* Another member, as seen from here. */
+struct member_peer {
+	char name[CLUSTER_NAME_SIZE];
+	uint64_t incarnation, count;
+	uint64_t changed_ms; /* when its heartbeat was first seen with that count */
+	bool death_told;     /* the log has the death of this run */
+	bool evicted;	     /* its file system client was dropped, or the store cannot */
+	bool stands_still;   /* true for the length of a step: to be declared dead */
+	bool clock_told;
+	unsigned in_time;  /* heartbeats since its clock was seen apart */
+	unsigned differed; /* bits of enum cluster_difference that were told */
+};
+
+struct member {
+	struct member_cfg cfg;
+	struct cluster_self self;
+	struct cluster_object object; /* as read last */
+	uint64_t version;
+	_Atomic uint64_t valid_until; /* end of the lease; 0: fenced */
+	atomic_bool reclaimed, leaving, leaving_with_records, may_close;
+	bool fenced, left, enforcing;
+	uint64_t reclaim_epoch; /* that reclaim_allowed() was called for */
+	uint64_t
+		previous; /* incarnation before this one, if its machine may still hold locks in the file system; 0: none */
+	uint64_t beats;
+	int told_rc[MEMBER_CALLS]; /* error of the store that was logged; 0: it works */
+	uint32_t jitter;
+	struct member_peer peer[CLUSTER_MEMBERS];
+	unsigned npeers;
+};
+
+static uint64_t member_now(const struct member *m)
+{
+	if (m->cfg.calls->now_ms)
+		return m->cfg.calls->now_ms(m->cfg.ctx);
+	return rn_clock_ns(CLOCK_BOOTTIME) / RN_NS_PER_MS;
+}
+
+static uint64_t member_wall(const struct member *m)
+{
+	return m->cfg.calls->wall_ns ? m->cfg.calls->wall_ns(m->cfg.ctx) : rn_wall_ns();
+}
+
+static uint64_t member_lease_ms(const struct member *m)
+{
+	return m->object.dead_ms / 5 * 4;
+}
+
+bool member_may_answer(struct member *m)
+{
+	return member_now(m) < m->valid_until;
+}
+
+static void member_fence(struct member *m, const char *reason)
+{
+	m->valid_until = 0;
+	m->fenced = true;
+	rn_err(m->cfg.log, "cluster: member %s is fenced: %s; it answers nothing more",
+	       m->self.name, reason);
+	m->cfg.calls->fenced(m->cfg.ctx, reason);
+}
+
+/* A call to the store has that result. Logs what has not been logged last of such a call. */
+static int member_store_result(struct member *m, enum member_call call, int rc)
+{
+	if (rc != 0 && rc != m->told_rc[call])
+		rn_warn(m->cfg.log, "cluster: member %s %s: %s", m->self.name,
+			member_failures[call], rn_error_text(rc));
+	m->told_rc[call] = rc;
+	return rc;
+}
+
+static int member_read(struct member *m)
+{
+	return member_store_result(m, MEMBER_READ,
+				   cluster_store_read(m->cfg.store, &m->object, &m->version));
+}
+
+static int member_beat(struct member *m)
+{
+	struct cluster_beat beat = {
+		.incarnation = m->self.incarnation,
+		.count = ++m->beats,
+		.wall_ns = member_wall(m),
+	};
+
+	memcpy(beat.name, m->self.name, sizeof(beat.name));
+	return member_store_result(m, MEMBER_BEAT, m->cfg.store->ops->beat(m->cfg.store, &beat));
+}
+
+static uint64_t member_previous(const struct cluster_object *o, const char *name)
+{
+	const struct cluster_member *row = cluster_look(o, name);
+
+	return row && row->state != CLUSTER_STOPPED ? row->incarnation : 0;
+}
+
+int member_start(const struct member_cfg *cfg, struct member **member,
+		 enum cluster_refusal *refusal)
+{
+	struct member *m = calloc(1, sizeof(*m));
+	uint64_t began = 0;
+	int rc = m ? -RN_ECHANGED : -ENOMEM;
+
+	*refusal = CLUSTER_OK;
+	if (m)
+		m->cfg = *cfg;
+	for (unsigned i = 0; i < SWAP_TRIES && rc == -RN_ECHANGED; i++) {
+		began = member_now(m);
+		rc = cluster_store_read(cfg->store, &m->object, &m->version);
+		if (rc != 0)
+			break;
+		m->previous = member_previous(&m->object, cfg->starter.name);
+		*refusal = cluster_join(&m->object, &cfg->starter, &m->self);
+		rc = *refusal == CLUSTER_OK ? cluster_store_swap(cfg->store, m->version, &m->object)
+					    : -EPERM;
+	}
+	if (rc != 0) {
+		free(m);
+		return rc;
+	}
+	/* From here on the others look for its heartbeat. */
+	m->valid_until = began + member_lease_ms(m);
+	m->enforcing = true;
+	m->jitter = (uint32_t)m->self.incarnation * 2654435761u + (uint32_t)member_wall(m) + 1;
+	m->cfg.starter.name = m->self.name;
+	*member = m;
+	return 0;
+}
+
+void member_free(struct member *m)
+{
+	free(m);
+}
+
+bool member_has_reclaims(const struct member *m)
+{
+	return cluster_look(&m->object, m->self.name)->needs_grace;
+}
+
+const struct cluster_object *member_object(const struct member *m)
+{
+	return &m->object;
+}
+
+void member_reclaimed(struct member *m)
+{
+	m->reclaimed = true;
+}
+
+void member_set_digest(struct member *m, const struct cluster_digest *digest)
+{
+	m->cfg.starter.digest = *digest;
+}
+
+void member_leave(struct member *m, bool has_records)
+{
+	m->leaving_with_records = has_records;
+	m->leaving = true;
+}
+
+bool member_may_close(const struct member *m)
+{
+	return m->may_close;
+}
+
+/* ---- the others ---- */
+
+/* Makes the table of peers that of the object; what is known of a peer stays. */
+static void member_list_peers(struct member *m)
+{
+	static const struct member_peer unknown;
+	struct member_peer peer[CLUSTER_MEMBERS];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < m->object.nmembers; i++) {
+		const struct cluster_member *row = &m->object.member[i];
+		struct member_peer *p = &peer[n];
+
+		if (strcmp(row->name, m->self.name) == 0)
+			continue;
+		n++;
+		*p = unknown;
+		for (unsigned k = 0; k < m->npeers; k++)
+			if (strcmp(m->peer[k].name, row->name) == 0)
+				*p = m->peer[k];
+		if (p->incarnation == row->incarnation)
+			continue;
+		*p = unknown;
+		memcpy(p->name, row->name, sizeof(p->name));
+		p->incarnation = row->incarnation;
+		p->changed_ms = member_now(m);
+	}
+	memcpy(m->peer, peer, n * sizeof(peer[0]));
+	m->npeers = n;
+}
+
+/*
+ * A heartbeat was written before it was read, so a clock that is ahead in it is ahead by that much at least, however long the
+ * reading took. A clock that is behind is found by its own member, which sees this one ahead. Since steps come at uneven times, some
+ * heartbeat of every few minutes is read within milliseconds.
+ */
+static void member_compare_clock(struct member *m, struct member_peer *p,
+				 const struct cluster_beat *beat)
+{
+	const int64_t ahead = (int64_t)(beat->wall_ns - member_wall(m));
+
+	if (ahead <= CLOCK_APART_NS) {
+		if (++p->in_time >= CLOCK_WINDOW && p->clock_told) {
+			p->clock_told = false;
+			rn_notice(m->cfg.log,
+				  "cluster: the clock of member %s is no longer seen ahead of this "
+				  "one's",
+				  p->name);
+		}
+		return;
+	}
+	p->in_time = 0;
+	if (!p->clock_told)
+		rn_warn(m->cfg.log,
+			"cluster: the clock of member %s is at least %" PRId64
+			" ms ahead of this one's; clients see stale data unless clocks agree to 10 "
+			"ms: check NTP on both",
+			p->name, ahead / 1000000);
+	p->clock_told = true;
+}
+
+static void member_compare_digest(struct member *m, struct member_peer *p,
+				  const struct cluster_member *row)
+{
+	const unsigned differs = cluster_differences(&row->digest, &m->cfg.starter.digest);
+
+	if (differs == p->differed)
+		return;
+	p->differed = differs;
+	if (differs)
+		rn_warn(m->cfg.log, "cluster: differs from member %s:%s%s%s", p->name,
+			differs & CLUSTER_KEY ? " handle key" : "",
+			differs & CLUSTER_EXPORTS ? " exports" : "",
+			differs & CLUSTER_SETTINGS ? " settings" : "");
+	else
+		rn_notice(m->cfg.log, "cluster: member %s has the same exports and settings again",
+			  p->name);
+}
+
+/*
+ * Looks whether a running peer's heartbeat moves. The time since it moved is taken from after the look that saw it move to before the look that
+ * sees it stand still: however long looks take, the peer was without a heartbeat for longer than its lease.
+ */
+static void member_look_at(struct member *m, struct member_peer *p)
+{
+	const uint64_t before = member_now(m);
+	struct cluster_beat beat = { 0 };
+	const int rc = m->cfg.store->ops->look(m->cfg.store, p->name, &beat);
+
+	p->stands_still = false;
+	if (rc != 0 && rc != -ENOENT && rc != -EBADMSG) {
+		member_store_result(m, MEMBER_LOOK, rc);
+		return;
+	}
+	if (rc == 0 && beat.incarnation == p->incarnation && beat.count != p->count) {
+		p->count = beat.count;
+		member_compare_clock(m, p, &beat);
+		p->changed_ms = member_now(m);
+		return;
+	}
+	p->stands_still = before >= p->changed_ms + m->object.dead_ms;
+}
+
+/* True if what that run held in the file system is released, or cannot be from here; all members enforce. 0: no run. */
+static bool member_evict(struct member *m, const char *name, uint64_t incarnation)
+{
+	int rc;
+
+	if (incarnation == 0)
+		return true;
+	rc = m->cfg.store->ops->evict(m->cfg.store, name, incarnation);
+	if (rc == -EOPNOTSUPP)
+		rc = 0;
+	return member_store_result(m, MEMBER_EVICT, rc) == 0;
+}
+
+static void member_note_death(struct member *m, struct member_peer *p)
+{
+	if (!p->death_told) {
+		p->death_told = true;
+		rn_warn(m->cfg.log,
+			"cluster: member %s is dead; no new locks until its clients have "
+			"reclaimed, or it is removed",
+			p->name);
+	}
+	if (!p->evicted && cluster_all_enforce(&m->object))
+		p->evicted = member_evict(m, p->name, p->incarnation);
+}
+
+static void member_look_around(struct member *m)
+{
+	member_list_peers(m);
+	for (unsigned i = 0; i < m->npeers; i++) {
+		struct member_peer *p = &m->peer[i];
+		const struct cluster_member *row = cluster_look(&m->object, p->name);
+
+		p->stands_still = false;
+		if (row->state == CLUSTER_DEAD)
+			member_note_death(m, p);
+		if (row->state != CLUSTER_RUNNING)
+			continue;
+		member_compare_digest(m, p, row);
+		member_look_at(m, p);
+	}
+}
+
+/* ---- this member's part ---- */
+
+/* Does what the object asks for. */
+static void member_follow(struct member *m, const struct cluster_duty *duty, bool leaving)
+{
+	const bool enforce = duty->enforce || leaving;
+
+	if (enforce != m->enforcing) {
+		m->enforcing = enforce;
+		m->cfg.calls->enforce(m->cfg.ctx, enforce);
+	}
+	if (duty->may_reclaim && m->reclaim_epoch != duty->epoch && !m->reclaimed &&
+	    member_evict(m, m->self.name, m->previous)) {
+		m->reclaim_epoch = duty->epoch;
+		m->previous = 0;
+		m->cfg.calls->reclaim_allowed(m->cfg.ctx, duty->epoch);
+	}
+}
+
+/* The next transition of this member in the object. False: there is none. */
+static bool member_change(struct member *m, const struct cluster_duty *duty, bool leaving)
+{
+	const struct cluster_digest *digest = &m->cfg.starter.digest;
+
+	if (leaving)
+		return cluster_leave(&m->object, &m->self, m->leaving_with_records) == CLUSTER_OK;
+	if (duty->confirm)
+		return cluster_enforcing(&m->object, &m->self, duty->epoch) == CLUSTER_OK;
+	if (m->reclaimed && duty->may_reclaim)
+		return cluster_reclaimed(&m->object, &m->self) == CLUSTER_OK;
+	if (cluster_differences(&cluster_look(&m->object, m->self.name)->digest, digest))
+		return cluster_set_digest(&m->object, &m->self, digest) == CLUSTER_OK;
+	for (unsigned i = 0; i < m->npeers; i++)
+		if (m->peer[i].stands_still &&
+		    cluster_declare_dead(&m->object, &m->self, m->peer[i].name,
+					 m->peer[i].incarnation) == CLUSTER_OK)
+			return true;
+	return false;
+}
+
+/* The object does not show this run as running any more: it has left, or somebody else has ended it. */
+static void member_end(struct member *m)
+{
+	const struct cluster_member *row = cluster_look(&m->object, m->self.name);
+
+	if (!row)
+		member_fence(m, "it was removed from the cluster");
+	else if (row->incarnation != m->self.incarnation)
+		member_fence(m, "it was started anew elsewhere");
+	else if (row->state == CLUSTER_DEAD)
+		member_fence(m, "others have declared it dead");
+	else
+		m->left = true;
+}
+
+/* Follows the object and changes it, until there is nothing to do. */
+static void member_take_part(struct member *m)
+{
+	for (unsigned i = 0; i < SWAP_TRIES + CLUSTER_MEMBERS; i++) {
+		const struct cluster_duty duty = cluster_duty(&m->object, &m->self);
+		const bool leaving = m->leaving; /* read once: it leaves only after it enforces */
+		int rc;
+
+		if (duty.fenced) {
+			member_end(m);
+			return;
+		}
+		member_follow(m, &duty, leaving);
+		if (!member_change(m, &duty, leaving))
+			return;
+		rc = cluster_store_swap(m->cfg.store, m->version, &m->object);
+		if (rc == -RN_ECHANGED)
+			rc = 0;
+		member_store_result(m, MEMBER_SWAP, rc);
+		/* Read again in any case: a change that failed may have been made. */
+		if (member_read(m) != 0 || rc != 0)
+			return;
+	}
+}
+
+/* After the member has left: until others enforce, it keeps its locks in the file system. */
+static void member_await_close(struct member *m)
+{
+	if (member_read(m) == 0)
+		m->may_close = cluster_may_release(&m->object, &m->self);
+}
+
+/* Beats and reads the object; renews the lease if both have succeeded within it. False: the member is fenced, or the object is not known. */
+static bool member_renew(struct member *m)
+{
+	const uint64_t began = member_now(m);
+	const int beat = member_beat(m);
+	const int rc = member_read(m);
+
+	if (member_now(m) >= m->valid_until) {
+		member_fence(m, "its heartbeat did not reach the store in time");
+		return false;
+	}
+	if (rc != 0)
+		return false;
+	if (beat == 0 && !cluster_duty(&m->object, &m->self).fenced)
+		m->valid_until = began + member_lease_ms(m);
+	return true;
+}
+
+unsigned member_step(struct member *m)
+{
+	const uint64_t began = member_now(m);
+	unsigned pause;
+
+	if (m->left)
+		member_await_close(m);
+	else if (!m->fenced && member_renew(m)) {
+		member_look_around(m);
+		/* If looking took so long that the lease is over, it is not the others who are slow. */
+		if (member_may_answer(m))
+			member_take_part(m);
+		if (m->left)
+			member_await_close(m);
+	}
+	m->jitter = m->jitter * 1664525u + 1013904223u;
+	pause = (unsigned)rn_min(MEMBER_BEAT_MS, m->object.dead_ms / 10);
+	pause = pause - pause / 4 + (m->jitter >> 16) % (pause / 2 + 1);
+	return pause - (unsigned)rn_min(pause, member_now(m) - began);
+}
+
+void member_wait(struct member *m, unsigned ms)
+{
+	/* A store that fails returns at once; the next step tells. */
+	if (m->cfg.store->ops->wait(m->cfg.store, m->version, ms) != 0)
+		nanosleep(&(struct timespec){ .tv_nsec = 100 * (long)RN_NS_PER_MS }, NULL);
+}

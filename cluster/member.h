@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One member of a cluster: its heartbeat, its view of the others, and its part in the grace (cluster/cluster_object.h).
+ *
+ * The server drives it by a timer: member_start(), then member_step() as often as it asks for, from one thread. A step
+ * blocks as long as the store does. It calls the server back to enforce the grace, to take reclaims, and to fall silent.
+ *
+ * The lease: a member may answer for four fifths of dead_ms after it began a heartbeat that reached the store and after which the object
+ * still showed it as running. Others declare it dead when they have seen its heartbeat stand still for dead_ms. So it is silent before
+ * they do, without any clocks in common. A lease that is over does not come back; the server has to be started anew.
+ */
+#ifndef RN_CLUSTER_MEMBER_H
+#define RN_CLUSTER_MEMBER_H
+
+#include "cluster/cluster_store.h"
+#include "lib/log.h"
+
+#define MEMBER_BEAT_MS                                                                             \
+	1000u /* between heartbeats, give or take a quarter; less if dead_ms is short */
+#define MEMBER_DEAD_MS                                                                             \
+	10000u /* usual dead_ms; more than the store itself may pause when one of its own servers fails */
+
+struct member_calls {
+	/* true: when this returns, no new locks are granted, and none is about to be; false: they may be. */
+	void (*enforce)(void *ctx, bool on);
+	/* Clients may reclaim what they had before that epoch. The server calls member_reclaimed() when they have. */
+	void (*reclaim_allowed)(void *ctx, uint64_t epoch);
+	/* Answer nothing more, and end; called once. */
+	void (*fenced)(void *ctx, const char *reason);
+	/* Clocks; NULL: CLOCK_BOOTTIME, which counts time asleep, and CLOCK_REALTIME. */
+	uint64_t (*now_ms)(void *ctx);
+	uint64_t (*wall_ns)(void *ctx);
+};
+
+struct member_cfg {
+	struct cluster_starter starter;
+	struct cluster_store *store; /* the caller's, open until member_free() */
+	const struct member_calls *calls;
+	void *ctx;
+	const struct rn_logger *log;
+};
+
+struct member;
+
+/*
+ * Joins the cluster. The caller holds the lock of the state directory and grants no locks yet: the first step says whether it
+ * may. -EPERM: refused, *refusal says why; others: the store failed.
+ */
+int member_start(const struct member_cfg *cfg, struct member **member,
+		 enum cluster_refusal *refusal);
+void member_free(struct member *m);
+
+/* True if records of clients from before the start are worth something. False: others may have been granted their locks; drop the records. */
+bool member_has_reclaims(const struct member *m);
+
+/* The object as it was read last. From the thread that steps, or before it does. */
+const struct cluster_object *member_object(const struct member *m);
+
+/* One turn. Returns the milliseconds until the next one. */
+unsigned member_step(struct member *m);
+/* Waits that long, or until the object has changed. For a thread that does nothing else. */
+void member_wait(struct member *m, unsigned ms);
+
+/* Thread-safe, cheap: true while the lease lasts. To be asked before each answer that clients rely on. */
+bool member_may_answer(struct member *m);
+
+/* Thread-safe: all clients have reclaimed, or had their time; no reclaims are taken any more, and the records of those that did not come are
+ * dropped. The next step tells the others. */
+void member_reclaimed(struct member *m);
+/* From the thread that steps: exports or settings were read again. */
+void member_set_digest(struct member *m, const struct cluster_digest *digest);
+/* Thread-safe: the server stops. The next step calls enforce(true) and leaves; has_records: clients reclaim after the next start. */
+void member_leave(struct member *m, bool has_records);
+/* Thread-safe: true if the member has left, and may close files with clients' locks. */
+bool member_may_close(const struct member *m);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ringnfsctl cluster status and cluster remove */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/confirm.h"
+#include "ctl/ctl.h"
+#include "ctl/ctl_options.h"
+#include "ctl/pages.h"
+#include "ctl/rows.h"
+#include "ctl/uri.h"
+#include "lib/util.h"
+
+static bool ctl_cluster_is_true(const json_t *from, const char *name)
+{
+	return json_is_true(json_object_get(from, name));
+}
+
+static const char *ctl_cluster_text(const json_t *from, const char *name)
+{
+	const char *text = pages_text(from, name);
+
+	return text ? text : "?";
+}
+
+static void ctl_cluster_put_member(struct table *t, const json_t *m)
+{
+	table_cell(t, pages_text(m, "name"));
+	table_cell(t, pages_text(m, "state"));
+	table_cell(t, ctl_cluster_is_true(m, "reclaims")    ? "its clients may reclaim"
+		      : ctl_cluster_is_true(m, "enforcing") ? "grants no new locks"
+							    : "");
+}
+
+static int ctl_cluster_print(const json_t *c, FILE *out)
+{
+	static const struct table_column columns[] = { { "MEMBER", false },
+						       { "STATE", false },
+						       { "LOCKS", false } };
+	static const struct rows_shape shape = { columns, rn_array_size(columns),
+						 ctl_cluster_put_member };
+
+	fprintf(out, "cluster %s, seen by member %s; epoch %" PRIu64 "; %s\n",
+		ctl_cluster_text(c, "name"), ctl_cluster_text(c, "instance"),
+		pages_number(c, "epoch"),
+		ctl_cluster_is_true(c, "grace")	   ? "GRACE: new locks wait"
+		: ctl_cluster_is_true(c, "grants") ? "no grace period"
+						   : "new locks wait");
+	return rows_print(&shape, json_object_get(c, "members"), out);
+}
+
+static int ctl_cluster_show(const struct ctl *ctl, FILE *out)
+{
+	json_t *c = NULL;
+	int status = ctl_get(ctl, "/v1/cluster", &c);
+
+	if (status == CTL_DONE && c)
+		status = ctl_cluster_print(c, out);
+	json_decref(c);
+	return status;
+}
+
+/* True if the member is to be removed; else *status is to be returned. */
+static bool ctl_cluster_confirm(const struct ctl *ctl, const char *member, int *status)
+{
+	const struct ctl plain = { .socket = ctl->socket };
+	char question[256];
+
+	*status = confirm_possible() ? ctl_cluster_show(&plain, stderr) : CTL_USAGE;
+	if (*status != CTL_DONE)
+		return false;
+	*status = CTL_REFUSED;
+	snprintf(question, sizeof(question),
+		 "Clients of member %.64s lose the locks that they have not reclaimed. Remove it?",
+		 member);
+	return confirm_ask(question);
+}
+
+static int ctl_cluster_remove(const struct ctl *ctl, const char *member, bool yes)
+{
+	char *uri = uri_add(uri_new("/v1/cluster/remove"), "member", member);
+	json_t *answer = NULL;
+	int status = CTL_USAGE;
+
+	if (!uri)
+		return pages_no_memory();
+	if (yes || ctl_cluster_confirm(ctl, member, &status))
+		status = ctl_post(ctl, uri, NULL, &answer);
+	if (answer)
+		printf("member %s is removed\n", ctl_cluster_text(answer, "removed"));
+	json_decref(answer);
+	free(uri);
+	return status;
+}
+
+int ctl_cluster(const struct ctl *ctl, int argc, char **argv)
+{
+	bool yes = false;
+	const struct ctl_option options[] = { { "yes", NULL, &yes } };
+	const int left = ctl_options(options, 1, argc, argv);
+
+	if (left == 2 && strcmp(argv[1], "status") == 0 && !yes)
+		return ctl_cluster_show(ctl, stdout);
+	if (left == 3 && strcmp(argv[1], "remove") == 0)
+		return ctl_cluster_remove(ctl, argv[2], yes);
+	if (left >= 0)
+		fputs("usage: ringnfsctl cluster status|remove MEMBER [--yes]\n", stderr);
+	return CTL_USAGE;
+}

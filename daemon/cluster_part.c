@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/cluster_part.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster/member.h"
+#include "daemon/keeper.h"
+#include "daemon/process.h"
+#include "lib/clock.h"
+#include "lib/error.h"
+#include "lib/util.h"
+#include "vfs/lock.h"
+
+#define VOID_MS 10000u /* that the disk has to drop records */
+#define LEAVE_MS 6000u /* that the others have to stop granting, when this member stops */
+#define SLICE_MS 100u  /* between looks at what this server does, while the thread waits */
+#define POLL_MS 10u
+#define REMOVE_TRIES 16u
+
+struct cluster_part {
+	const struct cfg_settings *settings;
+	const struct rn_logger *log;
+	struct cluster_store *store;
+	struct keeper *keeper;
+	struct member *member; /* NULL: not joined */
+	struct cluster_part_server server;
+	struct nfs4_cluster nfs4;
+	char major[NFS4_SERVER_ID_MAX + 1];
+	/* True if new locks are granted, and if reclaims are taken. Changed by the thread. */
+	_Atomic bool grants, reclaims;
+	_Atomic bool tells;   /* clients may be told that they must reclaim */
+	_Atomic bool leaving; /* the end of the lease is no reason to end the process */
+	_Atomic bool stop;
+	/* The thread's. */
+	bool may_reclaim; /* the cluster allows reclaims; they begin when no keeper has the locks of before */
+	bool done;	   /* the end of reclaims was told */
+	uint64_t leave_by; /* rn_now_ms(): without a keeper the process ends then; 0: it has one */
+
+	bool is_running; /* there is a thread */
+	pthread_t thread;
+	pthread_mutex_t lock; /* a leaf: guards the members below */
+	bool has_next;	      /* next is to be told */
+	struct cluster_digest digest, next;
+	struct cluster_object seen; /* as of the last turn */
+};
+
+static void cluster_part_rest(unsigned ms)
+{
+	nanosleep(&(struct timespec){ .tv_sec = ms / 1000,
+				      .tv_nsec = ms % 1000 * (long)RN_NS_PER_MS },
+		  NULL);
+}
+
+static bool cluster_part_blocks(void *part)
+{
+	const struct cluster_part *p = part;
+
+	return !atomic_load(&p->grants);
+}
+
+static bool cluster_part_takes(void *part)
+{
+	const struct cluster_part *p = part;
+
+	return atomic_load(&p->reclaims);
+}
+
+bool cluster_part_may_lock(void *part, bool reclaim)
+{
+	struct cluster_part *p = part;
+
+	return atomic_load(reclaim ? &p->reclaims : &p->grants) && member_may_answer(p->member);
+}
+
+bool cluster_part_may_answer(void *part)
+{
+	struct cluster_part *p = part;
+
+	if (member_may_answer(p->member))
+		return true;
+	/* The thread may hang in the store, or not have run yet since the process was stopped. */
+	if (!atomic_exchange(&p->leaving, true)) {
+		rn_err(p->log,
+		       "cluster: member %s was too slow for the others, who may act for it: ends "
+		       "without an answer",
+		       p->settings->cluster.instance);
+		process_leave(EX_TEMPFAIL);
+	}
+	return false;
+}
+
+const struct nfs4_cluster *cluster_part_of_nfs4(const struct cluster_part *p)
+{
+	return p ? &p->nfs4 : NULL;
+}
+
+static int cluster_part_start_keeper(struct cluster_part *p)
+{
+	const struct keeper_cfg cfg = {
+		.member = p->settings->cluster.instance,
+		.store_path = p->settings->cluster.path,
+		.state_dir = p->settings->server.state_dir,
+		.log = p->log,
+	};
+
+	return keeper_start(&cfg, &p->keeper);
+}
+
+int cluster_part_check(const struct cfg_settings *settings, const struct rn_logger *log)
+{
+	const char *path = settings->cluster.path;
+	int rc;
+
+	if (!*settings->cluster.name)
+		return 0;
+	rc = state_dir_check(path, log);
+	/* A directory that is missing is not made: perhaps the cluster file system is not mounted. */
+	if (!rc && access(path, F_OK) < 0)
+		rc = -errno;
+	if (rc)
+		rn_err(log,
+		       "cluster.path %s: %s; it must be a directory on the mounted cluster file "
+		       "system, of mode 0700",
+		       path, rn_error_text(rc));
+	return rc;
+}
+
+static int cluster_part_open(struct cluster_part *p)
+{
+	const char *path = p->settings->cluster.path;
+	int rc = cluster_part_check(p->settings, p->log);
+
+	if (rc)
+		return rc;
+	rc = cluster_store_file_open(path, &p->store);
+	if (rc)
+		rn_err(p->log, "cluster.path %s: %s", path, rn_error_text(rc));
+	return rc ? rc : cluster_part_start_keeper(p);
+}
+
+int cluster_part_new(const struct cfg_settings *settings, const struct rn_logger *log,
+		     struct cluster_part **out)
+{
+	const struct cfg_cluster *set = &settings->cluster;
+	struct cluster_part *p;
+
+	*out = NULL;
+	if (!*set->name)
+		return 0;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->settings = settings;
+	p->log = log;
+	snprintf(p->major, sizeof(p->major), "%s/%s", set->name, set->instance);
+	p->nfs4 = (struct nfs4_cluster){
+		.blocks_locks = cluster_part_blocks,
+		.takes_reclaims = cluster_part_takes,
+		.ctx = p,
+		.scope = set->name,
+		.major = p->major,
+	};
+	pthread_mutex_init(&p->lock, NULL);
+	*out = p; /* to be freed in any case */
+	return cluster_part_open(p);
+}
+
+void cluster_part_free(struct cluster_part *p)
+{
+	if (!p)
+		return;
+	keeper_dismiss(p->keeper); /* locks were closed when they might be, or there were none */
+	member_free(p->member);
+	if (p->store)
+		p->store->ops->close(p->store);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+int cluster_part_secret(struct cluster_part *p, uint8_t secret[STATE_SECRET_SIZE])
+{
+	const struct cfg_cluster *set = &p->settings->cluster;
+	const int rc = state_dir_secret(set->path, set->instance, secret, p->log);
+
+	if (!rc)
+		cluster_digest_key(secret, p->digest.key);
+	return rc;
+}
+
+/* ---- calls of the member, on the thread ---- */
+
+static void cluster_part_enforce(void *ctx, bool on)
+{
+	struct cluster_part *p = ctx;
+
+	atomic_store(&p->grants, !on);
+	if (on)
+		vfs_lock_settle(p->server.vfs, false);
+	rn_notice(p->log, "cluster: %s",
+		  on ? "new locks wait, as clients of a member may reclaim theirs"
+		     : "new locks are granted");
+}
+
+static void cluster_part_reclaim_allowed(void *ctx, uint64_t epoch)
+{
+	struct cluster_part *p = ctx;
+
+	(void)epoch;
+	p->may_reclaim = true;
+}
+
+/* The kernel closes the connections. Nothing that was acknowledged depends on an orderly end. */
+static void cluster_part_fenced(void *ctx, const char *reason)
+{
+	(void)ctx;
+	(void)reason; /* is in the log */
+	process_leave(EX_TEMPFAIL);
+}
+
+static const struct member_calls cluster_part_calls = {
+	.enforce = cluster_part_enforce,
+	.reclaim_allowed = cluster_part_reclaim_allowed,
+	.fenced = cluster_part_fenced,
+};
+
+/* ---- joining ---- */
+
+/* Clients who are root could read the key of handles, and change the object. */
+static void cluster_part_warn_exported(const struct cluster_part *p)
+{
+	const char *path = p->settings->cluster.path;
+	struct exports_now now;
+
+	exports_now_get(p->server.exports, &now);
+	for (unsigned i = 0; i < now.table->n_exports; i++) {
+		const char *dir = now.table->exports[i].path;
+		const size_t len = strlen(dir);
+
+		if (strncmp(path, dir, len) == 0 &&
+		    (path[len] == '/' || path[len] == '\0' || len == 1))
+			rn_warn(p->log,
+				"cluster.path %s is below the export %s: its clients may read the "
+				"key of file handles there; move it",
+				path, dir);
+	}
+	exports_now_put(&now);
+}
+
+/* Nobody can reclaim afterwards, whatever happens. */
+static int cluster_part_void_records(struct cluster_part *p)
+{
+	const uint64_t until = rn_now_ms() + VOID_MS;
+	int rc;
+
+	rn_warn(p->log,
+		"cluster: this server's clients lose their locks of before: it has left the "
+		"cluster, or was removed, and others may have been granted them");
+	while ((rc = nfs4_grace_end(p->server.nfs4)) != 0 && rn_now_ms() < until)
+		cluster_part_rest(POLL_MS);
+	if (rc)
+		rn_err(p->log,
+		       "cluster: the records of clients cannot be dropped: %s; free space in %s",
+		       rn_error_text(rc), p->settings->server.state_dir);
+	return rc;
+}
+
+/* Names each member that runs and differs. */
+static void cluster_part_log_differences(const struct cluster_part *p,
+					 const struct cluster_object *o)
+{
+	for (unsigned i = 0; i < o->nmembers; i++) {
+		const struct cluster_member *m = &o->member[i];
+		const unsigned differs = cluster_differences(&m->digest, &p->digest);
+
+		if (m->state != CLUSTER_RUNNING || !differs ||
+		    strcmp(m->name, p->settings->cluster.instance) == 0)
+			continue;
+		rn_err(p->log,
+		       "cluster: differs from member %s, which runs:%s%s%s; members need the same "
+		       "handle.key in cluster.path, the same exports, and the "
+		       "same " CLUSTER_DIGEST_SETTINGS,
+		       m->name, differs & CLUSTER_KEY ? " handle key" : "",
+		       differs & CLUSTER_EXPORTS ? " exports" : "",
+		       differs & CLUSTER_SETTINGS ? " settings" : "");
+	}
+}
+
+static int cluster_part_refused(const struct cluster_part *p, enum cluster_refusal why,
+				const struct cluster_object *o)
+{
+	rn_err(p->log, "cluster %s: member %s may not join: %s", p->settings->cluster.name,
+	       p->settings->cluster.instance, cluster_refusal_text(why));
+	if (why == CLUSTER_UNLIKE)
+		cluster_part_log_differences(p, o);
+	return -EPERM;
+}
+
+/*
+ * Records that the member will not be allowed are dropped before it joins: a crash after the joining would else make them look like those of a
+ * member that ran. *starter then says that there are none.
+ */
+static int cluster_part_prepare(struct cluster_part *p, struct cluster_starter *starter)
+{
+	struct cluster_object o;
+	struct cluster_self self;
+	enum cluster_refusal why;
+	uint64_t version;
+	int rc = cluster_store_read(p->store, &o, &version);
+
+	if (rc) {
+		rn_err(p->log, "cluster.path %s: cannot be read: %s", p->settings->cluster.path,
+		       rn_error_text(rc));
+		return rc;
+	}
+	why = cluster_join(&o, starter, &self);
+	if (why != CLUSTER_OK)
+		return cluster_part_refused(p, why, &o);
+	if (!starter->has_records || cluster_look(&o, starter->name)->needs_grace)
+		return 0;
+	starter->has_records = false;
+	return cluster_part_void_records(p);
+}
+
+static int cluster_part_start_member(struct cluster_part *p)
+{
+	struct member_cfg cfg = {
+		.starter = { .name = p->settings->cluster.instance,
+			     .digest = p->digest,
+			     .has_records = nfs4_reclaiming(p->server.nfs4),
+			     .dead_ms = (uint32_t)p->settings->cluster.dead_time * 1000 },
+		.store = p->store,
+		.calls = &cluster_part_calls,
+		.ctx = p,
+		.log = p->log,
+	};
+	struct cluster_object o;
+	enum cluster_refusal why;
+	uint64_t version;
+	int rc = cluster_part_prepare(p, &cfg.starter);
+
+	if (rc)
+		return rc;
+	rc = member_start(&cfg, &p->member, &why);
+	if (rc == -EPERM && why != CLUSTER_OK && cluster_store_read(p->store, &o, &version) == 0)
+		return cluster_part_refused(p, why, &o);
+	if (rc) {
+		rn_err(p->log, "cluster %s: cannot join: %s", p->settings->cluster.name,
+		       rn_error_text(rc));
+		return rc;
+	}
+	rc = keeper_run_is(p->keeper,
+			   cluster_look(member_object(p->member), cfg.starter.name)->incarnation);
+	if (rc)
+		return rc;
+	atomic_store(&p->tells, !member_has_reclaims(p->member));
+	/* The administrator has removed the member since. */
+	return cfg.starter.has_records && !member_has_reclaims(p->member)
+		       ? cluster_part_void_records(p)
+		       : 0;
+}
+
+/* ---- the thread ---- */
+
+static void cluster_part_take_digest(struct cluster_part *p)
+{
+	pthread_mutex_lock(&p->lock);
+	if (p->has_next)
+		p->digest = p->next;
+	p->has_next = false;
+	const struct cluster_digest digest = p->digest;
+
+	pthread_mutex_unlock(&p->lock);
+	member_set_digest(p->member, &digest);
+}
+
+/* Own locks of before are in the way of reclaims as long as a keeper has them. It sees by itself that it may let them go. */
+static void cluster_part_begin_reclaims(struct cluster_part *p)
+{
+	if (!p->may_reclaim || p->done || p->reclaims || keeper_of_earlier_run(p->keeper) != 0)
+		return;
+	rn_notice(p->log, "cluster: no member grants new locks: clients may reclaim theirs");
+	atomic_store(&p->reclaims, true);
+	atomic_store(&p->tells, true);
+	p->server.tell(p->server.ctx);
+}
+
+/* True if clients may want to reclaim after the next start. */
+static bool cluster_part_has_holders(const struct cluster_part *p)
+{
+	struct nfs4_held held;
+	struct nsm_stats nsm = { 0 };
+
+	nfs4_held(p->server.nfs4, &held);
+	if (p->server.nsm)
+		nsm_stats(p->server.nsm, &nsm);
+	return nfs4_reclaiming(p->server.nfs4) || held.opens > 0 || nsm.with_locks > 0;
+}
+
+/* Without its keeper the member is unsafe: it leaves, and the process ends, to be started again. */
+static void cluster_part_watch_keeper(struct cluster_part *p)
+{
+	if (!p->leave_by && !keeper_lives(p->keeper) && !atomic_exchange(&p->leaving, true)) {
+		rn_err(p->log,
+		       "cluster: the process that keeps the locks of member %s over a crash has "
+		       "ended: the member leaves the cluster, and has to be started again",
+		       p->settings->cluster.instance);
+		p->leave_by = rn_now_ms() + LEAVE_MS;
+		member_leave(p->member, cluster_part_has_holders(p));
+	}
+	if (p->leave_by && (member_may_close(p->member) || rn_now_ms() >= p->leave_by))
+		process_leave(EX_TEMPFAIL);
+}
+
+/* Tells the others when own clients have reclaimed. Calls that were permitted to reclaim are over then. */
+static void cluster_part_end_reclaims(struct cluster_part *p)
+{
+	if (p->done || nfs4_reclaiming(p->server.nfs4))
+		return;
+	p->done = true;
+	atomic_store(&p->reclaims, false);
+	vfs_lock_settle(p->server.vfs, true);
+	member_reclaimed(p->member);
+	/* Clients that were not told in time learn that their locks are lost. */
+	if (!atomic_exchange(&p->tells, true))
+		p->server.tell(p->server.ctx);
+}
+
+/* Looks at what does not wait for the next turn. True: the turn is due now. was_leaving: as of the last turn. */
+static bool cluster_part_has_news(struct cluster_part *p, bool was_leaving)
+{
+	cluster_part_watch_keeper(p);
+	cluster_part_begin_reclaims(p);
+	return p->stop || p->leaving != was_leaving ||
+	       (!p->done && !nfs4_reclaiming(p->server.nfs4));
+}
+
+/* Waits that long, or until the object or this server has news. */
+static void cluster_part_wait(struct cluster_part *p, unsigned ms, bool was_leaving)
+{
+	const uint64_t until = rn_now_ms() + ms;
+	uint64_t now = rn_now_ms();
+
+	while (now < until && !cluster_part_has_news(p, was_leaving)) {
+		const uint64_t slice = rn_min(SLICE_MS, until - now), began = now;
+
+		member_wait(p->member, (unsigned)slice);
+		now = rn_now_ms();
+		if (now < began + slice)
+			return; /* the object has changed */
+	}
+}
+
+static void *cluster_part_main(void *arg)
+{
+	struct cluster_part *p = arg;
+
+	while (!p->stop) {
+		cluster_part_take_digest(p);
+		cluster_part_end_reclaims(p);
+		const bool leaving = p->leaving;
+		const unsigned ms = member_step(p->member);
+
+		pthread_mutex_lock(&p->lock);
+		p->seen = *member_object(p->member);
+		pthread_mutex_unlock(&p->lock);
+		cluster_part_wait(p, ms, leaving);
+	}
+	return NULL;
+}
+
+int cluster_part_join(struct cluster_part *p, const struct cluster_part_server *server)
+{
+	int rc;
+
+	p->server = *server;
+	cluster_digest_settings(p->settings, p->digest.settings);
+	rc = cluster_digest_exports(server->exports, p->digest.exports);
+	if (!rc)
+		rc = cluster_part_start_member(p);
+	if (!rc)
+		rc = -pthread_create(&p->thread, NULL, cluster_part_main, p);
+	if (rc)
+		return rc;
+	pthread_setname_np(p->thread, "cluster");
+	p->is_running = true;
+	cluster_part_warn_exported(p);
+	rn_notice(p->log,
+		  "cluster %s: joined as member %s (experimental); no delegations are given",
+		  p->settings->cluster.name, p->settings->cluster.instance);
+	return 0;
+}
+
+bool cluster_part_tells(const struct cluster_part *p)
+{
+	return atomic_load(&p->tells);
+}
+
+void cluster_part_reloaded(struct cluster_part *p)
+{
+	struct cluster_digest digest;
+
+	pthread_mutex_lock(&p->lock);
+	digest = p->has_next ? p->next : p->digest;
+	pthread_mutex_unlock(&p->lock);
+	cluster_part_warn_exported(p);
+	if (cluster_digest_exports(p->server.exports, digest.exports) != 0)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->next = digest;
+	p->has_next = true;
+	pthread_mutex_unlock(&p->lock);
+}
+
+void cluster_part_leave(struct cluster_part *p)
+{
+	const uint64_t until = rn_now_ms() + LEAVE_MS;
+
+	if (!p || !p->is_running)
+		return;
+	member_leave(p->member, cluster_part_has_holders(p));
+	atomic_store(&p->leaving, true);
+	while (!member_may_close(p->member) && rn_now_ms() < until)
+		cluster_part_rest(POLL_MS);
+	if (!member_may_close(p->member)) {
+		/* An orderly end would unlock what clients have locked. */
+		rn_warn(p->log,
+			"cluster: other members still grant locks after %u s: the keeper has those "
+			"of member %s until they do not",
+			LEAVE_MS / 1000, p->settings->cluster.instance);
+		process_leave(EX_TEMPFAIL);
+	}
+	rn_notice(p->log, "cluster: member %s has left", p->settings->cluster.instance);
+	atomic_store(&p->stop, true);
+	pthread_join(p->thread, NULL);
+	p->is_running = false;
+}
+
+void cluster_part_look(struct cluster_part *p, struct cluster_part_view *out)
+{
+	*out = (struct cluster_part_view){ .cluster = p->settings->cluster.name,
+					   .instance = p->settings->cluster.instance,
+					   .grants = atomic_load(&p->grants) };
+	pthread_mutex_lock(&p->lock);
+	out->object = p->seen;
+	pthread_mutex_unlock(&p->lock);
+}
+
+int cluster_part_remove(const struct cluster_part *p, const char *name, enum cluster_refusal *why)
+{
+	struct cluster_store *store; /* one thread uses a store */
+	struct cluster_object o;
+	uint64_t version;
+	int rc = cluster_store_file_open(p->settings->cluster.path, &store);
+
+	if (rc)
+		return rc;
+	rc = -RN_ECHANGED;
+	for (unsigned i = 0; i < REMOVE_TRIES && rc == -RN_ECHANGED; i++) {
+		rc = cluster_store_read(store, &o, &version);
+		if (rc)
+			break;
+		*why = cluster_remove(&o, name);
+		rc = *why == CLUSTER_OK ? cluster_store_swap(store, version, &o) : -EPERM;
+	}
+	store->ops->close(store);
+	return rc;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The server's part in the cluster that [cluster] of ringnfs.conf names: its thread, which takes part in the common grace period
+ * (cluster/member.h), and what the rest of the server asks before it locks, lets reclaim, or answers.
+ *
+ * Without that section there is no part: struct cluster_part * is NULL, and nobody asks anything.
+ */
+#ifndef RN_DAEMON_CLUSTER_PART_H
+#define RN_DAEMON_CLUSTER_PART_H
+
+#include "cluster/cluster_object.h"
+#include "conf/settings.h"
+#include "daemon/exports/export_set.h"
+#include "daemon/state_dir.h"
+#include "lib/log.h"
+#include "nfs4/nfs4_server.h"
+#include "nsm/nsm.h"
+#include "vfs/vfs.h"
+
+struct cluster_part;
+
+/* Checks that the directory of the cluster is there and nobody else's, if the settings name one. 0 or -errno, logged. */
+int cluster_part_check(const struct cfg_settings *settings, const struct rn_logger *log);
+
+/* Opens that directory, and starts the keeper (daemon/keeper.h), so before other threads and before secrets are read. *out is
+ * NULL if the server is alone. 0 or -errno, logged. */
+int cluster_part_new(const struct cfg_settings *settings, const struct rn_logger *log,
+		     struct cluster_part **out);
+/* No thread asks anything any more. Clients' files are closed. NULL is allowed. */
+void cluster_part_free(struct cluster_part *p);
+
+/* The key of file handles, which all members have. 0 or -errno, logged. */
+int cluster_part_secret(struct cluster_part *p, uint8_t secret[STATE_SECRET_SIZE]);
+/* vfs_config.may_lock. */
+bool cluster_part_may_lock(void *part, bool reclaim);
+/* rpc_server.may_answer. Ends the process if the member was too slow. */
+bool cluster_part_may_answer(void *part);
+/* For nfs4_config.cluster; valid as long as the part. */
+const struct nfs4_cluster *cluster_part_of_nfs4(const struct cluster_part *p);
+
+/* Borrowed pointers, which outlive cluster_part_leave(). */
+struct cluster_part_server {
+	struct vfs *vfs;
+	struct exports *exports;
+	struct nfs4_server *nfs4;
+	struct nsm *nsm; /* or NULL */
+	/* Called when clients may be told that they must reclaim (cluster_part_tells()); on the cluster's thread. */
+	void (*tell)(void *ctx);
+	void *ctx;
+};
+
+/* Joins the cluster, drops records whose locks others may have been granted, and starts the thread. The exports are in force, records
+ * were read, and no call was answered. 0 or -errno, logged. */
+int cluster_part_join(struct cluster_part *p, const struct cluster_part_server *server);
+/* True if clients may be told that they must reclaim. */
+bool cluster_part_tells(const struct cluster_part *p);
+/* The exports were read again. */
+void cluster_part_reloaded(struct cluster_part *p);
+/*
+ * The server stops: no new locks are granted any more. Returns when the others grant none either, so that those that clients have may be closed; the
+ * thread has ended then. If that takes longer than some seconds, the process ends here. Does nothing if the server has not joined. NULL is allowed.
+ */
+void cluster_part_leave(struct cluster_part *p);
+
+/* The cluster as it was at the last turn of the thread. */
+struct cluster_part_view {
+	const char *cluster, *instance; /* borrowed from the settings */
+	bool grants;			/* new locks are granted */
+	struct cluster_object object;	/* without members before the first turn */
+};
+void cluster_part_look(struct cluster_part *p, struct cluster_part_view *out);
+/* The administrator gives up a member that does not run (cluster_remove()). -EPERM: refused, *why says why; others: the store failed.
+ * Any thread; waits for the file system. */
+int cluster_part_remove(const struct cluster_part *p, const char *name, enum cluster_refusal *why);
+
+/*
+ * Digests of what members must have in common (daemon/cluster_digest.c). Nobody finds the key by its digest, which all who may read the
+ * cluster's directory can read. That of the exports is of their paths, clients and options in their order, without files, lines and comments:
+ * 0 or -ENOMEM.
+ */
+void cluster_digest_key(const uint8_t key[STATE_SECRET_SIZE], uint8_t out[CLUSTER_DIGEST_SIZE]);
+int cluster_digest_exports(struct exports *exports, uint8_t out[CLUSTER_DIGEST_SIZE]);
+void cluster_digest_settings(const struct cfg_settings *set, uint8_t out[CLUSTER_DIGEST_SIZE]);
+/* The settings that are digested, for messages. */
+#define CLUSTER_DIGEST_SETTINGS                                                                    \
+	"cluster.name, nfs2.enabled, nfs3.enabled, nfs4.minor_min, nfs4.minor_max, "               \
+	"nfs4.lease_time, nfs4.grace_time, nlm.statd, vfs.handle_mac"
+
+#endif

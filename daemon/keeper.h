@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The keeper: a process beside the daemon of a cluster's member, which keeps the locks of its files when the daemon crashes.
+ *
+ * The kernel frees the locks (F_OFD_SETLK) of a dead process at once, and clients of other members would get them before the cluster's
+ * grace period begins. The keeper shares the daemon's table of descriptors (CLONE_FILES), so what the daemon has open stays open as long as
+ * either of them lives. When the daemon has died, the keeper closes all but the files that clients may have locked, and ends
+ * when cluster_may_release() says that those may be released. doc/design/keeper.md says what it keeps, and why.
+ *
+ * Only a cluster's member has one. Functions return 0 or -errno, and are called from the daemon's main thread.
+ */
+#ifndef RN_DAEMON_KEEPER_H
+#define RN_DAEMON_KEEPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/log.h"
+
+struct keeper_cfg {
+	const char *member;	/* name in the cluster */
+	const char *store_path; /* directory of the shared object (cluster_store_file_open()) */
+	const char *state_dir;	/* of this member; need not exist yet */
+	const struct rn_logger *log;
+};
+
+struct keeper;
+
+/*
+ * Starts the process. To be called before there are other threads and before secrets are read, as the keeper has a copy of the memory as it is
+ * now. Returns when the keeper has read the object with the little rights that it has, or could not; logs why.
+ */
+int keeper_start(const struct keeper_cfg *cfg, struct keeper **out);
+
+/* The daemon has joined the cluster as that run, and grants no locks yet. The state directory is there, and its lock taken. A daemon
+ * that dies before this has nothing kept. */
+int keeper_run_is(struct keeper *k, uint64_t incarnation);
+
+/*
+ * 1: a keeper of an earlier run of this member, on any machine, still has its locks; 0: none has. Until then clients cannot reclaim, as their
+ * own locks of before are in the way. To be asked, after keeper_run_is(), before reclaims are taken.
+ */
+int keeper_of_earlier_run(const struct keeper *k);
+
+/* A descriptor that is readable when the keeper has ended, and whether it lives. A member without its keeper is unsafe: it has to leave the cluster. */
+int keeper_fd(const struct keeper *k);
+bool keeper_lives(const struct keeper *k);
+
+/*
+ * Ends the keeper, so that the daemon's end closes its files as ever. For a daemon whose locks may be released (member_may_close()), or
+ * that has granted none. A daemon that ends without this call leaves its locks to the keeper. NULL: there is none.
+ */
+void keeper_dismiss(struct keeper *k);
+
+#endif

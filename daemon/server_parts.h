@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RN_DAEMON_SERVER_PARTS_H
+#define RN_DAEMON_SERVER_PARTS_H
+
+#include "daemon/workers/workers.h"
+#include "lib/budget.h"
+#include "lib/log.h"
+#include "lib/payload.h"
+#include "lib/pipe.h"
+#include "nfs4/nfs4_server.h"
+#include "nsm/nsm.h"
+#include "rpc/drc.h"
+#include "transport/rdma/rdma_server.h"
+#include "transport/tcp/tcp_server.h"
+#include "transport/udp/udp_server.h"
+#include "vfs/vfs.h"
+
+struct gss;
+
+/* The parts of a running server, for those who show and administer them. Borrowed pointers. nfs4, nsm, tcp, udp, rdma and gss may be NULL: not
+ * served. */
+struct server_parts {
+	struct rn_budget *budget;
+	struct rn_payload_pool *pool;
+	struct rn_pipe_pool *pipes; /* or NULL */
+	struct vfs *vfs;
+	struct workers *workers;
+	struct drc *drc;
+	struct nfs4_server *nfs4;
+	struct nsm *nsm;
+	struct rn_budget *nfs4_memory;
+	struct tcp_server *tcp;
+	struct udp_server *udp;
+	struct rr_server *rdma;
+	struct gss *gss;
+};
+
+#endif
