@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs a script of this folder in the virtual machine (tests/vm/run), with programs of the build."""
 import collections
+import dataclasses
 import os
 import subprocess
 
@@ -24,27 +25,35 @@ def lines(script, options, settings):
         raise SystemExit(f"the virtual machine ended with status {process.returncode}")
 
 
-def rate_pairs(script, options, settings, other):
-    """{(version, protocol, metric): [(ours, theirs, loaded)]} of a script's lines "rate VERSION PROTOCOL ROUND SERVER METRIC VALUE"."""
-    rounds = collections.defaultdict(dict)
+@dataclasses.dataclass
+class Rate:
+    rate: float
+    loaded: bool = False
+    calls: int = None  # that the client has sent for the job, where the script counts them
+
+
+def rate_rounds(script, options, settings):
+    """{(version, protocol, metric): [{server: Rate}]} of a script's lines "rate VERSION PROTOCOL ROUND SERVER METRIC VALUE [CALLS]"."""
+    rounds = collections.defaultdict(lambda: collections.defaultdict(dict))
     for line, load in lines(script, options, settings):
         word = line.split()
-        if len(word) == 7 and word[0] == "rate":
-            vers, proto, number, server, metric, rate = word[1:]
-            rounds[vers, proto, metric, number][server] = float(rate), load
+        if len(word) in (7, 8) and word[0] == "rate":
+            vers, proto, number, server, metric, rate = word[1:7]
+            rounds[vers, proto, metric][number][server] = Rate(float(rate), load > host.BUSY, int(word[7]) if word[7:] else None)
             print(f"# {line}, load {load:.0f} %", flush=True)
         elif word[:1] in (["cost"], ["fails"]):
             print(f"# {line}", flush=True)
-    out = collections.defaultdict(list)
-    for (vers, proto, metric, _), by in rounds.items():
-        if len(by) == 2:
-            (a, load_a), (b, load_b) = by["ringnfsd"], by[other]
-            out[vers, proto, metric].append((a, b, max(load_a, load_b) > host.BUSY))
-    return out
+    return {key: list(by_number.values()) for key, by_number in rounds.items()}
 
 
-def loaded_pairs(got):
-    return sum(loaded for pairs in got.values() for _, _, loaded in pairs)
+def rate_pairs(rounds, ours, theirs, quantity="rate"):
+    """(ours, theirs, loaded) of the rounds that have both; quantity: "rate" or "calls"."""
+    both = [(by[ours], by[theirs]) for by in rounds if ours in by and theirs in by]
+    return [(getattr(a, quantity), getattr(b, quantity), a.loaded or b.loaded) for a, b in both]
+
+
+def loaded_rates(got):
+    return sum(rate.loaded for rounds in got.values() for by in rounds for rate in by.values())
 
 
 def quietest(measure, loaded, tries):

@@ -41,7 +41,7 @@ def _row(row, y, x_of):
 
 def svg(title, conditions, rows):
     values = [v for r in rows for v in _turned(r) if v]
-    limit = max(1.0, *(abs(math.log2(v)) for v in values)) * 1.05
+    limit = max([1.0, *(abs(math.log2(v)) for v in values)]) * 1.05
     height = TOP + LINE * len(rows) + 34
 
     def x_of(v):

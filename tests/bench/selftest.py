@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The benchmarks themselves: nfsload does each job with each version, leaves nothing open, and notices wrong answers; savejob does
-what it says; rows, tables and plots say what was measured. No speed is judged."""
+"""The benchmarks themselves: nfsload does each job with each version, leaves nothing open, and notices wrong answers; savejob and vmbench do
+what they say; rows, tables and plots say what was measured. No speed is judged."""
 import importlib.machinery
 import importlib.util
 import os
 import subprocess
 import sys
 import tempfile
+import types
 import xml.dom.minidom
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -18,6 +19,7 @@ import harness
 import pairs
 import plot
 import results
+import servers
 
 LOAD = os.path.join(os.environ.get("BUILDDIR", "."), "tests/bench/nfsload")
 SAVEJOB = os.path.join(os.environ.get("BUILDDIR", "."), "tests/bench/savejob")
@@ -126,6 +128,70 @@ def saves(count):
     count.equal("a quiet run is not made again", guest.quietest(iter([[0], [1]]).__next__, sum, 3), [0])
 
 
+def rates(count):
+    """What `client` makes of the lines of the guest: half nfs-ganesha's rate, twice with async, a quarter of the bare loop's, fewer calls."""
+    part, said = script("client"), [(line, load) for number, load in ((1, 2), (2, 50)) for line in (
+        f"rate 3 tcp {number} ringnfsd create 50.0 90", f"rate 3 tcp {number} async create 200 90", f"rate 3 tcp {number} ganesha create 100 180",
+        f"rate 3 tcp {number} bare create 200", f"fails 3 tcp {number} ganesha untar", f"rate 3 tcp {number} ringnfsd untar 7 1", "ok nothing")]
+    guest_lines, guest.lines = guest.lines, lambda *_: iter(said)
+    try:
+        got = guest.rate_rounds("script", [], {})
+    finally:
+        guest.lines = guest_lines
+    count.equal("pairs of calls", guest.rate_pairs(got["3", "tcp", "create"], "ringnfsd", "ganesha", "calls"), [(90, 180, False), (90, 180, True)])
+    count.equal("rates on a loaded host", guest.loaded_rates(got), 5)
+    made = {(r.test, r.quantity, r.other): (r.ratio, r.loaded) for r in part.rows_of(got)}
+    test = "v3 create, write 1 KiB, close"
+    count.equal("rows", made, {(test, "a second", "ganesha"): (0.5, 1), (test, "calls", "ganesha"): (0.5, 1),
+                               (test + ", async", "a second", "ganesha"): (2, 1), (test, "a second", "bare"): (0.25, 1)})
+    medians, ratios = (table.splitlines() for table in part.tables(got))
+    count.equal("medians side by side", medians[0::2] + medians[3:], [
+        "| a second | v3 ringnfsd | v3 async | v3 ganesha | v3 bare | v3 ringnfsd: calls | v3 async: calls | v3 ganesha: calls |",
+        "| create, write 1 KiB, close | 50 | 200 | 100 | 200 | 90 | 90 | 180 |", "| untar a source tree, files | 7 |  |  |  | 1 |  |  |"])
+    count.equal("ratios side by side", ratios[0::2], ["| by nfs-ganesha | v3 sync | v3 async | v3 by bare | v3 calls |",
+                                                      "| create, write 1 KiB, close | 0.5 | 2 | 0.25 | 0.5 |"])
+    chosen = part.metrics(types.SimpleNamespace(only=["rename", "cold disk"]))
+    count.equal("metrics with those that make their files", chosen, "create rename seqwrite cold.1 cold.4 cold.32")
+
+
+def ganesha(count):
+    """nfs-ganesha of another release runs with that release's libraries."""
+    class Other(servers.Ganesha):
+        root = "/r"
+
+    lib = "/r/usr/lib/x86_64-linux-gnu"
+    count.equal("command of another release", Other.command(), [f"{lib}/ld-linux-x86-64.so.2", "--library-path", f"{lib}:/r/usr/lib/ganesha",
+                                                                "/r/usr/bin/ganesha.nfsd"])
+    count.check("what is not there is missing", "nfs-ganesha" in Other.missing())
+    count.equal("this machine's own", servers.Ganesha.command(), ["/usr/bin/ganesha.nfsd"])
+    count.check("the second ringnfsd is asynchronous", ",async," in servers.RingnfsdAsync.options and ",sync," in servers.RingnfsdForAll.options)
+
+
+def vmbenches(count):
+    """Each job of vmbench, which the guests' images have from the source, and its loop that syncs."""
+    with tempfile.TemporaryDirectory(dir=".") as top:
+        program, data = os.path.join(top, "vmbench"), os.path.join(top, "data")
+        subprocess.run([os.environ.get("CC", "cc").split()[-1], "-O2", "-o", program, os.path.join(HERE, "..", "vm", "prog", "vmbench.c")], check=True)
+
+        def run(*words, **env):
+            done = subprocess.run([program, *map(str, words)], capture_output=True, text=True, env={**os.environ, **env})
+            return done.returncode == 0 and float(done.stdout) > 0
+
+        for env in {}, {"VMBENCH_SYNC": "1"}:
+            for job in ("create", "stat", "look", "read", "rename"):
+                count.check(f"vmbench {job} {env}", run(job, 3, top, **env))
+            left = sorted(n for n in os.listdir(top) if n.startswith("small"))
+            count.equal("renamed files have their names again", left, ["small.0", "small.1", "small.2"])
+            count.check(f"vmbench unlink {env}", run("unlink", 3, top, **env) and os.listdir(top) == ["vmbench"])
+        for job in ("fsync", "commit"):
+            count.check(f"vmbench {job}", run(job, 3, data) and os.path.getsize(data) == 3 * 4096)
+        count.check("vmbench seqwrite", run("seqwrite", 3, data) and os.path.getsize(data) == 3 << 20)
+        for job, depth in (("seqread", ()), ("dirread", (32,)), ("randread", ()), ("randread", (1,)), ("randwrite", (32,)), ("dirwrite", (2,))):
+            count.check(f"vmbench {job} {depth}", run(job, 3, data, *depth) and os.path.getsize(data) == 3 << 20)
+        count.check("more blocks than there are", not run("dirread", 4, data))
+        count.check("a job that there is not", not run("sleep", 3, data))
+
+
 def savejobs(count):
     def run(*words):
         done = subprocess.run([SAVEJOB, *map(str, words)], capture_output=True, text=True)
@@ -152,6 +218,9 @@ def main():
     count = harness.Count()
     rows(count)
     saves(count)
+    rates(count)
+    ganesha(count)
+    vmbenches(count)
     savejobs(count)
     retries(count)
     with harness.Daemon({"e": "rw,no_root_squash,insecure"}) as d:

@@ -3,7 +3,8 @@
 
 Each is a context, and has .name, .pid, and .arguments: how nfsload finds it.
 
-    servers.py TOP FOLDER    both, for clients of all hosts, with their files in TOP; prints "ready", and ends them with its input"""
+    servers.py TOP FOLDER NAME...    those of FOR_ALL, for clients of all hosts, with their files in TOP; prints "ready", and ends them with
+                                     its input"""
 import contextlib
 import os
 import re
@@ -17,8 +18,7 @@ import types
 
 import host
 
-GANESHA = "/usr/bin/ganesha.nfsd"
-PLUGINS = "/usr/lib/x86_64-linux-gnu/ganesha"
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 
 
 def wait_for(ready, process, log):
@@ -113,20 +113,31 @@ class Ringnfsd(Server):
 class Ganesha(Server):
     """nfs-ganesha as Debian has it, with FSAL VFS. It does not serve NFSv3 without a port mapper, so it has one of its own.
 
+    Newer ones end if they may not keep off the kernel's writing back (PR_SET_IO_FLUSHER), which containers forbid, unless told otherwise.
     Beside what it needs, three settings differ from the defaults: no grace period, a cache that has room for 100,000 names, and
     no names of users from anywhere."""
     name, port, mount_port = "ganesha", 13049, 13048
+    root = os.environ.get("BENCH_GANESHA", "")  # folder with its files and all its libraries, if it is not this machine's own
 
-    @staticmethod
-    def missing():
+    @classmethod
+    def command(cls):
+        program, lib = f"{cls.root}/usr/bin/ganesha.nfsd", cls.root + LIBRARIES
+        return [f"{lib}/ld-linux-x86-64.so.2", "--library-path", f"{lib}:{cls.root}/usr/lib/ganesha", program] if cls.root else [program]
+
+    @classmethod
+    def plugins(cls):
+        return f"{cls.root}{LIBRARIES}/ganesha"
+
+    @classmethod
+    def missing(cls):
         """What is not installed, or None."""
-        if not os.access(GANESHA, os.X_OK) or not os.path.isdir(PLUGINS):
+        if not os.access(cls.command()[-1], os.X_OK) or not os.path.isdir(cls.plugins()):
             return "packages nfs-ganesha and nfs-ganesha-vfs"
         return None if shutil.which("rpcbind") else "package rpcbind"
 
-    @staticmethod
-    def version():
-        done = subprocess.run([GANESHA, "-v"], capture_output=True, text=True)
+    @classmethod
+    def version(cls):
+        done = subprocess.run([*cls.command(), "-v"], capture_output=True, text=True)
         found = re.search(r"V(\d[\d.]*)", done.stdout + done.stderr)
         return f"nfs-ganesha {found.group(1) if found else '?'}"
 
@@ -141,13 +152,14 @@ class Ganesha(Server):
 NFS_CORE_PARAM {{
 	NFS_Port = {self.port}; MNT_Port = {self.mount_port}; Rquota_Port = 13050;
 	Protocols = 3, 4; Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false;
-	Plugins_Dir = {PLUGINS};
+	Plugins_Dir = {self.plugins()};
+	{"Allow_Set_Io_Flusher_Fail = true;" if self.root else ""}
 }}
 NFSv4 {{ Graceless = true; RecoveryRoot = {self.top}/recovery; Only_Numeric_Owners = true; }}
 MDCACHE {{ Entries_HWMark = 500000; }}
 LOG {{ Default_Log_Level = WARN; }}
 {exports}""")
-        self.spawn([GANESHA, "-F", "-f", config, "-L", self.log, "-p", os.path.join(self.top, "pid")])
+        self.spawn([*self.command(), "-F", "-f", config, "-L", self.log, "-p", os.path.join(self.top, "pid")])
 
     def __exit__(self, *_):
         super().__exit__()
@@ -160,11 +172,19 @@ class RingnfsdForAll(Ringnfsd):
     options = os.environ.get("BENCH_OPTIONS", Ringnfsd.options)
 
 
+class RingnfsdAsync(RingnfsdForAll):
+    name, port, mount_port = "async", 14049, 14049
+    options = RingnfsdForAll.options.replace("sync", "async", 1)
+
+
+FOR_ALL = {server.name: server for server in (RingnfsdForAll, RingnfsdAsync, Ganesha)}
+
+
 def main():
-    top, folder = sys.argv[1:]
+    top, folder, *names = sys.argv[1:]
     with contextlib.ExitStack() as running:
-        for server in RingnfsdForAll, Ganesha:
-            running.enter_context(server(types.SimpleNamespace(top=top), [folder]))
+        for name in names:
+            running.enter_context(FOR_ALL[name](types.SimpleNamespace(top=top), [folder]))
         print("ready", flush=True)
         sys.stdin.read()
 

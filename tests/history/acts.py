@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What clients do with files and names, and what they write down of it. State (locks, opens, delegations) is in acts_state.py.
+"""Acts of clients on files and names. A client draws one act after another, and writes each down as facts of the history (record.py). Acts with
+locks, opens and delegations are in acts_state.py.
 
-Caching clients keep data, names and listings under a validator (change attribute, or size and times), as a real client does. As long as
+Shared objects are few, so that clients meet: files of SLOTS registers each, and six NAMES in two directories. A value says who has written it, and an
+object's owner says who has made it. Caching clients keep data, names and listings under a validator (change attribute, or size and times), as a real client does. As long as
 the server shows the same validator they believe what they have, and a belief is written down as a read.
 """
+import collections
+import contextlib
 import os
 import threading
 import time
 import traceback
 
 import clients
+from by_path import Local
 from linear import DIR, LNK, MAYBE, REG
+from linux_client import Linux
 from record import DEAD, now
 from wire import Lost, RdmaWire, Restarted, Short, Stop
 
@@ -40,15 +46,22 @@ def created(i, tag, mode, status, owner=None, *_):
 
 
 def unanswered(e):
-    """What is known of an operation that ended by Restarted or Lost: the run of the server that had it, and until when it may take effect."""
+    """Of an operation that ended by Restarted or Lost: the run of the server that had it, and until when it may take effect."""
     return {"ret": e.bound, "run": e.run, "must": False} if isinstance(e, Restarted) else {"ret": now(), "must": False}
+
+
+def timed(act, *args, **more):
+    """(called, answered, *results) of act."""
+    inv = now()
+    results = act(*args, **more)
+    return inv, now(), *results
 
 
 class World:
     """Shared by all clients of a history. where: {key: (handle, path)} of directories and shared files."""
 
-    def __init__(self, where, history, profile, options):
-        self.where, self.history, self.profile, self.options = where, history, profile, options
+    def __init__(self, where, history, profile):
+        self.where, self.history, self.profile = where, history, profile
         self.n, self.lock = 0, threading.Lock()
         self.handles = {}  # of objects, by tag
         self.made_twice = set()  # tags of exclusive creates that were sent again as new calls
@@ -58,6 +71,15 @@ class World:
         with self.lock:
             self.n += 1
             return self.n
+
+    @contextlib.contextmanager
+    def holding(self, f):
+        """Tells the other clients that f is delegated, so that they rather act on it."""
+        self.delegated.append(f)
+        try:
+            yield
+        finally:
+            self.delegated.remove(f)
 
     def tag(self, kind):
         return 100000 + 4 * self.number() + kind
@@ -76,11 +98,18 @@ class Worker(threading.Thread):
         super().__init__(daemon=True)
         self.world, self.c, self.rng, self.end, self.who = world, client, rng, end, name
         self.h, self.where = world.history.seen_by(client.wire, world.profile["dies"]), world.where
-        self.v3, self.v4, self.local = (isinstance(client, x) for x in (clients.V3, clients.V4, clients.Local))
+        self.v3, self.v4, self.linux = (isinstance(client, x) for x in (clients.V3, clients.V4, Linux))
+        self.by_path = self.linux or isinstance(client, Local)
+        self.acted = collections.defaultdict(lambda: collections.deque(maxlen=40))  # when, by object
+        self.mine = []  # facts of names that are used once
         self.forget()
 
     def forget(self):
         self.files, self.dirs, self.found, self.unstable = {}, {}, {}, {}
+
+    def wrong(self, what, status, **more):
+        """An answer that nothing explains; None."""
+        self.h.trouble(what, who=self.who, status=status, **more)
 
     def run(self):
         try:
@@ -90,7 +119,7 @@ class Worker(threading.Thread):
                 self.guard(getattr(self, self.rng.choices(acts, weights)[0]))
                 if self.held:
                     self.guard(self.release)
-                time.sleep(self.rng.random() * self.world.profile.get("pace", 0.002 if self.local else 0))
+                time.sleep(self.rng.random() * self.world.profile.get("pace", 0.002 if self.by_path else 0))
         except Stop:
             pass
         except Exception as e:
@@ -119,7 +148,10 @@ class Worker(threading.Thread):
 
     def crash(self):
         """The client's machine goes without a word and comes again."""
-        if self.local:
+        if self.linux:
+            self.h.count("guests that crash")
+            self.c.boot()
+        if self.by_path:
             return
         self.h.count("client crashes")
         self.c.wire.forget()
@@ -137,8 +169,9 @@ class Worker(threading.Thread):
         """Beyond the lease."""
         time.sleep(5.2 + self.rng.random() * 2)
 
-    def attempt(self, obj, describe, act, again=False):
-        """Writes down an operation: describe(answer of act). (status, inv, ret, further results), or None if there was no answer."""
+    def attempt(self, obj, describe, act, again=False, unsure=(), what=""):
+        """Writes down an operation: describe(answer of act), if there is something to say. (status, inv, ret, further results), or None if there was no answer.
+        unsure: errors of Linux's client that say nothing, as it found something, and something else a call later; such are ENOENT of O_CREAT and ESTALE."""
         inv = now()
         try:
             status, *more = act()
@@ -146,7 +179,7 @@ class Worker(threading.Thread):
             self.h.op(obj, inv, op=describe(MAYBE), who=self.who, **unanswered(e))
             self.h.count("no answer")
             self.recover()
-            return self.attempt(obj, describe, act) if again and not isinstance(e, Short) and time.monotonic() < self.end else None
+            return self.attempt(obj, describe, act, unsure=unsure, what=what) if again and not isinstance(e, Short) and time.monotonic() < self.end else None
         ret = now()
         if status in ("NOSPC", "DQUOT"):
             self.h.count(status)
@@ -154,8 +187,11 @@ class Worker(threading.Thread):
         if status in DEAD and self.world.profile["dies"]:  # nobody knows what is on the disk
             self.h.op(obj, inv, ret, describe(MAYBE), self.who, must=False)
             return self.h.count("answers of a dead disk")
-        op = describe(status, *more)
-        self.h.op(obj, inv, ret, op, self.who)
+        for bound in self.c.beside(inv, what):
+            self.h.op(obj, inv, bound, describe(MAYBE, *more), self.who, must=False)
+        self.acted[obj].append((inv, ret))
+        known = not (self.linux and status in ("STALE", *unsure))
+        self.h.op(obj, inv, ret, describe(status if known else MAYBE, *more), self.who, must=known)
         return status, inv, ret, more
 
     def changed(self, key, inv, ret):
@@ -163,11 +199,9 @@ class Worker(threading.Thread):
 
     def getattr(self, key):
         """(validator, inv, ret), or None"""
-        inv = now()
-        status, a = self.c.getattr(self.where[key][0])
-        ret = now()
+        inv, ret, status, a = timed(self.c.getattr, self.where[key][0])
         if status != "ok":
-            return self.h.trouble("GETATTR fails", who=self.who, f=key, status=status)
+            return self.wrong("GETATTR fails", status, f=key)
         self.h.add("attr", obj=key, inv=inv, ret=ret, change=a["change"], ctime=a["ctime"], mtime=a["mtime"])
         if key.startswith("sz"):
             self.h.op(key, inv, ret, ("read", a["size"]), self.who)
@@ -179,28 +213,31 @@ class Worker(threading.Thread):
         return f"f{self.rng.randrange(self.world.profile['files'])}"
 
     def how(self):
-        """How stable a write is to be. A power cut may take a value that others have seen, unless it is on the disk before; or its time,
+        """The stability that a write asks for. A power cut may take a value that others have seen, unless it is on the disk before; or its time,
         if only the data are (DATA_SYNC)."""
         return 2 if self.world.profile["cuts power"] else self.rng.choice((0, 0, 1, 2))
 
     def new_value(self):
         return b"%8.8s" % self.who.encode() + self.world.number().to_bytes(8, "big")
 
-    def set_registers(self, f, wanted, act, changes=True):
-        """act sets registers, {slot: value}. changes: the file's attributes tell of it in any case."""
+    def set_registers(self, f, wanted, act, changes=True, partly=("NOSPC",)):
+        """act sets registers, {slot: value}. changes: the file's attributes tell of it in any case. partly: errors with which it may have set some."""
         inv, lost = now(), None
         try:
             status, stable = act()
         except (Restarted, Lost) as e:
             status, stable, lost = None, None, unanswered(e)
         ret = now()
-        if status in (None, "ok", "NOSPC") or (status in DEAD and self.world.profile["dies"]):  # a full or dying disk may take a part
+        self.acted[f].append((inv, ret))
+        if status in (None, "ok", *partly) or (status in DEAD and self.world.profile["dies"]):  # a full or dying disk may take a part
             for s, v in wanted.items():
+                for bound in self.c.beside(inv, "write"):
+                    self.h.op(reg(f, s), inv, bound, ("write", v), self.who, must=False)
                 self.h.op(reg(f, s), inv, op=("write", v), who=self.who, **lost or {"ret": ret, "must": status == "ok"})
         elif status in REFUSED:
             self.h.count("write " + status)
         else:
-            self.h.trouble("write fails", who=self.who, f=f, status=status)
+            self.wrong("write fails", status, f=f)
         if status == "ok" and changes:
             self.changed(f, inv, ret)
         if stable:
@@ -221,12 +258,11 @@ class Worker(threading.Thread):
         opened = []
 
         def act():
-            inv = now()
-            status, _, fh, _, state = self.c.open("root", f, self.rng.choice((2, 3)))
+            inv, ret, status, _, fh, _, state = timed(self.c.open, "root", f, self.rng.choice((2, 3)))
             if status != "ok":
                 return status, None
             opened.append((fh, state))
-            self.h.add("open", f=f, who=self.who, inv=inv, ret=now())
+            self.h.add("open", f=f, who=self.who, inv=inv, ret=ret)
             return self.c.write(f, s * SIZE, data, how, state[0])
         self.set_registers(f, {s: value(data)}, act)
         for fh, state in opened:
@@ -245,7 +281,7 @@ class Worker(threading.Thread):
         self.set_registers(f, dict.fromkeys(range(SLOTS), EMPTY), lambda: (self.c.truncate(f), None))
 
     def copy(self):
-        """All registers by a COPY that is long enough to be made in the background. Another one would be on no disk."""
+        """All registers by a COPY that is long enough to be made in the background, amid which the export may be taken away. Another one would be on no disk."""
         if not self.v4 or self.c.minor < 2 or not self.c.back or self.world.profile["cuts power"]:
             return self.read()
         f, source, data = self.some_file(), f"src{self.who[0]}", [self.new_value() for _ in range(SLOTS)]
@@ -253,7 +289,7 @@ class Worker(threading.Thread):
         if status != "ok":
             return self.h.count("no copy: " + status)
         self.c.called.clear()
-        self.set_registers(f, dict(enumerate(map(value, data))), lambda: (self.c.copy(source, f, COPIED), None))
+        self.set_registers(f, dict(enumerate(map(value, data))), lambda: (self.c.copy(source, f, COPIED), None), partly=("NOSPC", "STALE"))
         return self.h.count("copies in the background", sum(c["op"] == clients.n4.CB_OFFLOAD for c in self.c.called))
 
     def commit(self):
@@ -261,26 +297,35 @@ class Worker(threading.Thread):
             f, _ = self.unstable.popitem()
             status, verifier = self.c.commit(f)
             if status != "ok":
-                return self.h.trouble("COMMIT fails", who=self.who, status=status)
+                return self.wrong("COMMIT fails", status)
             self.h.add("verifier", run=self.c.wire.run, verifier=verifier.hex())
 
     def read(self, f=None, size=SLOTS * SIZE):
         """Returns the values and the validator that came with them, or None."""
-        f, inv = f or self.some_file(), now()
+        f = f or self.some_file()
         plus = {"plus": True} if self.v4 and self.c.minor == 2 and self.rng.random() < 0.4 else {}
-        status, data, validator = self.c.read(f, 0, size, **plus)
-        ret = now()
+        inv, ret, status, data, validator = timed(self.c.read, f, 0, size, **plus)
         if status == "ok":
             got = values(data)
             for s in range(SLOTS):
-                self.h.op(reg(f, s), inv, ret, ("read", got[s]), self.who)
+                self.h.op(reg(f, s), inv, ret, ("read", got[s]), self.who, **self.cached(f, reg(f, s), got[s], inv, ret))
+            self.acted[f].append((inv, ret))
             return got, validator
         if status in REFUSED:
             return self.h.count("read " + status)
-        return self.h.trouble("read fails", who=self.who, f=f, status=status)
+        return self.wrong("read fails", status, f=f)
+
+    def cached(self, obj, key, answer, inv, ret):
+        """Linux's client may have what it answers of an object from its cache: by any of its acts since it has last answered something else. O_DIRECT
+        passes the cache by."""
+        if not self.linux or (self.c.looks_up if obj == "ns" else self.c.direct):
+            return {}
+        known, since, last = self.found.get(key, (None, 0, 0))
+        self.found[key] = answer, since if known == answer else last, ret
+        return {"fetches": [w for w in (*self.acted[obj], (inv, ret)) if w[1] > self.found[key][1]]}
 
     def cached_read(self):
-        if self.local:
+        if self.by_path:
             return self.read()
         f = self.some_file()
         if not (seen := self.getattr(f)):
@@ -314,16 +359,16 @@ class Worker(threading.Thread):
     def create(self):
         i, d, name = self.some_name()
         kind = self.rng.choice((REG, REG, REG, DIR, LNK))
-        mode = self.rng.choice(("guarded", "exclusive", "unchecked")) if kind == REG else "guarded"
+        mode = self.rng.choice(("exclusive" if self.linux else "guarded", "exclusive", "unchecked")) if kind == REG else "guarded"
         tag, verifier = self.world.tag(kind), os.urandom(8)
-        if mode == "exclusive":
+        if mode == "exclusive" or self.linux:
             self.world.made_twice.add(tag)
 
         def describe(status, owner=None, fh=None, change=None):
             if status == "ok" and fh and owner:
                 self.world.handles[owner] = fh
             return created(i, tag, mode, status, owner)
-        got = self.attempt("ns", describe, lambda: self.c.create(d, name, kind, mode, tag, verifier), mode == "exclusive")
+        got = self.attempt("ns", describe, lambda: self.c.create(d, name, kind, mode, tag, verifier), mode == "exclusive", ("NOENT",), "new")
         if got and got[0] == "ok" and got[3][0] == tag:
             self.changed(d, *got[1:3])
             self.edit(d, got[3][2], lambda names: names.update({name: tag}))
@@ -331,14 +376,15 @@ class Worker(threading.Thread):
     def remove(self):
         i, d, name = self.some_name()
         kind = "any" if self.v4 else self.rng.choice(("file", "file", "dir"))
-        got = self.attempt("ns", lambda status, *_: ("remove", i, kind, status), lambda: self.c.remove(d, name, kind), True)
+        taken = "any" if self.linux and self.c.v4 else kind  # the client looks what it is, and then REMOVE takes what it is by then
+        got = self.attempt("ns", lambda status, *_: ("remove", i, taken if status in ("ok", MAYBE) else kind, status), lambda: self.c.remove(d, name, kind), True)
         if got and got[0] == "ok":
             self.changed(d, *got[1:3])
             self.edit(d, got[3][0], lambda names: names.pop(name, None))
 
     def rename(self):
         (i, d, name), (j, e, other) = self.some_name(), self.some_name()
-        got = self.attempt("ns", lambda status, *_: ("rename", i, j, status), lambda: self.c.rename(d, name, e, other), True)
+        got = self.attempt("ns", lambda status, *_: ("rename", i, j, status), lambda: self.c.rename(d, name, e, other), True, ("EXIST", "ISDIR", "NOTDIR", "NOTEMPTY"))
         if not got or got[0] != "ok":
             return
         changes, kept = got[3][0] or (None, None), (self.dirs.get(d), self.dirs.get(e))
@@ -352,7 +398,10 @@ class Worker(threading.Thread):
     def link(self):
         j, d, name = self.some_name()
         tags = self.world.links(12)
-        if self.local or not tags:
+        if self.linux:
+            _, e, other = self.some_name()
+            self.attempt("ns", lambda status, tag: None if tag is None or tag & 3 == DIR else ("link", tag, j, status), lambda: self.c.link(e, other, d, name), what="new")
+        if self.by_path or not tags:
             return
         tag = self.rng.choice(tags)
         got = self.attempt("ns", lambda status, *_: ("link", tag, j, status), lambda: self.c.link(self.world.handles[tag], d, name), True)
@@ -362,22 +411,23 @@ class Worker(threading.Thread):
     def lookup(self):
         """(index of the name, tag or 0, inv, ret), or None"""
         i, d, name = self.some_name()
-        inv = now()
-        status, tag, fh = self.c.lookup(d, name)
-        ret = now()
+        inv, ret, status, tag, fh = timed(self.c.lookup, d, name)
+        if self.linux and status == "STALE":
+            return self.h.count("STALE")
         if status not in ("ok", "NOENT"):
-            return self.h.trouble("LOOKUP fails", who=self.who, status=status)
+            return self.wrong("LOOKUP fails", status)
         tag = tag if status == "ok" else 0
         if tag > 0 and fh:
             self.world.handles[tag] = fh
-        self.h.op("ns", inv, ret, ("lookup", i, tag), self.who)
+        self.h.op("ns", inv, ret, ("lookup", i, tag), self.who, **self.cached("ns", i, tag, inv, ret))
+        self.acted["ns"].append((inv, ret))
         return i, tag, inv, ret
 
     def cached_lookup(self):
         """Names that are not there are kept, too."""
-        if self.local or not self.found or self.rng.random() < 0.3:
+        if self.by_path or not self.found or self.rng.random() < 0.3:
             d = self.rng.choice("AB")
-            before = None if self.local else self.getattr(d)
+            before = None if self.by_path else self.getattr(d)
             found = self.lookup()
             if before and found and found[1] >= 0 and NAMES[found[0]][0] == d and (after := self.getattr(d)) and after[0] == before[0]:
                 self.found[found[0]] = before[0], found[1], (before[1], after[2])
@@ -393,30 +443,30 @@ class Worker(threading.Thread):
 
     def nlink(self):
         tags = self.world.links(8)
-        if self.local or not tags:
+        if self.by_path or not tags:
             return
-        tag, inv = self.rng.choice(tags), now()
-        status, a = self.c.getattr(self.world.handles[tag])
+        tag = self.rng.choice(tags)
+        inv, ret, status, a = timed(self.c.getattr, self.world.handles[tag])
         if status not in ("ok", "STALE"):
-            self.h.trouble("GETATTR fails", who=self.who, status=status)
+            self.wrong("GETATTR fails", status)
         elif status == "ok" and a["uid"] != tag:
             self.h.trouble("a handle names another file", who=self.who, tag=tag, uid=a["uid"])
         else:
-            self.h.op("ns", inv, now(), ("nlink", tag, a["nlink"] if status == "ok" else 0), self.who)
+            self.h.op("ns", inv, ret, ("nlink", tag, a["nlink"] if status == "ok" else 0), self.who)
 
     def listed(self, obj, inv, ret, names, what, d=None, **more):
-        """What a listing says of each name."""
+        """Writes down each name of a listing as a lookup."""
         for i, (in_dir, name) in enumerate(NAMES) if d else enumerate((None, f"n{i}") for i in range(3)):
             if in_dir == d:
                 self.h.op(obj, inv, ret, ("lookup", i, names.get(name, 0)), self.who + " " + what, **more)
 
     def list(self):
-        d, inv = self.rng.choice("AB"), now()
-        status, entries, validator = self.c.list(d)
-        ret = now()
+        d = self.rng.choice("AB")
+        inv, ret, status, entries, validator = timed(self.c.list, d)
         if status != "ok":
-            return self.h.trouble("listing fails", who=self.who, status=status)
+            return self.wrong("listing fails", status)
         names = dict(entries)
+        self.acted["ns"].append((inv, ret))
         if len(names) != len(entries):
             self.h.trouble("a name twice in one reply", who=self.who, names=entries)
         self.listed("ns", inv, ret, names, "list", d)
@@ -424,7 +474,7 @@ class Worker(threading.Thread):
             self.dirs[d] = validator, names
 
     def cached_list(self):
-        if self.local or not self.dirs:
+        if self.by_path or not self.dirs:
             return self.list()
         d = self.rng.choice(list(self.dirs))
         if not (seen := self.getattr(d)):
@@ -439,32 +489,31 @@ class Worker(threading.Thread):
 
     def once(self):
         """Makes such a name, or removes one of its own."""
-        mine = [f for f in self.__dict__.setdefault("mine", []) if f["gone_inv"] is None]
+        mine = [f for f in self.mine if f["gone_inv"] is None]
         if mine and self.rng.random() < (0.5 if len(mine) < 60 else 0.9):
             f = self.rng.choice(mine)
             f["gone_inv"] = now()
             status, _ = self.c.remove("big", f["name"], "file")
-            if status != "ok":
-                return self.h.trouble("a name of one's own cannot be removed", who=self.who, status=status, name=f["name"])
+            if status != "ok" and not (status == "NOENT" and self.c.beside(f["gone_inv"])):
+                return self.wrong("a name of one's own cannot be removed", status, name=f["name"])
             f["gone_ret"] = now()
             return None
         name = f"v{self.world.number():06d}"
         f = self.h.add("name", name=name, who=self.who, inv=now(), ret=None, gone_inv=None, gone_ret=None)
         status, *_ = self.c.create("big", name, LNK, "guarded", 0, None)
-        if status == "ok":
+        if status == "ok" or (status == "EXIST" and self.c.beside(f["inv"])):
             f["ret"] = now()
             self.mine.append(f)
         elif status == "NOSPC":
             f["gone_ret"] = now()
         else:
-            self.h.trouble("a new name cannot be made", who=self.who, status=status, name=name)
+            self.wrong("a new name cannot be made", status, name=name)
 
     def list_big(self):
-        inv = now()
-        status, entries, _ = self.c.list("big", self.rng)
+        inv, ret, status, entries, _ = timed(self.c.list, "big", self.rng)
         if status == "ok":
-            self.h.add("listing", who=self.who, inv=inv, ret=now(), names=[name for name, _ in entries])
+            self.h.add("listing", who=self.who, inv=inv, ret=ret, names=[name for name, _ in entries])
         elif status in ("BAD_COOKIE", "NOT_SAME"):
             self.h.count(status)
         else:
-            self.h.trouble("listing fails", who=self.who, status=status)
+            self.wrong("listing fails", status)

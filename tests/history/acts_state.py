@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What clients do with locks, opens that deny, and delegations of files and directories, over restarts and lost leases.
+"""Acts of clients on state: locks, opens that deny, and delegations of files and directories, over restarts and lost leases.
 
 Under a lock for writing a client adds one to counters, each step by the lock's stateid: what a client does that has lost its lock must not
 count. Under a delegation it believes what it has read, without asking, and writes each belief down as a read.
@@ -8,7 +8,7 @@ import time
 
 import clients
 import nfs4client as n4
-from acts import SIZE, SLOTS, Worker, created, reg, value, values
+from acts import SIZE, SLOTS, Worker, created, reg, timed, value, values
 from linear import LNK
 from record import NEVER, now
 from wire import KerberosWire, Lost, RdmaWire, Restarted, UdpWire
@@ -65,65 +65,71 @@ class StateWorker(Worker):
             self.h.count("lock lost: " + why)
             self.held = None
 
+    def can_lock(self):
+        """Locks of NFSv3 and of local processes are not claimed back here. NLM goes neither over the fabric nor with Kerberos."""
+        if self.v4 or (self.linux and self.c.v4):
+            return True
+        return self.world.profile["local_locks"] and not isinstance(self.c.wire, (RdmaWire, KerberosWire))
+
+    def take(self, asked):
+        """(status, state of the lock) of the bytes that are asked for."""
+        what = asked["kind"], asked["offset"], asked["size"]
+        if not self.v4:
+            return self.c.lock("lock", *what)
+        try:
+            status, _, state = self.c.lock(self.lock["fh"], self.lock["state"], *what)
+            return status, state
+        except (Restarted, Lost):  # nobody knows whether it was given
+            self.h.add("lock", start=NEVER, end=NEVER, rel=NEVER, **asked)
+            raise
+
     def critical(self):
-        if not self.v4 and (not self.world.profile["local_locks"] or isinstance(self.c.wire, (RdmaWire, KerberosWire))):
-            return
+        """Adds one to the counters under a lock, or holds a lock to read."""
+        if not self.can_lock():
+            return None
         wide, k = self.rng.random() < 0.2, self.rng.randrange(RANGES)
         offset, size, counters = (0, RANGE * RANGES, range(RANGES)) if wide else (RANGE * k, RANGE, [k])
         kind = self.rng.choice((n4.WRITE_LT, n4.WRITE_LT, n4.READ_LT))
         if self.v4 and not self.lock:
             status, _, fh, _, state = self.c.open("root", "lock", 3)
             if status != "ok":
-                self.h.trouble("the lock file cannot be opened", who=self.who, status=status)
-                return
+                return self.wrong("the lock file cannot be opened", status)
             self.lock = {"fh": fh, "state": state}
-        inv = now()
-        if self.v4:
-            try:
-                status, _, state = self.c.lock(self.lock["fh"], self.lock["state"], kind, offset, size)
-            except (Restarted, Lost):  # nobody knows whether it was given
-                self.h.add("lock", who=self.who, offset=offset, size=size, kind=kind, inv=inv, start=NEVER, end=NEVER, rel=NEVER)
-                raise
-        elif self.local:
-            status, state = self.c.lock("lock", kind, offset, size)
-        else:
-            status, state = {0: "ok", 1: "DENIED"}.get(x := self.c.lock("lock", kind, offset, size), x), None
+        fact = dict(who=f"{self.who} {self.c.state}" if self.v3 else self.who, offset=offset, size=size, kind=kind, inv=now())
+        status, state = self.take(fact)
         ret = now()
-        fact = dict(who=f"{self.who} {self.c.state}" if self.v3 else self.who, offset=offset, size=size, kind=kind, inv=inv)
         if status == "DENIED":
-            self.h.add("denied", ret=ret, **fact)
-        elif status in clients.GONE:
-            self.h.count("lock " + status)
+            return self.h.add("denied", ret=ret, **fact)
+        if status in clients.GONE:
             self.lock = None
-        elif status != "ok":
-            self.h.trouble("LOCK fails", who=self.who, status=status)
-        else:
-            self.h.count("locks")
-            fact = self.h.add("lock", start=ret, end=ret, rel=NEVER, **fact)
-            if not self.v4:
-                self.critical_plain(fact, state, counters)
-                return
-            self.held = {"state": state, "fact": fact}
-            for c in counters if kind == n4.WRITE_LT else ():
-                if self.held:
-                    self.add_one(c)
-            if self.held and self.world.profile.get("grace") and self.rng.random() < 0.3:
-                self.hold(self.rng.choice((0.05, 0.3, 1.5)))
+            return self.h.count("lock " + status)
+        if status != "ok":
+            return self.wrong("LOCK fails", status)
+        self.h.count("locks")
+        fact = self.h.add("lock", start=ret, end=ret, rel=NEVER, **fact)
+        counters = counters if kind == n4.WRITE_LT else ()
+        return self.critical_v4(fact, state, counters) if self.v4 else self.critical_plain(fact, state, counters)
+
+    def critical_v4(self, fact, state, counters):
+        """A lock of NFSv4, which goes with its lease. run() releases it."""
+        self.held = {"state": state, "fact": fact}
+        for c in counters:
+            if self.held:
+                self.add_one(c)
+        if self.held and self.world.profile.get("grace") and self.rng.random() < 0.3:
+            self.hold(self.rng.choice((0.05, 0.3, 1.5)))
 
     def critical_plain(self, fact, state, counters):
         """A lock of NFSv3 or of a local process, which is not taken away; not by a second notice of a reboot either."""
         monitored = self.v3 and not isinstance(self.c.wire, UdpWire)
         if monitored and self.rng.random() < 0.1:
             self.c.notify()
-        for c in counters if fact["kind"] == n4.WRITE_LT else ():
-            status, data, _ = self.c.read("lock", RANGE * c, 8)
-            time.sleep(self.rng.random() * 0.01)
-            status, _ = self.c.write("lock", RANGE * c, (int.from_bytes(data, "big") + 1).to_bytes(8, "big"), self.how())
-            if status != "ok":
-                self.h.trouble("write under a lock fails", who=self.who, status=status)
-            self.h.add("added", counter=c, sure=True)
-        fact["end"] = now()
-        if self.local:
+        for c in counters:
+            if not self.add_plain(fact, c):
+                break
+        if not self.linux:
+            fact["end"] = now()
+        if self.by_path:
             self.c.unlock(state)
         elif monitored and self.rng.random() < 0.1:
             self.h.count("NLM clients that reboot")
@@ -132,20 +138,37 @@ class StateWorker(Worker):
             self.c.notify()
             fact["told"] = now()
             return
-        elif status := self.c.unlock("lock", fact["kind"], fact["offset"], fact["size"]):
-            self.h.trouble("NLM's UNLOCK fails", who=self.who, status=status)
+        elif (status := self.c.unlock("lock", fact["kind"], fact["offset"], fact["size"])) != "ok":
+            self.wrong("NLM's UNLOCK fails", status)
         fact["rel"] = now()
+
+    def add_plain(self, fact, k):
+        """False if Linux's client has lost the lock, which it says by EIO."""
+        status, data, _ = self.c.read("lock", RANGE * k, 8)
+        if read := status == "ok":
+            time.sleep(self.rng.random() * 0.01)
+            asked = now()
+            status, _ = self.c.write("lock", RANGE * k, (int.from_bytes(data, "big") + 1).to_bytes(8, "big"), self.how())
+        if status == "ok":
+            fact["end"] = asked  # what is answered later was done at some time from then on: a server may stop in between
+        elif self.linux and status == "IO":
+            self.h.count("lock lost: IO")
+        else:
+            self.wrong("I/O under a lock fails", status)
+        if read:
+            self.h.add("added", counter=k, sure=status == "ok")
+        return status == "ok"
 
     def under_lock(self, act):
         """act(stateid) of the lock; its answer, or None if the lock is gone."""
-        held = self.held
+        held, asked = self.held, now()
         status, answer, *_ = act(held["state"][0])
         if status == "ok":
             if held is self.held:
-                held["fact"]["end"] = now()
+                held["fact"]["end"] = asked  # as in add_plain()
             return answer
         if status not in clients.GONE:
-            self.h.trouble("I/O by a lock fails", who=self.who, status=status)
+            self.wrong("I/O by a lock fails", status)
         self.lock = None
         return self.lose(status)
 
@@ -179,17 +202,17 @@ class StateWorker(Worker):
         elif status in clients.GONE:
             self.lock = None
         else:
-            self.h.trouble("LOCKU fails", who=self.who, status=status)
+            self.wrong("LOCKU fails", status)
 
     # --- opens that deny ---
 
     def share_open(self):
         if self.v3:
-            access, inv = self.rng.choice((1, 2)), now()
-            status, *_ = self.c.write("share", 0, b"y" * 8, 2) if access == 2 else self.c.read("share", 0, 8)
+            access = self.rng.choice((1, 2))
+            inv, ret, status, *_ = timed(self.c.write, "share", 0, b"y" * 8, 2) if access == 2 else timed(self.c.read, "share", 0, 8)
             if status not in ("ok", "ACCES"):
-                self.h.trouble("I/O fails", who=self.who, status=status)
-            self.h.add("io", inv=inv, ret=now(), access=access, status=status, who=self.who)
+                self.wrong("I/O fails", status)
+            self.h.add("io", inv=inv, ret=ret, access=access, status=status, who=self.who)
         if not self.v4:
             return None
         access, deny, inv = self.rng.choice((1, 2, 3)), self.rng.choice((0, 0, 1, 2, 3)), now()
@@ -202,7 +225,7 @@ class StateWorker(Worker):
         if status == "SHARE_DENIED":
             self.h.add("share denied", ret=now(), **fact)
         if status != "ok":
-            return status == "SHARE_DENIED" or self.h.trouble("OPEN fails", who=self.who, status=status)
+            return status == "SHARE_DENIED" or self.wrong("OPEN fails", status)
         ret = now()
         fact = self.h.add("share", start=ret, end=ret, rel=NEVER, **fact)
         self.share = {"fh": fh, "state": state, "fact": fact}
@@ -237,7 +260,7 @@ class StateWorker(Worker):
             return False
 
     def believe(self, f, data, fact, t):
-        """What the holder knows is written down as read at t."""
+        """Writes down as read at t whatever the holder knows."""
         for s in range(SLOTS):
             self.h.op(reg(f, s), t, t, ("read", data[s]), self.who + " delegated")
         fact["end"] = t
@@ -257,16 +280,13 @@ class StateWorker(Worker):
         self.c.called.clear()
         status, op, fh, _, state = self.c.open("root", f, 3 if self.rng.random() < 0.35 else 1, want=0)
         if status != "ok":
-            return self.h.trouble("OPEN fails", who=self.who, status=status)
+            return self.wrong("OPEN fails", status)
         if op["delegation"] not in (n4.DELEGATE_READ, n4.DELEGATE_WRITE):
             return self.c.close(fh, state)
         t = now()
         fact = self.h.add("delegation", who=self.who, kind=op["delegation"], f=f, start=t, end=t, restarted=False)
-        self.world.delegated.append(f)
-        try:
+        with self.world.holding(f):
             return self.hold_delegation(f, fh, op["deleg"], state, fact)
-        finally:
-            self.world.delegated.remove(f)
 
     def hold_delegation(self, f, fh, stateid, state, fact):
         status, data, _ = self.c.read(f, 0, SLOTS * SIZE, stateid)
@@ -277,7 +297,7 @@ class StateWorker(Worker):
         while time.monotonic() < end and not self.c.recalled():
             self.poll(0.002)
             if not self.serving(run):
-                if not (again := self.outlive(f, fh, data, fact, run)):
+                if not (again := self.outlive(f, fh, data, fact)):
                     return None
                 stateid, state, run = again
                 end = time.monotonic() + 0.2
@@ -303,7 +323,7 @@ class StateWorker(Worker):
             data[s] = value(new)
         return status == "ok"
 
-    def outlive(self, f, fh, data, fact, run):
+    def outlive(self, f, fh, data, fact):
         """The server is gone. The client believes what it has until it notices, and claims the delegation back: (stateid, open, run)."""
         if not self.world.profile["reclaim"]:
             return self.recover()
@@ -339,20 +359,23 @@ class StateWorker(Worker):
             return self.getattr(f)
         got = self.attempt(f, lambda *_: ("write", size), lambda: (self.c.truncate(f, size),))
         if got and got[0] != "ok":
-            self.h.trouble("SETATTR fails", who=self.who, f=f, status=got[0])
+            self.wrong("SETATTR fails", got[0], f=f)
         return got and self.changed(f, *got[1:3])
 
     def hold_size(self, f):
-        """Changes the size by itself. The server asks for it (CB_GETATTR); the file itself has it when the delegation is returned."""
         self.c.called.clear()
         status, op, fh, attrs, state = self.c.open("root", f, 3, want=0)
         if status != "ok" or op["delegation"] != n4.DELEGATE_WRITE or not attrs:
             self.h.count("no delegation to change a size: " + status)
             time.sleep(0.002)
             return status == "ok" and self.c.close(fh, state)
+        with self.world.holding(f):
+            return self.change_size(f, fh, op["deleg"], attrs, state)
+
+    def change_size(self, f, fh, stateid, attrs, state):
+        """Changes the size by itself. The server asks for it (CB_GETATTR); the file itself has it when the delegation is returned."""
         began, writes, end = now(), [], time.monotonic() + self.rng.choice((0.01, 0.05, 0.2))
         self.c.held[fh] = attrs["change"], attrs["size"]
-        self.world.delegated.append(f)
         try:
             while time.monotonic() < end and not self.c.recalled() and self.poll(0.002):
                 if self.rng.random() < 0.3:
@@ -361,16 +384,15 @@ class StateWorker(Worker):
                     writes.append((inv, now()))
                     self.h.op(f, *writes[-1], ("write", size), self.who + " delegated")
             self.h.count("CB_GETATTR", sum(c["op"] == n4.CB_GETATTR for c in self.c.called))
-            if writes and (status := self.c.truncate(f, size, op["deleg"])) != "ok":
+            if writes and (status := self.c.truncate(f, size, stateid)) != "ok":
                 raise Lost("SETATTR by a delegation: " + status)
             while writes:
                 self.changed(f, *writes.pop())
-            self.h.count("DELEGRETURN " + self.c.delegreturn(fh, op["deleg"]))
+            self.h.count("DELEGRETURN " + self.c.delegreturn(fh, stateid))
             return self.c.close(fh, state)
         finally:
             if writes:  # they are lost, or not
                 self.h.op(f, began, NEVER, ("write", attrs["size"]), self.who, must=False)
-            self.world.delegated.remove(f)
             self.c.held.pop(fh, None)
 
     # --- directories of three names, many of them ---
@@ -378,31 +400,27 @@ class StateWorker(Worker):
     def dir_delegation(self):
         d = self.some("dd", DIRS)
         if self.c.back and self.c.minor and self.rng.random() < 0.7:
-            self.world.delegated.append(d)
-            try:
+            with self.world.holding(d):
                 return self.hold_dir(d)
-            finally:
-                self.world.delegated.remove(d)
         i, j, act = self.rng.randrange(3), self.rng.randrange(3), self.rng.choice(("create", "remove", "lookup", "rename"))
         name = f"n{i}"
         if act == "create":
             tag = self.world.tag(LNK)
-            return self.attempt(d, lambda *answer: created(i, tag, "guarded", *answer), lambda: self.c.create(d, name, LNK, "guarded", tag, None))
+            return self.attempt(d, lambda *answer: created(i, tag, "guarded", *answer), lambda: self.c.create(d, name, LNK, "guarded", tag, None), what="new")
         if act == "remove":
             return self.attempt(d, lambda status, *_: ("remove", i, "any", status), lambda: self.c.remove(d, name, "file"))
         if act == "rename":
             return self.attempt(d, lambda status, *_: ("rename", i, j, status), lambda: self.c.rename(d, name, d, f"n{j}"))
-        inv = now()
-        status, tag, _ = self.c.lookup(d, name)
-        return self.h.op(d, inv, now(), ("lookup", i, tag if status == "ok" else 0), self.who)
+        inv, ret, status, tag, _ = timed(self.c.lookup, d, name)
+        return self.h.op(d, inv, ret, ("lookup", i, tag if status == "ok" else 0), self.who)
 
     def hold_dir(self, d):
         self.c.called.clear()
-        stateid, run, inv = self.c.dir_delegation(d), self.c.wire.run, now()
+        stateid, run = self.c.dir_delegation(d), self.c.wire.run
         if not stateid:
             return self.h.count("no delegation of the directory")
-        status, entries, _ = self.c.list(d)
-        ret, names = now(), dict(entries)
+        inv, ret, status, entries, _ = timed(self.c.list, d)
+        names = dict(entries)
         if status == "ok":
             self.listed(d, inv, ret, names, "list")
             end = time.monotonic() + self.rng.choice((0.003, 0.02, 0.1))

@@ -6,14 +6,13 @@ have: their handle, and their path. Calls that are told to come again do so here
 """
 import errno
 import os
-import ctypes
-import fcntl
 import struct
 import time
 
 import nfs4client as n4
 import rpcclient as r
-from linear import DIR, LNK, REG
+from by_path import Client
+from linear import DIR, REG
 from rpcclient import opaque, u32, u64
 from wire import Callbacks, Lost, Restarted, Short, Silent, UdpWire
 
@@ -23,10 +22,9 @@ NAMES = {0: "ok", **{n: e[1:] for n, e in errno.errorcode.items()}, 66: "NOTEMPT
          10047: "ADMIN_REVOKED", 10052: "BADSESSION", 10063: "SEQ_MISORDERED", 10068: "RETRY_UNCACHED_REP", 10076: "SEQ_FALSE_RETRY", 10078: "DEADSESSION", 10087: "DELEG_REVOKED"}
 AGAIN, STALE = (10008, 10013), 70
 GONE = ("BAD_STATEID", "STALE_STATEID", "EXPIRED", "ADMIN_REVOKED", "OLD_STATEID", "DELEG_REVOKED")  # the state behind a stateid is
-READDIR, COMMIT, READ_PLUS, DEALLOCATE, RELEASE_LOCKOWNER, OFFLOAD_STATUS = 26, 5, 68, 62, 39, 67
+COMMIT, READ_PLUS, DEALLOCATE, RELEASE_LOCKOWNER, OFFLOAD_STATUS = 5, 68, 62, 39, 67
 NLM, NLM_LOCK, NLM_UNLOCK, NLM_NM_LOCK = 100021, 2, 4, 22
 NSM, SM_NOTIFY = 100024, 6
-libc = ctypes.CDLL(None, use_errno=True)
 
 
 def word(status):
@@ -34,28 +32,31 @@ def word(status):
     return NAMES.get(status, str(status))
 
 
-def as_user(uid, act):
-    """act() of this thread as another user of the file system."""
-    libc.setfsgid(uid)
-    libc.setfsuid(uid)
-    try:
-        return act()
-    finally:
-        libc.setfsuid(0)
-        libc.setfsgid(0)
-
-
-class Client:
-    """where: {key: (handle, path)}. back: it has a back channel, so it gets delegations. minor is None below NFSv4."""
-
-    minor, back, wire = None, False, None
-
-    def register(self):
-        pass
+class Remote(Client):
+    """where: {key: (handle, path)}"""
 
     def end(self):
-        if self.wire:
-            self.wire.end()
+        self.wire.end()
+
+    def come_back(self):
+        """Calls go on after a restart of the server."""
+
+    def list(self, d, rng=None):
+        """(status, [(name, owner or -1)], validator): in one piece, or in pieces of sizes by rng. The validator is the directory's, if it was the same
+        around one piece that has all."""
+        out, at = [], (0, bytes(8))
+        while True:
+            try:
+                status, entries, following, validator = self.piece(self.fh(d), *at, rng)
+            except Restarted:
+                if not rng:
+                    raise
+                self.come_back()  # a listing goes on after a restart
+                continue
+            out += entries
+            if status != "ok" or not following:
+                return status, out, validator if at[0] == 0 else None
+            at = following
 
     def pause(self):
         """Before a call that is told to come again is sent again."""
@@ -65,91 +66,7 @@ class Client:
         time.sleep(0.02)
 
 
-class Local(Client):
-    """A process of the server's machine."""
-
-    def __init__(self, where):
-        self.where = where
-
-    def path(self, key, name=""):
-        return self.where[key][1] + ("/" + name if name else "")
-
-    def try_(self, act):
-        try:
-            return "ok", act()
-        except OSError as e:
-            return errno.errorcode.get(e.errno, "E?")[1:] if e.errno != errno.ELOOP else "SYMLINK", None
-
-    def with_file(self, key, flags, act):
-        def run():
-            fd = os.open(self.path(key), flags)
-            try:
-                return act(fd)
-            finally:
-                os.close(fd)
-        return self.try_(run)
-
-    def read(self, key, offset, size):
-        return (*self.with_file(key, os.O_RDONLY, lambda fd: os.pread(fd, size, offset)), None)
-
-    def write(self, key, offset, data, how):
-        return self.with_file(key, os.O_WRONLY, lambda fd: os.pwrite(fd, data, offset))[0], None
-
-    def truncate(self, key):
-        return self.with_file(key, os.O_WRONLY, lambda fd: os.ftruncate(fd, 0))[0]
-
-    def create(self, d, name, kind, mode, uid, verifier):
-        def make():
-            path = self.path(d, name)
-            if kind == DIR:
-                os.mkdir(path, 0o777)
-            elif kind == LNK:
-                os.symlink("x", path)
-            else:
-                fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | (0 if mode == "unchecked" else os.O_EXCL), 0o666)
-                try:
-                    return os.fstat(fd).st_uid
-                finally:
-                    os.close(fd)
-            return uid
-        status, owner = self.try_(lambda: as_user(uid, make))
-        return status, owner, None, None
-
-    def remove(self, d, name, kind):
-        return self.try_(lambda: (os.rmdir if kind == "dir" else os.unlink)(self.path(d, name)))[0], None
-
-    def rename(self, d, name, e, other):
-        return self.try_(lambda: os.rename(self.path(d, name), self.path(e, other)))[0], None
-
-    def lookup(self, d, name):
-        status, owner = self.try_(lambda: os.lstat(self.path(d, name)).st_uid)
-        return status, owner, None
-
-    def list(self, d, rng=None):
-        status, names = self.try_(lambda: os.listdir(self.path(d)))
-        return status, [(name, -1) for name in names or ()], None
-
-    @staticmethod
-    def set_lock(fd, kind, offset=0, size=0):
-        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, 0, offset, size, 0))
-
-    def lock(self, key, kind, offset, size):
-        """(status, descriptor): a lock of the open file description."""
-        fd = os.open(self.path(key), os.O_RDWR)
-        try:
-            self.set_lock(fd, fcntl.F_WRLCK if kind == n4.WRITE_LT else fcntl.F_RDLCK, offset, size)
-            return "ok", fd
-        except OSError:
-            os.close(fd)
-            return "DENIED", None
-
-    def unlock(self, fd):
-        """To close is not enough: a child of this process (kinit) has the descriptor, too, from its fork until it executes."""
-        self.set_lock(fd, fcntl.F_UNLCK)
-        os.close(fd)
-
-
-class V3(Client):
+class V3(Remote):
     state = 1  # of its status monitor: another one after each reboot
 
     def __init__(self, name, wire, where):
@@ -222,33 +139,21 @@ class V3(Client):
         status, x = self.call(r.LOOKUP, r.diropargs(self.fh(d), name))
         return status, (x["attr"]["uid"] if x["attr"] else -1) if status == "ok" else None, x.get("fh")
 
-    def list(self, d, rng=None):
-        """In one piece, or in pieces of sizes by rng. The third result is the directory's validator, if it was the same around."""
-        before, fh = None if rng else self.getattr(self.fh(d))[1], self.fh(d)
-        out, cookie, verf = [], 0, bytes(8)
-        while True:
-            size = rng.choice((512, 700, 1500, 4096, 20000)) if rng else 32768
-            plus = not rng or rng.random() < 0.5
-            if plus:
-                call = r.READDIRPLUS, r.readdirplus_args(fh, cookie, verf, size, max(size, 1024))
-            else:
-                call = r.READDIR, r.readdir_args(fh, cookie, verf, size)
-            try:
-                status, x = self.call(*call)
-            except Restarted:
-                continue  # a listing goes on after a restart
-            if status != "ok":
-                return status, [], None
-            out += [(e["name"].decode(), e["attr"]["uid"] if plus and e["attr"] else -1) for e in x["entries"]]
-            if x["eof"]:
-                break
-            cookie, verf = x["entries"][-1]["cookie"], x["verf"]
+    def piece(self, fh, cookie, verf, rng):
+        before, size, plus = None if rng else self.getattr(fh)[1], rng.choice((512, 700, 1500, 4096, 20000)) if rng else 32768, not rng or rng.random() < 0.5
+        if plus:
+            status, x = self.call(r.READDIRPLUS, r.readdirplus_args(fh, cookie, verf, size, max(size, 1024)))
+        else:
+            status, x = self.call(r.READDIR, r.readdir_args(fh, cookie, verf, size))
+        if status != "ok":
+            return status, [], None, None
         after = self.validator(before and self.getattr(fh)[1])
-        return "ok", [e for e in out if e[0] not in (".", "..")], after if after == self.validator(before) else None
+        entries = [(e["name"].decode(), e["attr"]["uid"] if plus and e["attr"] else -1) for e in x["entries"] if e["name"] not in (b".", b"..")]
+        return "ok", entries, None if x["eof"] else (x["entries"][-1]["cookie"], x["verf"]), after if after == self.validator(before) else None
 
     def lock(self, key, kind, offset, size):
-        """The status. The server monitors a client that can be asked; datagrams come from nobody who can."""
-        return self.nlm(NLM_NM_LOCK if isinstance(self.wire, UdpWire) else NLM_LOCK, key, kind, offset, size)
+        """(status, None). The server monitors a client that can be asked; datagrams come from nobody who can."""
+        return self.nlm(NLM_NM_LOCK if isinstance(self.wire, UdpWire) else NLM_LOCK, key, kind, offset, size), None
 
     def unlock(self, key, kind, offset, size):
         return self.nlm(NLM_UNLOCK, key, kind, offset, size)
@@ -274,7 +179,7 @@ class V3(Client):
             x.opaque()
             status = x.u32()
             if status != 4:  # the grace period
-                return status
+                return {0: "ok", 1: "DENIED"}.get(status, str(status))
             self.wire.check_over()
             time.sleep(0.05)
 
@@ -318,29 +223,11 @@ def _copied(x, res):
     res.update(callbacks=[x.take(16) for _ in range(x.u32())], count=x.u64(), committed=x.u32(), verf=x.take(8), flags=x.take(8))
 
 
-RESULTS = {**n4.RESULTS, n4.GETATTR: _attrs, READDIR: _entries, READ_PLUS: _read_plus, COMMIT: lambda x, res: res.update(verf=x.take(8)),
+RESULTS = {**n4.RESULTS, n4.GETATTR: _attrs, n4.READDIR: _entries, READ_PLUS: _read_plus, COMMIT: lambda x, res: res.update(verf=x.take(8)),
            n4.COPY: _copied, OFFLOAD_STATUS: lambda x, res: res.update(count=x.u64(), complete=[x.u32() for _ in range(x.u32())])}
 
 
-def results(data, xid):
-    """The results of a COMPOUND's reply."""
-    x = r.reply_body(data, xid)
-    status, _ = x.u32(), x.opaque()
-    out = []
-    for _ in range(x.u32()):
-        res = {"op": x.u32(), "status": x.u32()}
-        if res["op"] == n4.SETATTR:
-            n4._bitmap(x)
-        elif res["status"] == 0:
-            RESULTS.get(res["op"], lambda *_: None)(x, res)
-        elif (res["op"], res["status"]) == (n4.LOCK, n4.DENIED):
-            n4._denied(x, res)
-        out.append(res)
-    x.end()
-    return out or [{"op": 0, "status": status}]
-
-
-class V4(Client):
+class V4(Remote):
     """Opens and locks have an owner each, so the sequence numbers of 4.0 are simple. A stateid travels with its owner: [stateid, owner, seqid]."""
 
     def __init__(self, name, wire, where, minor, back=False):
@@ -381,7 +268,9 @@ class V4(Client):
     def bare(self, ops, cred=r.ROOT):
         xid = r.next_xid()
         body = opaque(b"") + u32(self.minor) + u32(len(ops)) + b"".join(u32(op) + args for op, args in ops)
-        return results(self.wire.call(r.call_message(r.NFS, 4, 1, body, cred, xid), xid), xid)
+        x = r.reply_body(self.wire.call(r.call_message(r.NFS, 4, 1, body, cred, xid), xid), xid)
+        status, _ = x.u32(), x.opaque()
+        return n4.get_results(x, status, RESULTS)
 
     def again(self, status):
         """True if the call is to be sent once more, after a pause."""
@@ -478,7 +367,7 @@ class V4(Client):
         return self._open(self.fh(d), u32(n4.CLAIM_NULL) + r.name(name), access, deny, how, want, cred)
 
     def reclaim(self, fh, access, deny=0, delegation=0, want=n4.WANT_NO_DELEG):
-        """What open() returns. The grace period is no reason to wait here."""
+        """Returns the same as open(). The grace period is no reason to wait here."""
         return self._open(fh, u32(n4.CLAIM_PREVIOUS) + u32(delegation), access, deny, u32(0), want, r.ROOT, again=(10008,))
 
     def _open(self, fh, claim, access, deny, how, want, cred, again=AGAIN):
@@ -608,30 +497,19 @@ class V4(Client):
             return "ok", -1, None
         return word(res[-1]["status"]), res[-1].get("uid"), res[-2].get("fh")
 
-    def list(self, d, rng=None):
-        """As V3's."""
-        out, cookie, verf, validator = [], 0, bytes(8), None
-        while True:
-            size = rng.choice((600, 900, 1500, 4096, 7000)) if rng else 7000  # replies are kept
-            args = u64(cookie) + verf + u32(size // 2) + u32(size) + n4.bitmap(11, 20, 36)
-            try:
-                res = self.compound(n4.putfh(self.fh(d)), GET, (READDIR, args), GET)
-            except Restarted:
-                if not rng:
-                    raise
-                self.register()
-                self.reclaim_complete()
-                continue
-            if res[-1]["status"]:
-                return word(res[-1]["status"]), [], None
-            x = res[2]
-            out += [(e["name"], e.get("uid", -1)) for e in x["entries"]]
-            if x["eof"]:
-                break
-            cookie, verf = x["entries"][-1]["cookie"], x["verf"]
-        if res[1]["change"] == res[3]["change"] and cookie == 0:
-            validator = res[1]["change"]
-        return "ok", out, validator
+    def come_back(self):
+        self.register()
+        self.reclaim_complete()
+
+    def piece(self, fh, cookie, verf, rng):
+        size = rng.choice((600, 900, 1500, 4096, 7000)) if rng else 7000  # replies are kept
+        args = u64(cookie) + verf + u32(size // 2) + u32(size) + n4.bitmap(11, 20, 36)
+        res = self.compound(n4.putfh(fh), GET, (n4.READDIR, args), GET)
+        if res[-1]["status"]:
+            return word(res[-1]["status"]), [], None, None
+        x, before, after = res[2], res[1]["change"], res[3]["change"]
+        entries = [(e["name"], e.get("uid", -1)) for e in x["entries"]]
+        return "ok", entries, None if x["eof"] else (x["entries"][-1]["cookie"], x["verf"]), after if after == before else None
 
     def dir_delegation(self, d):
         status, x = self.on(self.fh(d), (n4.GET_DIR_DELEGATION, u32(0) * 2 + (u64(0) + u32(0)) * 2 + u32(0) * 2))

@@ -6,7 +6,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[1:1] = [os.path.join(HERE, "..", "net"), os.path.join(HERE, "..", "..", "softverbs")]
+sys.path[1:1] = [os.path.join(HERE, "..", "net"), os.path.join(HERE, "..", "..", "tools", "softverbs")]
 import harness
 import nfs4client as n4
 import server

@@ -1,14 +1,18 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
-"""Clients of every version and a nemesis write histories; a judge looks for an order of all operations that explains all answers.
+"""Clients of every version and a nemesis, which breaks the server, write histories; a judge looks for an order of all operations that explains all
+answers.
 
-    histories.py                      one history of each profile and one drawn, and the controls; what ./check runs. HISTORIES_HALF=0
+    histories.py                      the histories of ./check: one of each profile, one with Linux's client and one drawn, and the quick controls.
+                                      HISTORIES_MINUTES adds all controls, and drawn histories for so long, as ./check full does; HISTORIES_HALF=0
                                       or 1 has one of every second profile, one drawn, and no controls
-    histories.py many MINUTES [SEED]  histories of all profiles, from a seed on
-    histories.py one SEED PROFILE     one of them; --seconds, --fs, --clients, --nemesis, --options change it
+    histories.py many MINUTES [SEED]  the controls, and histories of all profiles, from a seed on
+    histories.py controls             the controls alone: histories that the judge must find wrong
+    histories.py one SEED PROFILE     one history; --seconds, --fs, --clients, --nemesis, --options change it, and those of many
     histories.py judge FILE           judges a kept history again, and tells the story of each anomaly
 
-A history that fails is kept in $HISTORIES (default: ./histories), with the server's log. See doc/design/proof.md.
+A history is drawn from a seed (plan), runs for some seconds (Run), and is judged (judge.py). One that fails is kept in $HISTORIES (default:
+./histories), with the server's log. doc/design/proof.md says what is promised and what was found.
 """
 import argparse
 import collections
@@ -20,12 +24,14 @@ import time
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[1:1] = [os.path.join(HERE, "..", "net"), os.path.join(HERE, "..", "..", "softverbs")]
+sys.path[1:1] = [os.path.join(HERE, "..", "net"), os.path.join(HERE, "..", "..", "tools", "softverbs")]
 import acts
+import by_path
 import clients
 import harness
 import judge
 import kdc
+import linux_client
 import rpcclient as r
 import server
 from acts_state import DIRS, FILES, RANGE, RANGES, SIZES, StateWorker
@@ -39,11 +45,16 @@ REGISTERS = {"write": 4, "read": 4, "cached_read": 4, "block": 1.5, "truncate": 
 NAMES = {"create": 4, "remove": 3, "rename": 3, "link": 2, "lookup": 4, "nlink": 2, "list": 1, "cached_list": 3, "cached_lookup": 3}
 ANY = ("v3", "v3", "v3r", "v3u", "v3t", "v3k", "v40", "v41", "v42", "v42b", "v42r", "v41r", "v42t", "v42k", "local")
 BACK = tuple({"v40": "v40b", "v41": "v41b", "v42": "v42b"}.get(k, k) for k in ANY if k != "local")  # clients that can be called get delegations
+LINUX = 0.3  # of the histories in which Linux's client can take part have it: a guest boots in a second
+# Faults under which it is not known well enough what the Linux client has told a process. Under "jump" the kernel's clock is not the server's, which then does not
+# know again what it has made, and says so by ESTALE behind CREATE; the client makes it again and finds it there.
+NOT_LINUX = {"power", "die", "errors", "hungry", "unexport", "jump"}
+NEMESIS = ("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "errors", "jump", "hungry", "power", "die")
 KILLS = ("kill", "freezekill", *judge.CUTS)
 # For each profile: acts and their weights; clients; those that are there in any case; what the nemesis may do.
 PROFILES = {
-    "registers": dict(acts=REGISTERS, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "errors", "jump", "hungry", "power", "die")),
-    "names": dict(acts=NAMES, clients=ANY, nemesis=("kill", "freezekill", "stop", "none", "freeze", "reload", "unexport", "fill", "errors", "jump", "hungry", "power", "die")),
+    "registers": dict(acts=REGISTERS, clients=ANY, nemesis=NEMESIS),
+    "names": dict(acts=NAMES, clients=ANY, nemesis=NEMESIS),
     "listings": dict(acts={"once": 8, "list_big": 2}, clients=ANY, nemesis=("kill", "none", "reload", "unexport", "fill", "errors", "jump", "hungry", "power", "die")),
     "locks": dict(acts={"critical": 5, "nap": .1}, clients=ANY, nemesis=("kill", "none", "stop", "reload", "jump")),
     "shares": dict(acts={"share_open": 5}, clients=ANY, first=("v41", "v40"), nemesis=("none", "stop", "reload"), pace=0.006),
@@ -62,6 +73,8 @@ FAULTS = ("on send 20 times 1000 chance 80 : drop-connection", "on completion 20
 # the option says that only NFS clients change; a server that waits for no flush loses what it has acknowledged.
 CONTROLS = {
     "retransmissions from other ports": dict(profile="names", clients=["v3"] * 4, nemesis=["none"], cuts=0.1, fs="host", options="", settings={}, fresh_port=True),
+    "retransmissions of the Linux client from other ports": dict(profile="names", clients=["linux3"] * 4, nemesis=["none"], cuts=0.1, fs="host", options="", settings={},
+                                                                  fresh_port=True),
     "nfs_only with a local writer": dict(profile="delegations", clients=["v41b", "v42b", "v42b", "local", "local", "local"], nemesis=["none"], cuts=0, fs="host", options=",nfs_only",
                                          settings={}),
     "power cuts of an export that may lose what it has acknowledged": dict(profile="names", clients=["v3", "v3", "v41", "v42"], nemesis=["power"], cuts=0, fs="ext4",
@@ -69,8 +82,9 @@ CONTROLS = {
 }
 CONTROL_TRIES = 5
 FIRST = 1812  # the seeds of ./check from here on draw clients of every kind
-# What happens in ./check, whatever is drawn, and in ./check full beside that.
+# Faults of ./check, whatever is drawn; its history with Linux's client; and the histories that ./check full has beside these.
 CHECKED = {"registers": ["errors"], "names": ["power"], "listings": ["die"]}
+GUESTS = dict(profile="mixed", clients=["linux42", "linux3", "v3", "v41b"], nemesis=["kill", "stop", "reload"], fs="ext4", cuts=0.03)
 BESIDE = (("registers", ["power"]), ("listings", ["power"]), ("registers", ["die"]), ("names", ["die"]), ("names", ["errors"]),
              ("names", ["hungry"]), ("registers", ["jump", "kill"]))
 
@@ -93,8 +107,11 @@ def plan(seed, profile, **fixed):
         kinds, cuts = [k.removesuffix("u").removesuffix("k") for k in kinds], (0,)
     if {"create", "dir_delegation"} & set(p["acts"]) or kdc.missing():  # who makes a name acts as a user of its own
         kinds = [k.removesuffix("k") for k in kinds]
+    draw = random.Random(f"{seed} {profile} linux")
+    if profile != "shares" and not NOT_LINUX & set(nemesis) and not linux_client.missing() and draw.random() < LINUX:
+        kinds[-1] = draw.choice(list(linux_client.KINDS))
     options = ("" if cuts_power else rng.choice(("", "", "", ",async"))) + (rng.choice(("", "", ",nfs_only")) if "local" not in kinds else "")
-    settings = rng.choice(({}, {}, {"server.threads": rng.choice((1, 2, 8))}, {"vfs.io_mode": "direct"}, {"server.memory_max": "80M"}))
+    settings = rng.choice(({}, {}, {"server.threads": rng.choice((1, 2, 8))}, {"vfs.io_mode": "direct"}, {"server.memory_max": "88M"}))
     faults = "; ".join(f"in server {f}".replace(" :", f" seed {seed + 1} :") for f in rng.sample(FAULTS, 3)) if rng.random() < .5 else None
     systems = ("ext4",) if "die" in nemesis else ("ext4", "xfs") if cuts_power else ("ext4", "ext4", "xfs", "btrfs", "host")
     drawn = dict(seed=seed, profile=profile, fs=rng.choice(systems), clients=kinds, nemesis=nemesis,
@@ -127,6 +144,7 @@ class Run:
         options = "rw,no_root_squash,insecure" + ("" if "async" in head["options"] else ",sync") + head["options"]
         self.server = server.Server(head["fs"], options, head["settings"], {k[-1] for k in head["clients"]}, head["faults"], head["nemesis"])
         self.h.head["fs"] = head["fs"] = self.server.fs
+        self.h.head["kernel"] = os.uname().release
 
     def prepare(self):
         """The shared files and directories: {key: (handle, path)}."""
@@ -156,8 +174,13 @@ class Run:
 
     def client(self, i, kind, where):
         if kind == "local":
-            return clients.Local(where)
+            return by_path.Local(where)
         rng, back = random.Random(f"{self.head['seed']} wire {i}"), kind.endswith("b")
+        if kind in linux_client.KINDS:
+            names = {*NAMES, "once", "list_big", "dir_delegation"} & set(self.profile["acts"])
+            guest = linux_client.Linux(i, kind, self.server, rng, self.head["cuts"] / 4, bool(names), where, self.h.count)
+            guest.relay.fresh_port = self.head["fresh_port"]
+            return guest
         faults = 0 if back and rng.random() < 0.7 else self.head["cuts"]
         v3, v40 = kind.startswith("v3"), kind.startswith("v40")
         address = f"127.{self.head['seed'] % 250 + 1}.7.{i + 1}"
@@ -167,9 +190,20 @@ class Run:
         return clients.V3(name, wire, where) if v3 else clients.V4(f"{name} {self.head['seed']}", wire, where, int(kind[2]), back)
 
     def work(self, where):
+        self.clients = []
+        try:
+            for i, kind in enumerate(self.head["clients"]):
+                self.clients.append(self.client(i, kind, where))
+            self.act(where)
+        finally:
+            self.server.over = True
+            for c in self.clients:
+                c.end()
+
+    def act(self, where):
         end = time.monotonic() + self.head["seconds"]
-        world = acts.World(where, self.h, self.profile, self.head["options"])
-        workers = [StateWorker(world, self.client(i, kind, where), random.Random(f"{self.head['seed']} client {i}"), end, f"{i}{kind}")
+        world = acts.World(where, self.h, self.profile)
+        workers = [StateWorker(world, self.clients[i], random.Random(f"{self.head['seed']} client {i}"), end, f"{i}{kind}")
                    for i, kind in enumerate(self.head["clients"])]
         slow = self.head["profile"] in ("grace", "leases", "locks")
         nemesis = server.Nemesis(self.server, self.head["nemesis"], self.rng, end, 3 if slow else 1,
@@ -182,12 +216,9 @@ class Run:
                 self.h.trouble("a client hangs", who=getattr(t, "who", "nemesis"))
         if nemesis.failed:
             self.h.trouble("the nemesis failed", text=nemesis.failed)
-        self.server.over = True
-        for w in workers:
-            w.c.end()
 
     def look(self):
-        """What is there, behind the server's back."""
+        """Writes down the state of the file system, behind the server's back."""
         top, t = self.server.export, now()
         for f in (f for f in os.listdir(top) if f[0] == "f" and f[1:].isdigit() or f.startswith("dg")):
             with open(f"{top}/{f}", "rb") as x:
@@ -259,6 +290,8 @@ class Totals:
 
     def control(self, name):
         """Fails if the judge finds nothing wrong."""
+        if "linux3" in CONTROLS[name]["clients"] and (why := linux_client.missing()):
+            return self.count.skip(name, why)
         for seed in range(CONTROL_TRIES):
             run = Run(plan(seed, **{"seconds": 4, **CONTROLS[name]}))
             j = judged(run.run())
@@ -278,6 +311,37 @@ class Totals:
         harness.result(self.count)
 
 
+def controls(totals, every=True):
+    """every: also those that need a power cut, or a guest."""
+    for name, control in CONTROLS.items():
+        if every or (control["nemesis"] == ["none"] and "linux3" not in control["clients"]):
+            totals.control(name)
+
+
+def check(totals, drawn, full):
+    half = os.environ.get("HISTORIES_HALF")
+    if not half:
+        controls(totals, full)
+    for seed, profile in list(enumerate(PROFILES, FIRST))[int(half or 0)::2 if half else 1]:
+        totals.one(seed, profile, nemesis=CHECKED.get(profile))
+    if not half:
+        if why := linux_client.missing():
+            totals.count.skip("Linux's client", why)
+        else:
+            totals.one(FIRST - 1, **GUESTS)
+    for seed, (profile, nemesis) in enumerate(BESIDE if full else (), FIRST + len(PROFILES)):
+        totals.one(seed, profile, nemesis=nemesis)
+    totals.one(drawn, random.Random(drawn).choice(list(PROFILES)))
+
+
+def judge_again(path):
+    h = History.load(path)
+    j = judged(h)
+    for what, details in j.anomalies:
+        print("\n".join(judge.tell(h, what, details)))
+    print(f"{len(j.anomalies)} anomalies; permitted: {j.permitted}; undecided objects: {j.undecided}")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("what", nargs="?", default="check", choices=("check", "many", "one", "judge", "controls"))
@@ -289,36 +353,27 @@ def main():
     p.add_argument("--options")
     a = p.parse_args()
     fixed = {k: getattr(a, k) for k in ("seconds", "fs", "clients", "nemesis", "options")}
+    if a.what == "judge":
+        return judge_again(a.args[0])
     os.umask(0)
     server.own_mounts()
+    linux_client.missing()
     sys.setswitchinterval(0.0003)
-    if a.what == "judge":
-        h = History.load(a.args[0])
-        j = judged(h)
-        for what, details in j.anomalies:
-            print("\n".join(judge.tell(h, what, details)))
-        print(f"{len(j.anomalies)} anomalies; permitted: {j.permitted}; undecided objects: {j.undecided}")
-        return
-    totals, drawn = Totals(), int.from_bytes(os.urandom(3), "big")
+    totals, seed, minutes = Totals(), int.from_bytes(os.urandom(3), "big"), 0
     if a.what == "one":
         totals.one(int(a.args[0]), a.args[1], **fixed)
-    minutes = float(a.args[0]) if a.what == "many" else float(os.environ.get("HISTORIES_MINUTES") or 0) if a.what == "check" else 0
-    half = os.environ.get("HISTORIES_HALF") if a.what == "check" else None
-    if a.what in ("check", "controls", "many"):
-        for name, control in () if half else CONTROLS.items():
-            if a.what != "check" or minutes or control["nemesis"] == ["none"]:
-                totals.control(name)
-    if a.what == "check":
-        for seed, profile in list(enumerate(PROFILES, FIRST))[int(half or 0)::2 if half else 1]:
-            totals.one(seed, profile, nemesis=CHECKED.get(profile))
-        for seed, (profile, nemesis) in enumerate(BESIDE if minutes else (), FIRST + len(PROFILES)):
-            totals.one(seed, profile, nemesis=nemesis)
-        totals.one(drawn, random.Random(drawn).choice(list(PROFILES)))
-    end, seed = time.monotonic() + 60 * minutes, int(a.args[1]) if a.what == "many" and len(a.args) > 1 else drawn
+    elif a.what == "check":
+        minutes = float(os.environ.get("HISTORIES_MINUTES") or 0)
+        check(totals, seed, minutes > 0)
+    else:
+        controls(totals)
+    if a.what == "many":
+        minutes, seed = float(a.args[0]), int(a.args[1]) if a.args[1:] else seed
+    end = time.monotonic() + 60 * minutes
     while time.monotonic() < end:
         totals.one(seed, list(PROFILES)[seed % len(PROFILES)], **fixed)
         seed += 1
-    totals.show()
+    return totals.show()
 
 
 if __name__ == "__main__":

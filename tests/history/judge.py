@@ -21,16 +21,20 @@ def overlap(a, b):
     return a["inv"] < b["ret"] and b["inv"] < a["ret"]
 
 
+def fetches(op):
+    """Times at which the client may have fetched its answer, if that is from its cache."""
+    return [{"inv": inv, "ret": ret} for inv, ret in op.get("fetches", (op["fetch"],) if "fetch" in op else ())]
+
+
 def fetched_amid_write(op, ops, _):
     """The client fetched the data, or believed in them, while a write was under way."""
-    return "fetch" in op and op["op"][0] == "read" and any(
-        w["op"][0] == "write" and (overlap(w, {"inv": op["fetch"][0], "ret": op["fetch"][1]}) or overlap(w, op)) for w in ops)
+    kept = fetches(op)
+    return op["op"][0] == "read" and kept and any(w["op"][0] == "write" and any(overlap(w, f) for f in (*kept, op)) for w in ops)
 
 
 def found_amid_change(op, ops, _):
     """The client found the name, under a validator that was the same before and after, while the name was under way."""
-    return "fetch" in op and op["op"][0] == "lookup" and any(
-        not linear.reads_only(o["op"]) and overlap(o, {"inv": op["fetch"][0], "ret": op["fetch"][1]}) for o in ops)
+    return op["op"][0] == "lookup" and any(not linear.reads_only(o["op"]) and overlap(o, f) for f in fetches(op) for o in ops)
 
 
 def counted_amid_change(op, ops, _):
@@ -59,6 +63,16 @@ def found_half_made(op, ops, deaths):
         overlap(op, d) and any(not o["must"] and overlap(o, d) and op["op"][1] in touched(o["op"]) for o in ops) for d in deaths)
 
 
+def found_by_delegation(op, ops, _):
+    """Linux's client found the name of a file that is delegated to it, and a local process had changed the name a moment before."""
+    what = op["op"]
+    opened = what[0] == "create" and what[3] == "unchecked" and what[-1] == "ok"
+    found = opened or what[0] == "lookup" and what[2] > 0 or what[-1] in ("EXIST", "ISDIR", "NOTDIR")
+    return "linux4" in op["who"] and found and any(
+        o["who"].endswith("local") and not linear.reads_only(o["op"]) and set(touched(what)) & set(touched(o["op"])) and
+        o["inv"] < op["ret"] and op["inv"] < o["ret"] + REACH for o in ops)
+
+
 # Anomaly: (which operation it is, file systems, kernels, reason). Where a history fails, an operation of such a shape before the failure is
 # left out, and is counted.
 PERMITTED = {
@@ -66,6 +80,8 @@ PERMITTED = {
                                       "truncation the other way round), so a reader between sees the new times and the old data, or the reverse."),
     "validator newer than the name": (found_amid_change, "all", "all", "Linux changes a directory's times within rename() and unlink(), and the name in its cache of "
                                       "names behind that; a lookup that finds the name there does not wait for the directory's lock."),
+    "name found by a delegation": (found_by_delegation, "all", "all", "The kernel lets local processes remove and rename files that are delegated. The server recalls the "
+                                   "delegation after the fact, and until then Linux's client takes the file's name for valid (doc/design/delegations.md)."),
     "link counted before its name": (counted_amid_change, "all", "all", "link() and unlink() change the link count and the directory in two steps; stat() of the "
                                      "object does not wait for the directory's lock."),
     "listing misses a name being replaced": (missed_amid_rename, "btrfs", "all", "rename() over an existing name removes the entry before it enters the new one, and readdir "
@@ -76,6 +92,11 @@ PERMITTED = {
     "name half made as the disk died": (found_half_made, "ext4", "all", "A change that was under way may have its entry in the directory's block and fail behind that, so "
                                         "that the cache of names does not have it: listings show the name, without attributes, and lookups do not find it."),
 }
+
+
+def is_among(name, row):
+    """True if a row's list of beginnings of names, or "all", has that name."""
+    return row == "all" or name.startswith(tuple(row.split(", ")))
 
 
 class Judge:
@@ -157,8 +178,8 @@ class Judge:
         return True
 
     def is_permitted(self, row, op, near, deaths):
-        shape, systems, _, _ = PERMITTED[row]
-        return (systems == "all" or self.h.head["fs"] in systems.split(", ")) and shape(op, near, deaths)
+        shape, systems, kernels, _ = PERMITTED[row]
+        return is_among(self.h.head["fs"], systems) and is_among(self.h.head.get("kernel", ""), kernels) and shape(op, near, deaths)
 
     # --- attributes ---
 
@@ -199,7 +220,7 @@ class Judge:
     # --- state ---
 
     def released(self, f, stops):
-        """When a lock is surely gone. "told" is the answer to SM_NOTIFY: its locks are freed behind that, unless the server is stopped."""
+        """The time at which a lock is surely gone. "told" is the answer to SM_NOTIFY: its locks are freed behind that, unless the server is stopped."""
         if "told" not in f:
             return f["rel"]
         end = f["told"] + FREED
@@ -208,37 +229,39 @@ class Judge:
                 end += stop["ret"] - max(stop["inv"], f["told"])
         return end
 
+    def held_by_two(self, what, facts, meet):
+        """No two facts that conflict are surely held at one time."""
+        facts = sorted(facts, key=lambda f: f["start"])
+        for i, a in enumerate(facts):
+            for b in itertools.takewhile(lambda b: b["start"] < a["end"], facts[i + 1:]):
+                if b["end"] > b["start"] and meet(a, b):
+                    self.wrong(what, a=a, b=b, inv=b["inv"])
+
+    def denied_by_nobody(self, what, denials, facts, meet, gone=lambda f: f["rel"]):
+        """Each denial conflicts with a fact that may have been held then. gone: when a fact's lock or open surely was no more."""
+        for d in denials:
+            if not any(meet(d, f) and f["inv"] < d["ret"] and gone(f) > d["inv"] for f in facts):
+                self.wrong(what, denied=d, inv=d["inv"])
+
     def locks(self):
-        locks = sorted(self.h.of("lock"), key=lambda f: f["start"])
+        locks, stops = self.h.of("lock"), sorted((f for f in self.h.of("nemesis") if f["what"] in ("stop", "longstop")), key=lambda f: f["inv"])
 
         def meet(a, b):
             return a["who"] != b["who"] and a["offset"] < b["offset"] + b["size"] and b["offset"] < a["offset"] + a["size"] and 2 in (a["kind"], b["kind"])
-        for i, a in enumerate(locks):
-            for b in itertools.takewhile(lambda b: b["start"] < a["end"], locks[i + 1:]):
-                if meet(a, b) and b["end"] > b["start"]:
-                    self.wrong("a lock is held by two", a=a, b=b, inv=b["inv"])
-        stops = sorted((f for f in self.h.of("nemesis") if f["what"] in ("stop", "longstop")), key=lambda f: f["inv"])
-        for d in self.h.of("denied"):
-            if not any(meet(d, f) and f["inv"] < d["ret"] and self.released(f, stops) > d["inv"] for f in locks):
-                self.wrong("a lock is denied though nobody holds it", denied=d, inv=d["inv"])
+        self.held_by_two("a lock is held by two", locks, meet)
+        self.denied_by_nobody("a lock is denied though nobody holds it", self.h.of("denied"), locks, meet, lambda f: self.released(f, stops))
 
     def shares(self):
-        shares = self.h.of("share")
+        shares, io = self.h.of("share"), self.h.of("io")
 
         def meet(a, b):
             return a["who"] != b["who"] and (a["access"] & b["deny"] or b["access"] & a["deny"])
-        for a, b in itertools.combinations(shares, 2):
-            if meet(a, b) and max(a["start"], b["start"]) < min(a["end"], b["end"]):
-                self.wrong("two opens deny each other", a=a, b=b, inv=b["inv"])
-        for d in self.h.of("share denied"):
-            if not any(meet(d, f) and f["inv"] < d["ret"] and f["rel"] > d["inv"] for f in shares):
-                self.wrong("an open is denied though nobody denies it", denied=d, inv=d["inv"])
-        for io in self.h.of("io"):
-            denying = [f for f in shares if f["deny"] & io["access"]]
-            if io["status"] == "ok" and any(f["start"] < io["inv"] and f["end"] > io["ret"] for f in denying):
-                self.wrong("I/O passes an open that denies it", io=io, inv=io["inv"])
-            if io["status"] != "ok" and not any(f["inv"] < io["ret"] and f["rel"] > io["inv"] for f in denying):
-                self.wrong("I/O is denied though nobody denies it", io=io, inv=io["inv"])
+        self.held_by_two("two opens deny each other", shares, meet)
+        self.denied_by_nobody("an open is denied though nobody denies it", self.h.of("share denied"), shares, meet)
+        self.denied_by_nobody("I/O is denied though nobody denies it", [f for f in io if f["status"] != "ok"], shares, lambda d, f: d["access"] & f["deny"])
+        for f in io:
+            if f["status"] == "ok" and any(s["deny"] & f["access"] and s["start"] < f["inv"] and s["end"] > f["ret"] for s in shares):
+                self.wrong("I/O passes an open that denies it", io=f, inv=f["inv"])
 
     def delegations(self):
         opens, ops = self.h.of("open"), self.objects()
@@ -247,7 +270,8 @@ class Judge:
                 return o["who"].split()[0] != d["who"] and d["start"] < o["inv"] and o["ret"] < d["end"]
             # A reader in the grace period may pass a write delegation: the holder has been promised no space, so it has no data either.
             exclusive = d["kind"] == 2 and not d["restarted"]
-            used = [o for s in range(SLOTS) for o in ops.get(reg(d["f"], s), ()) if within(o) and o["must"] and (exclusive or o["op"][0] == "write")]
+            # Linux's client reads by NFSv3 without READ what it has, and nothing of an empty file.
+            used = [o for s in range(SLOTS) for o in ops.get(reg(d["f"], s), ()) if within(o) and o["must"] and (exclusive and "fetches" not in o or o["op"][0] == "write")]
             used += [o for o in opens if o["f"] == d["f"] and within(o)]
             if used:
                 self.wrong("a file is used against another's delegation", delegation=d, used=used[0], inv=used[0]["inv"])
@@ -294,8 +318,8 @@ class Judge:
 
 def shrink(ops, failure, model):
     """From the last quiet moment on, without the reads that the failure does not need. Only answers are left out, so what is left cannot be
-    explained either."""
-    ops = [o for o in ops if o["ret"] >= failure.start and o["inv"] <= failure.op["ret"]]
+    explained either. An answer behind the failure is none, as what explains it may have begun behind the failure, too."""
+    ops = [o if o["ret"] <= failure.op["ret"] else {**o, "must": False} for o in ops if o["ret"] >= failure.start and o["inv"] <= failure.op["ret"]]
     size = len(ops)
     while size:
         at = 0

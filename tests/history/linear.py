@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Is there an order of operations that explains all answers? Just-in-time linearization (Lowe, 2017), and the models of what is ordered.
+"""The search for an order of operations that explains all answers: just-in-time linearization (Lowe, 2017), and the models of what is ordered.
 
 An operation is a dictionary: "inv" and "ret", when it was called and answered; "op", what it was, its result last; "must", false if
 nobody knows whether it had an effect. A model is a function of a state and an operation: the state behind it, or None where the answer
@@ -18,8 +18,8 @@ class Undecided(Exception):
 class Failure:
     """op cannot be explained. Before it the last moment with nothing under way was start, in one of states."""
 
-    def __init__(self, op, start, states, before):
-        self.op, self.start, self.states, self.before = op, start, states, before
+    def __init__(self, op, start, states):
+        self.op, self.start, self.states = op, start, states
 
 
 def reads_only(op):
@@ -86,7 +86,7 @@ def _order(ops, states, model):
                     todo.append((after, done | {p}))
         del pending[i]
         if not new:
-            return Failure(ops[i], start, quiet, sorted({str(s) for s, _ in configs})[:5]), ()
+            return Failure(ops[i], start, quiet), ()
         configs = new
     return None, list({s for s, _ in configs})
 
@@ -145,7 +145,7 @@ def _rename(state, i, j, res):
 
 
 def _link(state, tag, j, res):
-    there = tag in state
+    there = any(t % TWIN == tag for t in state)
     if res in (MAYBE, "ok"):
         return _put(state, j, tag) if there and not state[j] else None
     good = state[j] if res == "EXIST" else not there and res in ("STALE", "NOENT")

@@ -27,8 +27,8 @@ class History:
         return self.facts[-1]
 
     def op(self, obj, inv, ret, op, who, must=True, **more):
-        """An operation on an object that has a model. It had no effect if the server that had it was gone before."""
-        if ret >= inv:
+        """An operation on an object that has a model, or None. It had no effect if the server that had it was gone before."""
+        if op and ret >= inv:
             self.add("op", obj=obj, inv=inv, ret=ret, op=op, who=who, must=must, **more)
 
     def trouble(self, what, **details):

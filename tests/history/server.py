@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The daemon under test, on a file system of its own, and the nemesis, which breaks both by seed."""
-import ctypes
+import contextlib
 import errno
 import fcntl
 import mmap
@@ -17,25 +17,22 @@ import fabric
 import gss
 import harness
 import kdc
+import mounts
 import ports
 import tlsclient
 
 LEASE = 5
-# What is not done to a file system: the scratch folder's is others', too, and a full btrfs refuses to write in place.
+# Faults that a file system is spared: the scratch folder's is others', too, and a full btrfs refuses to write in place.
 NOT_THERE = {"freeze": ("host",), "freezekill": ("host",), "fill": ("host", "btrfs"), "power": ("host", "btrfs"), "die": ("host", "btrfs", "xfs")}
 SHUTDOWN, NO_FLUSH = 0x8004587d, 2  # ioctl: a file system does nothing more, and does not even write its log (ext4, XFS)
 FAILING, WORLD = "tests/net/moments_shim.so", "tests/history/world_shim.so"  # preloaded into the daemon
 SIZES = {"ext4": 96, "xfs": 320, "btrfs": 128}  # MiB
 
 
-CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 0x40000
-libc = ctypes.CDLL(None)
-
-
 def own_mounts():
     """Mounts of a namespace of this process: who makes another one on this machine gets no copy, which would keep the file systems."""
-    if libc.unshare(CLONE_NEWNS) == 0:
-        libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None)
+    if mounts.libc.unshare(mounts.CLONE_NEWNS) == 0:
+        mounts.libc.mount(None, b"/", None, mounts.MS_REC | mounts.MS_PRIVATE, None)
 
 
 def command(*words):
@@ -93,11 +90,8 @@ class Server(harness.Daemon):
 
     def serve(self, lines):
         """Returns when the server has read these lines."""
-        before, end = self.reloads()[0], time.monotonic() + 20
         self.write_exports(lines)
-        self.process.send_signal(signal.SIGHUP)
-        while self.reloads()[0] == before and time.monotonic() < end:
-            time.sleep(0.005)
+        self.reload()
 
     def is_hidden(self):
         """True if STALE may mean that the export is not there, or was not a moment ago."""
@@ -138,7 +132,7 @@ class Server(harness.Daemon):
     def detach(self):
         """umount(8) looks at the path, which may fail. Rings that die slowly keep the file system, and so its loop device, for a moment more."""
         end = time.monotonic() + 30
-        while self.fs in SIZES and (libc.umount2(self.export.encode(), 0) == 0 or self.looped()):
+        while self.fs in SIZES and (mounts.libc.umount2(self.export.encode(), 0) == 0 or self.looped()):
             if time.monotonic() > end:
                 raise TimeoutError("somebody keeps the file system")
             time.sleep(0.01)
@@ -191,21 +185,18 @@ def _state(task):
         return "X"
 
 
-class Frozen:
+@contextlib.contextmanager
+def frozen(path):
     """The file system, frozen: who writes waits."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __enter__(self):
-        command("fsfreeze", "-f", self.path)
-
-    def __exit__(self, *_):
-        command("fsfreeze", "-u", self.path)
+    command("fsfreeze", "-f", path)
+    try:
+        yield
+    finally:
+        command("fsfreeze", "-u", path)
 
 
 def preload(server, library, variable, **env):
-    """Has the daemon preload a library, which reads from a page what it is to do: the page."""
+    """Makes the daemon preload a library. The result is a page, from which the library reads what it is to do."""
     path = f"{server.top}/{variable}"
     with open(path, "w+b") as f:
         f.truncate(mmap.PAGESIZE)
@@ -218,7 +209,7 @@ def preload(server, library, variable, **env):
 
 
 class Errors:
-    """Has a file system call of an operation fail, by the shim of tests/net/moments.py. Not together with the software fabric."""
+    """Makes a file system call of an operation fail, by the shim of tests/net/moments.py. Not together with the software fabric."""
 
     def __init__(self, server):
         self.at = preload(server, FAILING, "MOMENTS", MOMENTS_FD="0")
@@ -246,7 +237,7 @@ class World:
 
 
 class Nemesis(threading.Thread):
-    """Does one thing after another of those named until the end; note(inv, ret, what, run of the server behind it) writes it into the history."""
+    """Draws one fault after another of those named, until the end; note(inv, ret, what, run of the server behind it) writes it into the history."""
 
     def __init__(self, server, kinds, rng, end, pace, note):
         super().__init__(daemon=True)
@@ -308,7 +299,7 @@ class Nemesis(threading.Thread):
             self.server.short_until = time.monotonic() + 2
 
     def freezekill(self):
-        with Frozen(self.server.export):
+        with frozen(self.server.export):
             time.sleep(self.rng.choice((0.05, 0.3)))
             self.server.up.clear()
             self.server.process.kill()
@@ -316,7 +307,7 @@ class Nemesis(threading.Thread):
         self.kill()
 
     def freeze(self):
-        with Frozen(self.server.export):
+        with frozen(self.server.export):
             time.sleep(self.rng.choice((0.05, 0.3, 1)))
 
     def stop(self, seconds=None):

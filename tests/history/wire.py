@@ -45,6 +45,42 @@ class Silent(Exception):
     """The server does not answer."""
 
 
+def reset(s):
+    """Closes a socket without a farewell, so that its port is free at once."""
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    s.close()
+
+
+def frame(message):
+    return r.u32(len(message) | 0x80000000) + message
+
+
+def serve_calls(conn, answer):
+    """Answers each call of a connection by answer(call), until it ends."""
+    with conn.makefile("rb") as f:
+        while len(mark := f.read(4)) == 4:
+            conn.sendall(frame(answer(f.read(int.from_bytes(mark, "big") & 0x7fffffff))))
+
+
+def accept_all(listener, serve):
+    """Runs serve(connection) in a thread for each connection, until the listener is closed."""
+    def guarded(conn):
+        try:
+            serve(conn)
+        except (OSError, r.Closed):
+            pass
+        finally:
+            reset(conn)
+
+    def accept():
+        try:
+            while True:
+                threading.Thread(target=guarded, args=(listener.accept()[0],), daemon=True).start()
+        except OSError:  # closed
+            pass
+    threading.Thread(target=accept, daemon=True).start()
+
+
 class Wire:
     """server: see server.py. faults: chance of a call to meet one. twice: calls may be sent twice, for the server has a reply cache."""
 
@@ -82,8 +118,7 @@ class Wire:
 
     def cut(self):
         if self.conn:
-            self.conn.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.conn.close()
+            reset(self.conn.s)
             self.conn = None
 
     def forget(self):
@@ -116,7 +151,7 @@ class Wire:
                 self.connect()
 
     def attempt(self, message, xid, fault):
-        record = r.u32(len(message) | 0x80000000) + message
+        record = frame(message)
         if fault == "half":
             record = record[:self.rng.randrange(1, len(record))]
         self.conn.send_raw(record * (2 if fault == "twice" else 1))
@@ -141,26 +176,10 @@ class Callbacks:
     """The address that a client of 4.0 is called at: connections of the server, each call of which answer(call) answers."""
 
     def __init__(self, address, answer):
-        self.socket, self.answer = socket.create_server((address, 0)), answer
+        self.socket = socket.create_server((address, 0))
         host, port = self.socket.getsockname()
         self.address = f"{host}.{port >> 8}.{port & 255}".encode()
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        try:
-            while True:
-                threading.Thread(target=self.serve, args=(self.socket.accept()[0],), daemon=True).start()
-        except OSError:  # closed
-            pass
-
-    def serve(self, conn):
-        try:
-            with conn, conn.makefile("rb") as f:
-                while len(mark := f.read(4)) == 4:
-                    reply = self.answer(f.read(int.from_bytes(mark, "big") & 0x7fffffff))
-                    conn.sendall(r.u32(len(reply) | 0x80000000) + reply)
-        except OSError:
-            pass
+        accept_all(self.socket, lambda conn: serve_calls(conn, answer))
 
 
 class TlsWire(Wire):
@@ -290,14 +309,10 @@ class RdmaWire(Wire):
                 raise r.Closed()
             if raw is None or raw[:4] != r.u32(xid):
                 continue
-            x = r.In(raw)
-            _, _, _, kind = x.u32(), x.u32(), x.u32(), x.u32()
-            if kind == rdmaclient.ERROR:
-                raise Silent(f"RDMA_ERROR {raw[16:].hex()}")
-            if x.u32() or x.u32():
+            _, reply, written = p.unwrap(raw)
+            if written:
                 raise ValueError("a chunk in the reply that was not offered")
-            size = sum(struct.unpack(">IIQ", x.take(16))[1] for _ in range(x.u32())) if x.u32() else 0
-            return p.get(size, rdmaclient.REPLY_AT) if kind == rdmaclient.NOMSG else raw[x.at:]
+            return reply
         raise Silent(f"no answer in {PATIENCE} s (RDMA)")
 
     def end(self):

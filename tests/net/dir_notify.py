@@ -51,20 +51,20 @@ class Holder:
     def calls(self, op):
         return [x for x in self.c.called[self.before:] if x["op"] == op and x["stateid"] == self.deleg]
 
-    def all_news(self):
+    def all_notifications(self):
         return [change for x in self.calls(n4.CB_NOTIFY) for change in x["changes"]]
 
-    def news(self, n=1):
+    def notifications(self, n=1):
         """The next n changes."""
-        while len(self.all_news()) < self.taken + n:
+        while len(self.all_notifications()) < self.taken + n:
             was_call, data = self.c.conn.take_call()
             if not was_call:
                 raise ValueError(f"a reply to nothing: {data[:16].hex()}")
         self.taken += n
-        return self.all_news()[self.taken - n:self.taken]
+        return self.all_notifications()[self.taken - n:self.taken]
 
     def names(self, n=1):
-        return [named(x) for x in self.news(n)]
+        return [named(x) for x in self.notifications(n)]
 
     def await_recall(self):
         while not self.calls(n4.CB_RECALL):
@@ -144,7 +144,7 @@ def test_wire(t, d):
     rename4(other, h.fh, "\u00fc" * 127, h.fh, "sub")
     remove4(other, h.fh, "old")
     long = ("\u00fc" * 127).encode()
-    t.equal("changes", h.news(6), [
+    t.equal("changes", h.notifications(6), [
         (n4.ADDED, {**plain, "entry": (b"new", *none)}),
         (n4.RENAMED, {"from": {"entry": (b"file", *none), "cookie": 0}, "to": {**plain, "entry": (b"old", *none)}}),
         (n4.ADDED, {**plain, "old": [gone], "entry": (b"old", *none)}),
@@ -170,9 +170,9 @@ def test_own(t, d):
     h = Holder(t, d, c, "own", notices=(*ENTRIES, n4.DIR_ATTRS), directory=words(CHANGE), delay=60)
     for got in (mkdir4(c, h.fh, "a"), rename4(c, h.fh, "a", h.fh, "b"), chmod4(c, h.fh), remove4(c, h.fh, "b")):
         t.equal("a change by the holder", got["status"], n4.OK)
-    while named(h.news()[0]) != (n4.REMOVED, "b"):
+    while named(h.notifications()[0]) != (n4.REMOVED, "b"):
         pass
-    told = [named(x) for x in h.all_news()]
+    told = [named(x) for x in h.all_notifications()]
     t.equal("entries", [x for x in told if x[0] != n4.DIR_ATTRS],
             [(n4.ADDED, "a"), (n4.RENAMED, "a", "b"), (n4.REMOVED, "b")])
     h.is_kept("it is kept")
@@ -198,7 +198,7 @@ def test_not_told(t, d):
         t.check(f"{what} waits", waiting.is_waiting(), waiting.result)
         t.equal("DELEGRETURN", h.give_back(), n4.OK)
         t.equal(f"{what} goes on", waiting.end(), n4.OK)
-        t.equal("nothing is told", h.all_news(), [])
+        t.equal("nothing is told", h.all_notifications(), [])
     for x in (c, other):
         x.close()
 
@@ -217,7 +217,7 @@ def test_attributes(t, d):
     h = Holder(t, d, c, "attributes", notices=(*ENTRIES, n4.DIR_ATTRS), entry=mask, directory=of_dir)
     t.equal("granted", h.res["notifications"], [[0x1e], words(TYPE, FSID, FILEHANDLE, FILEID)[:1], of_dir[:2]])
     mkdir4(other, h.fh, "made")
-    made, of = h.news(2)
+    made, of = h.notifications(2)
     name, bitmap, values = made[1]["entry"]
     fh = c.path(h.path + "/made")
     x = r.In(values)
@@ -232,13 +232,13 @@ def test_attributes(t, d):
     t.equal("the directory", (of[0], as_getattr(of)), (n4.DIR_ATTRS, (b"", getattr4(c, h.fh, of_dir))))
     now = u32(2) + u32(0) + u32(1 << 54 - 32) + opaque(u32(0))  # time_modify_set: the server's time
     t.equal("SETATTR of the time", other.last(n4.putfh(h.fh), (n4.SETATTR, n4.ANONYMOUS + now))["status"], n4.OK)
-    of, = h.news()
+    of, = h.notifications()
     t.equal("is told", (of[0], as_getattr(of)), (n4.DIR_ATTRS, (b"", getattr4(c, h.fh, of_dir))))
     rename4(other, h.fh, "made", h.fh, "moved")
-    moved, _ = h.news(2)
+    moved, _ = h.notifications(2)
     t.equal("a directory that is moved has none", moved[1]["to"]["entry"], (b"moved", [], b""))
     rename4(other, h.fh, "file", h.fh, "renamed")
-    moved, _ = h.news(2)
+    moved, _ = h.notifications(2)
     t.check("a file has", c.path(h.path + "/renamed") in moved[1]["to"]["entry"][2], moved)
     h.is_kept("it is kept")
     for x in (c, other):
@@ -253,7 +253,7 @@ def test_delay(t, d):
     for _ in range(20):
         other.last(n4.putfh(h.fh), (n4.SETATTR, n4.ANONYMOUS + now))
     mkdir4(other, h.fh, "a")
-    t.equal("told once", [named(x) for x in h.news(2)], [(n4.ADDED, "a"), (n4.DIR_ATTRS, "")])
+    t.equal("told once", [named(x) for x in h.notifications(2)], [(n4.ADDED, "a"), (n4.DIR_ATTRS, "")])
     h.give_back()
     h = Holder(t, d, c, "delay of a second", notices=(*ENTRIES, n4.DIR_ATTRS), directory=words(CHANGE), delay=1)
     other.last(n4.putfh(h.fh), (n4.SETATTR, n4.ANONYMOUS + now))
@@ -288,10 +288,10 @@ class Reader(threading.Thread):
         self.c.conn.s.settimeout(60)
 
 
-def apply(names, news):
+def apply(names, notifications):
     """A listing of names after the changes. KeyError: they are not in order."""
     names = set(names)
-    for kind, name, *to in map(named, news):
+    for kind, name, *to in map(named, notifications):
         if kind == n4.ADDED:
             if name in names:
                 raise KeyError(f"{name} is added twice")
@@ -322,10 +322,10 @@ def test_order(t, d):
     for x in threads:
         x.join()
     mkdir4(others[0], h.fh, "the end")
-    reader.end(lambda: h.calls(n4.CB_RECALL) or (n4.ADDED, "the end") in map(named, h.all_news()))
+    reader.end(lambda: h.calls(n4.CB_RECALL) or (n4.ADDED, "the end") in map(named, h.all_notifications()))
     if not h.calls(n4.CB_RECALL):
-        t.equal("the listing", apply(before, h.all_news()), sorted(os.listdir(h.path)))
-    t.check(f"{len(h.all_news())} changes in order", apply(before, h.all_news()) and len(h.all_news()) >= 20)
+        t.equal("the listing", apply(before, h.all_notifications()), sorted(os.listdir(h.path)))
+    t.check(f"{len(h.all_notifications())} changes in order", apply(before, h.all_notifications()) and len(h.all_notifications()) >= 20)
     for x in (c, *others):
         x.close()
 
@@ -349,14 +349,14 @@ def test_flood(t, d):
     h = Holder(t, d, c, "flood", "three")
     os.rename(h.path + ".beside/file", h.path + ".beside/0")
     rename4(other, c.path(h.path + ".beside"), "0", h.fh, "0")
-    h.news()
+    h.notifications()
     reader = Reader(c)
     at = 0
     end = time.monotonic() + 120
     while at < FLOOD and time.monotonic() < end and not h.calls(n4.CB_RECALL):
         at = rename_many(other, h.fh, at, FLOOD)
-    reader.end(lambda: h.calls(n4.CB_RECALL) or len(h.all_news()) > at)
-    told = [named(x) for x in h.all_news()[1:]]
+    reader.end(lambda: h.calls(n4.CB_RECALL) or len(h.all_notifications()) > at)
+    told = [named(x) for x in h.all_notifications()[1:]]
     t.equal("in order", told, [(n4.RENAMED, str(i), str(i + 1)) for i in range(len(told))])
     print(f"# {len(told)} of {at} changes were told in {len(h.calls(n4.CB_NOTIFY))} calls,"
           f" {'then it was recalled' if h.calls(n4.CB_RECALL) else 'all of them'}", flush=True)
@@ -410,7 +410,7 @@ def test_silent(t, d):
     t.check("it is revoked", c.flags & n4.RECALLABLE_REVOKED, hex(c.flags))
     t.equal("TEST_STATEID", c.test_stateid(h.deleg), [n4.DELEG_REVOKED])
     t.equal("CREATE", Other(lambda: mkdir4(other, h.fh, "b")).end(), n4.OK)
-    t.equal("nothing more is told", h.all_news()[1:], [])
+    t.equal("nothing more is told", h.all_notifications()[1:], [])
     for x in (c, other):
         x.close()
 

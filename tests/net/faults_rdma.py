@@ -29,7 +29,7 @@ from held import unix_sockets
 from rdmaclient import PROGRAM, Peer
 from storm import storm
 
-LIBRARY = os.path.abspath(os.environ.get("SOFTVERBS_LIB", "softverbs/libsoftverbs.so"))
+LIBRARY = os.path.abspath(os.environ.get("SOFTVERBS_LIB", "tools/softverbs/libsoftverbs.so"))
 STEADY, FAULTY = "127.0.0.1", "127.0.0.2"  # each of a device of its own
 IWARP = bool(os.environ.get("FAULTS_IWARP"))
 SPARE = 18  # devices that are taken away one after another

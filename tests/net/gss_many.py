@@ -17,7 +17,7 @@ import rpcclient as r
 import scrape
 
 HOSTS = 100
-COUNTED = 10240  # bytes that the server counts for a context: GSS_CONTEXT_BYTES
+COUNTED = 13312  # bytes that the server counts for a context: GSS_CONTEXT_BYTES
 STRANGER, NEWCOMER = "127.9.0.1", "127.9.0.2"
 
 

@@ -13,7 +13,7 @@ PATIENCE = float(os.environ.get("FAULTS_PATIENCE", 60))  # seconds for what was 
 
 def thread_names(pid):
     """The daemon's own threads, but for those of the kernel's io_uring, which come and go, helpers of listings, which start with
-    the first long one, and the one that asks about exports' paths, which stays for a second."""
+    the first long one, and those that ask about exports' paths."""
     names = []
     for task in os.listdir(f"/proc/{pid}/task"):
         try:

@@ -263,9 +263,32 @@ RESULTS = {
 }
 
 
+def get_results(x, status, decoders=RESULTS):
+    """The results of a COMPOUND with that status."""
+    results = []
+    for _ in range(x.u32()):
+        res = {"op": x.u32(), "status": x.u32()}
+        if res["op"] == SETATTR:
+            res["set"] = _bitmap(x)
+        elif res["status"] == OK:
+            decoders.get(res["op"], lambda *_: None)(x, res)
+        elif res["op"] in (LOCK, LOCKT) and res["status"] == DENIED:
+            _denied(x, res)
+        elif (res["op"], res["status"]) == (COPY, OFFLOAD_NO_REQS):
+            res.update(consecutive=x.flag(), synchronous=x.flag())
+        results.append(res)
+    x.end()
+    if not results:
+        return [{"op": 0, "status": status}]
+    if results[-1]["status"] != status:
+        raise ValueError(f"the COMPOUND says {status}, its last result {results[-1]}")
+    return results
+
+
 class Client:
     longest = 1 << 20  # message of the session
     keeps = True  # replies in the slot
+    operations = 16  # of a COMPOUND of the session
     cred = r.ROOT  # of the calls
     back = False  # asks for a back channel
     answers = True  # callbacks, in the way of a client that does as it is told
@@ -319,24 +342,7 @@ class Client:
         status = x.u32()
         if x.opaque() != self.tag:
             raise ValueError("the reply has another tag")
-        results = []
-        for _ in range(x.u32()):
-            res = {"op": x.u32(), "status": x.u32()}
-            if res["op"] == SETATTR:
-                res["set"] = _bitmap(x)
-            elif res["status"] == OK:
-                RESULTS.get(res["op"], lambda *_: None)(x, res)
-            elif res["op"] in (LOCK, LOCKT) and res["status"] == DENIED:
-                _denied(x, res)
-            elif (res["op"], res["status"]) == (COPY, OFFLOAD_NO_REQS):
-                res.update(consecutive=x.flag(), synchronous=x.flag())
-            results.append(res)
-        x.end()
-        if not results:
-            return [{"op": 0, "status": status}]
-        if results[-1]["status"] != status:
-            raise ValueError(f"the COMPOUND says {status}, its last result {results[-1]}")
-        return results
+        return get_results(x, status)
 
     def compound(self, *ops):
         """The results behind SEQUENCE's, where there is one; SEQUENCE's own, if it fails."""
@@ -370,7 +376,7 @@ class Client:
         if res["status"] != OK:
             return res
         self.clientid = res["clientid"]
-        channel = struct.pack(">6I", 0, self.longest, self.longest, 4096, 16, 8) + u32(0)
+        channel = struct.pack(">6I", 0, self.longest, self.longest, 4096, self.operations, 8) + u32(0)
         res = self.bare((CREATE_SESSION, u64(self.clientid) + u32(res["sequenceid"]) + u32(2 if self.back else 0) + channel + channel +
                          u32(0x40000000) + u32(1) + u32(0)))[0]
         if res["status"] == OK:

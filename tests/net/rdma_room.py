@@ -5,11 +5,11 @@ import os
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "softverbs"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "softverbs"))
 import fabric  # adds this folder to the path
 import harness
 import rpcclient as r
-from rdma_shares import Crowd, PORT
+from rdma_quotas import Crowd, PORT
 from rdmaclient import Peer
 
 MOST = 24

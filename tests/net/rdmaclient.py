@@ -144,8 +144,8 @@ class Peer:
             return self.message(proc, args, read_size=struct.unpack(">I", args[-4:])[0], xid=xid)
         return self.message(proc, args, long_reply=proc in (r.READDIR, r.READDIRPLUS, r.READLINK), xid=xid)
 
-    def reply(self, proc, raw):
-        """The decoded results of a reply."""
+    def unwrap(self, raw):
+        """A reply's xid, its RPC message, and how many bytes came by Write chunks."""
         x = r.In(raw)
         xid, vers, credits, kind = x.u32(), x.u32(), x.u32(), x.u32()
         if vers != 1 or not credits:
@@ -162,7 +162,11 @@ class Peer:
         if x.u32():
             for _ in range(x.u32()):
                 long_size += struct.unpack(">IIQ", x.take(16))[1]
-        rpc = self.get(long_size, REPLY_AT) if kind == NOMSG else raw[x.at:]
+        return xid, self.get(long_size, REPLY_AT) if kind == NOMSG else raw[x.at:], written
+
+    def reply(self, proc, raw):
+        """The decoded results of a reply."""
+        xid, rpc, written = self.unwrap(raw)
         if written and proc == r.READ:
             rpc += self.get(written) + bytes(-written % 4)
         return r.decode(proc, r.reply_body(rpc, xid))

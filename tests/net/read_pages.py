@@ -187,8 +187,16 @@ def test_slow_readers(t, fh, data):
     state = t.held.until(lambda s: s["requests"] >= 20)
     for conn in slow:
         conn.s.recv(1)
-    state = t.held.now()
-    t.check("pipes of readers that do not read", 0 < state["pipes_in_use"] <= (state["pipes"] + 1) // 2,
+    state, gone = t.held.now(), False
+    try:
+        # Those that found no pipe may be the ones that are left, when the others' data are in the sockets: further ones find pipes.
+        while state["pipes_in_use"] == 0:
+            for conn in slow:
+                ask(conn, fh, 0, MIB)
+            state = t.held.now()
+    except r.Closed:  # others needed the memory, and the machine is so busy that this was before
+        gone = True
+    t.check("pipes of readers that do not read", (0 if gone else 1) <= state["pipes_in_use"] <= (state["pipes"] + 1) // 2,
             (state["pipes_in_use"], state["pipes"]))
     before = t.spliced()
     other = r.Conn(t.d.port, source=("127.0.0.2", 0))

@@ -5,7 +5,7 @@ for a Write chunk: they come inline or by a Reply chunk, in at most two elements
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "softverbs"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "softverbs"))
 import fabric  # adds this folder to the path
 import harness
 import mounts

@@ -35,7 +35,10 @@ class Datagrams(r.Conn):
             while time.monotonic() < end:
                 try:
                     data = self.recv()
-                except (TimeoutError, ConnectionRefusedError):
+                except TimeoutError:
+                    break
+                except ConnectionRefusedError:  # a server that has just begun may not have its UDP port yet
+                    time.sleep(max(0, end - time.monotonic()))
                     break
                 if data[:4] == message[:4]:  # else it is a second reply to an earlier call
                     return data

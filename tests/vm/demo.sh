@@ -49,11 +49,9 @@ proof() {
 	echo "        (errors of LOOKUP, ACCESS and OPEN are files that are not there yet, ENOENT: cp looks before it creates)"
 	PROTO=rdma assert_clean_stats $m || die "calls were retransmitted"
 }
-server_counters() {
+show_counters() {
 	echo "    the server's counters, after kill -USR1 (all its mounts so far):"
-	kill -USR1 "$(server_pid)"
-	sleep 1
-	sed -n 's/^.* notice: \(rdma.*\)/      \1/p' /share/ringnfsd.log | tail -n 2
+	server_counters | sed -n 's/^.* notice: \(rdma.*\)/      \1/p'
 	echo "      (invalidations: replies that also took back the key to the client's memory, which spares it a step;"
 	echo "       sq waits: replies that waited for room in a send queue; ERR_VERS, ERR_CHUNK: malformed calls)"
 }
@@ -66,7 +64,7 @@ session() {
 	nfs_mount "$2" rdma /export/ext4 $m || die "the mount failed"
 	grep " $m " /proc/mounts | sed 's/^/    /'
 	work "$1" "$2"
-	[ "$1" != ringnfsd ] || { proof; server_counters; }
+	[ "$1" != ringnfsd ] || { proof; show_counters; }
 	umount $m
 }
 both_versions() { # SERVER

@@ -39,7 +39,7 @@ what_hangs() {
 run_script() {
 	local start=$SECONDS busy rc last limit=${FULL:+1500}
 	busy=$(busy_time)
-	timeout "${SCRIPT_TIMEOUT:-${limit:-500}}" bash "$VMDIR/t/$1.sh" >/run/all.out 2>&1
+	timeout "${SCRIPT_TIMEOUT:-${limit:-900}}" bash "$VMDIR/t/$1.sh" >/run/all.out 2>&1
 	rc=$?
 	last=$(tail -n 1 /run/all.out)
 	sed '$d' /run/all.out

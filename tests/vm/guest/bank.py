@@ -31,6 +31,25 @@ def make(db):
     db.executemany("INSERT INTO account VALUES (?, ?)", [(i, SUM // ACCOUNTS) for i in range(ACCOUNTS)])
 
 
+# Extended result code of sqlite3: a journal that is to be deleted is not there.
+NO_JOURNAL = 10 | 23 << 8
+
+
+def commit(db, name, n):
+    """Commits a transaction. A server that is killed between the removal of the journal and its answer is asked again when it is back, and
+    knows no such name any more: SQLite takes that for an error, and the transaction stands. Returns the connection to go on with."""
+    try:
+        db.execute("COMMIT")
+        return db
+    except sqlite3.OperationalError as e:
+        print("COMMIT:", e.sqlite_errorname)
+        if e.sqlite_errorcode != NO_JOURNAL:
+            raise
+    db = connect(path, journal, 120)
+    assert db.execute("SELECT count(*) FROM move WHERE who = ? AND n = ?", (name, n)).fetchone() == (1,), "a transaction is lost"
+    return db
+
+
 def work(db, name, count):
     dice = random.Random(name)
     for n in range(int(count)):
@@ -41,7 +60,7 @@ def work(db, name, count):
         db.execute("UPDATE account SET money = ? WHERE id = ?", (money - part, a))
         db.execute("UPDATE account SET money = money + ? WHERE id = ?", (part, b))
         db.execute("INSERT INTO move (who, n, pad) VALUES (?, ?, ?)", (name, n, dice.randbytes(3000)))
-        db.execute("COMMIT")
+        db = commit(db, name, n)
 
 
 def hang(db):

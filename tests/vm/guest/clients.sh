@@ -78,6 +78,13 @@ on() {
 		"$@"
 	fi
 }
+# returned_since CLIENT N [DIR]: how many delegations the client has returned by its mount (/mnt/CLIENT) since it had counted N; 0 after ten
+# seconds without one. It counts when the server's answer has come to it, by when another client may have gone on.
+returned_since() {
+	local dir=${3:-/mnt/$1}
+	wait_until 10 eval "[ \"\$(on $1 op_count $dir DELEGRETURN)\" -gt $2 ]" || true
+	echo $(($(on "$1" op_count "$dir" DELEGRETURN) - $2))
+}
 # client_mount CLIENT VERS EXPORT [OPTIONS [DIR]]: at /mnt/CLIENT.
 client_mount() {
 	local proto=$PROTO dir=${5:-/mnt/$1}
@@ -129,6 +136,17 @@ refused() {
 	if out=$(file "$@"); then die "succeeded but should not: $*"; fi
 	same "$*" "$text" "$out"
 }
+busy() { refused busy "$@"; }
+# both / neither NAME: both clients open the empty file NAME of the server's folder $S, which they have below their mounts, and close it.
+both() {
+	(umask 0; : >"$S/$1")
+	file one "$1" start "/mnt/one/${S##*/}/$1" rw
+	file two "$1" start "/mnt/two/${S##*/}/$1" rw
+}
+neither() { file one "$1" stop; file two "$1" stop; }
+# since TIME: seconds from then on. at_most WHAT SECONDS MOST: fails beyond.
+since() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
+at_most() { awk -v a="$2" -v b="$3" 'BEGIN { exit !(a <= b) }' || die "$1: $2 s"; }
 
 # net_cut / net_heal CLIENT: nothing gets through to or from it. In one machine only two can be cut off. A machine without netem has
 # its link down.

@@ -83,6 +83,8 @@ gssd_start() {
 	mountpoint -q /run/rpc_pipefs || mount -t rpc_pipefs p /run/rpc_pipefs
 	setsid rpc.gssd -f ${GSSD_DEBUG:-} >/run/kdc/gssd.log 2>&1 </dev/null &
 	disown
+	# The kernel refuses a context while nobody reads the pipe by which it asks for one.
+	wait_until 20 eval "readlink /proc/$!/fd/* | grep '/gssd/clnt.*/gssd'"
 }
 
 # krb_up: all of it, once in a guest.

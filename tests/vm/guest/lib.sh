@@ -84,7 +84,7 @@ fails_with() {
 wait_until() {
 	local end=$((SECONDS + $1))
 	shift
-	until "$@" >/dev/null 2>&1; do
+	until ("$@") >/dev/null 2>&1; do # a function that dies has only failed this time
 		[ $SECONDS -lt $end ] || return 1
 		sleep 0.1
 	done

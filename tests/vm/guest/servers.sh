@@ -125,12 +125,22 @@ server_anew() {
 	ringnfsd_start "$(standard_exports)" "$(cat $STATE/settings)"
 }
 server_pid() { cat $STATE/pid; }
-# server_kill9: SIGKILL, and not back before the process is gone.
+# server_counters: the lines that ringnfsd logs when it is asked, by SIGUSR1; that of what it holds is the last.
+server_counters() {
+	local lines
+	lines=$(wc -l </share/ringnfsd.log)
+	kill -USR1 "$(server_pid)"
+	wait_until 30 eval "tail -n +$((lines + 1)) /share/ringnfsd.log | grep -a 'held:'" || die "no counters"
+	tail -n +$((lines + 1)) /share/ringnfsd.log
+}
+# server_reload: back when ringnfsd has read keys and exports again; fails if it refuses them.
+server_reload() { "$(ringnfsd_path)" --config $STATE/ringnfs.conf --reload; }
+# server_kill9: SIGKILL, and not back before the process is gone: rxe takes down its queue pairs first, for many seconds on a busy machine.
 server_kill9() {
 	local pid
 	pid=$(server_pid)
 	kill -9 "$pid"
-	wait_until 10 eval "! kill -0 $pid"
+	wait_until 120 eval "! kill -0 $pid"
 }
 server_alive() { [ "$(cat $STATE/kind 2>/dev/null)" != ringnfsd ] || kill -0 "$(server_pid)" 2>/dev/null; }
 server_stop() {

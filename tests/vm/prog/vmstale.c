@@ -11,8 +11,9 @@
  * has read, which has been begun: the number lies between the two. Prints the counts of writes and
  * reads by each way; the status is 1 if a number was stale, or from the future, or if a way did nothing.
  *
- * GAP: milliseconds between a write's close and the next write of the same file. NFSv3 tells two states of a file
- * apart by the ctime alone, which goes by the tick (4 ms) before Linux 6.13; and Linux's CLOSE follows close(2).
+ * GAP: milliseconds between a write's close and the next write of the same file, at least: on a busy machine it is several times as long as
+ * the write took. NFSv3 tells two states of a file apart by the ctime alone, which goes by the tick (4 ms) before Linux 6.13; and Linux's
+ * CLOSE follows close(2).
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -78,17 +79,28 @@ static uint64_t get_number(const char *dir, unsigned i)
 	return strtoull(text, NULL, 10);
 }
 
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
 static void write_one(struct shared *s, unsigned way, const char *dir, unsigned i)
 {
+	enum { FACTOR = 5 };
 	struct file *f = &s->file[i];
 	uint64_t number;
 
 	pthread_mutex_lock(&f->writing);
 	number = atomic_load(&f->begun) + 1;
 	atomic_store(&f->begun, number);
+	const uint64_t began = now_us();
 	put_number(dir, i, number, 0);
 	atomic_store(&f->closed, number);
-	usleep(s->gap);
+	const useconds_t took = (useconds_t)(now_us() - began);
+	usleep(s->gap > FACTOR * took ? s->gap : FACTOR * took);
 	pthread_mutex_unlock(&f->writing);
 	atomic_fetch_add(&s->writes[way], 1);
 }

@@ -50,7 +50,7 @@ awk -v tag="$(t_tag), $SERVER" '
 	FILENAME == ARGV[2] { if ($1 == "ok") later[$3] = 1; next }
 	/ passed, .* skipped$/ { next }
 	$1 == "WARN" && ($3 in listed) { $1 = "FAIL" }
-	$1 == "FAIL" && ($3 in listed) { $1 = "skip"; $0 = $0 ": differs, as conform/RESULTS.md says" }
+	$1 == "FAIL" && ($3 in listed) { $1 = "skip"; $0 = $0 ": differs, as tools/conform/RESULTS.md says" }
 	$1 == "WARN" { $1 = "FAIL" } # of a SHOULD
 	$1 == "FAIL" && ($3 in later) { $1 = "ok"; $0 = $0 " (at the second try)" }
 	$1 == "ok" || $1 == "FAIL" || $1 == "skip" { n[$1]++; sub(/^[a-zA-Z]+/, "& [" tag "]") }

@@ -10,13 +10,9 @@ P=/mnt/p
 D=/export/$FS/late_mount # a directory that becomes a mount point
 added=$STATE/exports.d/added.exports
 opt=rw,insecure,no_root_squash,no_subtree_check
-reload() {
-	kill -HUP "$(server_pid)"
-	sleep 1.5
-}
 export_only() { # LINE: beside the standard ones
 	echo "$1" >"$added"
-	reload
+	server_reload
 }
 make_disk() { # FILE KIND
 	[ -e "$1" ] || { truncate -s 160M "$1" && "mkfs.$2" -q "$1"; }
@@ -49,7 +45,7 @@ subvolumes() {
 	same "moved" a "$(cat $at/c/dir/moved)"
 	umount -R $P
 	rm "$added"
-	reload
+	server_reload
 	umount $at
 }
 
@@ -96,7 +92,7 @@ waits() {
 	same "what waited" patient "$(cat "$D/waited")"
 	umount $P
 	rm "$added"
-	reload
+	server_reload
 	umount "$D"
 }
 

@@ -103,20 +103,16 @@ stopped() {
 	server_again
 	goes_on
 }
-reload() {
-	kill -HUP "$(server_pid)"
-	sleep 1.5
-}
 reloaded() {
 	mkdir -p /export/added
 	mountpoint -q /export/added || mount --bind "$S" /export/added
 	echo "/export/added *($opt,fsid=70)" >"$added"
-	reload
+	server_reload
 	client_mount one "$VERS" /export/added "" /mnt/one/added
 	on one test -e "/mnt/one/added/one.3.1"
 	on one umount /mnt/one/added
 	rm "$added"
-	reload
+	server_reload
 	fails_with "" client_mount one "$VERS" /export/added "" /mnt/one/added
 	umount /export/added
 	goes_on
@@ -162,13 +158,13 @@ small_disk() {
 	mkfs.ext4 -q -F "/export/$FS/small.img"
 	mount -o loop "/export/$FS/small.img" /export/small
 	echo "/export/small *($opt,fsid=71)" >"$added"
-	reload
+	server_reload
 	client_mount one "$VERS" /export/small "" /mnt/one/small
 }
 small_gone() {
 	on one umount /mnt/one/small
 	rm "$added"
-	reload
+	server_reload
 	umount /export/small
 	rm "/export/$FS/small.img"
 }

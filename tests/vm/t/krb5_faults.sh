@@ -97,7 +97,7 @@ new_keys() {
 	m krb5p
 	krb_as alice touch $M/krb/old-key
 	krb_admin "ktadd nfs/$KRB_HOST" >/dev/null
-	kill -HUP "$(server_pid)"
+	server_reload
 	krb_as alice touch $M/krb/still-old
 	umount $M
 	krb_login bob
@@ -109,8 +109,8 @@ new_keys() {
 # A keytab that cannot be used is said to be so, and the old keys stay.
 bad_keytab() {
 	mv /etc/krb5.keytab /run/krb.keytab
-	kill -HUP "$(server_pid)"
-	wait_until 20 grep -q "keytab cannot be read again" /share/ringnfsd.log
+	server_reload
+	grep -q "keytab cannot be read again" /share/ringnfsd.log
 	mv /run/krb.keytab /etc/krb5.keytab
 	m krb5
 	krb_as alice touch $M/krb/bad-keytab

@@ -98,7 +98,7 @@ callbacks() {
 		same "OPENs of a delegated file" 0 "$(($(ops OPEN) - o))"
 		n=$(ops DELEGRETURN)
 		writes two bob cb.$i after
-		[ "$(($(ops DELEGRETURN) - n))" -ge 1 ] || die "no DELEGRETURN"
+		[ "$(returned_since one "$n")" -ge 1 ] || die "no DELEGRETURN"
 		reads one alice cb.$i after
 	done
 	[ "$PROTO" != rdma ] || return 0

@@ -26,10 +26,6 @@ mkdir "$S"
 
 mnt() { client_mount one "$VERS" "${2:-$S}" "${1:-}" $M; } # [OPTIONS [EXPORT]]
 umnt() { on one umount -R $M; }
-reload() {
-	kill -HUP "$(server_pid)"
-	sleep 1.5
-}
 # connections FROM: those that the server has with that address of the client.
 connections() { ss -Htn state established "sport = :$NFSPORT" | grep -cF "$1" || :; }
 # written NAME: by the client, and read by it and by the server.
@@ -56,12 +52,12 @@ ipv6() {
 	fi
 	umnt
 	echo "$S fd09:11::/64($opt,fsid=72)" >"$added"
-	reload
+	server_reload
 	on one eval "NFS_HOST=fd09:11::1 nfs_mount $VERS tcp6 $S $M"
 	on one touch $M/by_network
 	umnt
 	rm "$added"
-	reload
+	server_reload
 }
 four_connections() {
 	wait_until 30 no_client
@@ -130,7 +126,7 @@ many_exports() {
 		echo "$i" >"$S/many/$i/name"
 		echo "$S/many/$i *($opt,fsid=$((1000 + i)))"
 	done >"$added"
-	reload
+	server_reload
 	client_mount two "$VERS" "$S/many/7"
 	same "name" 7 "$(on two cat /mnt/two/name)"
 	# shellcheck disable=SC2016 # The client's shell expands them.
@@ -151,7 +147,7 @@ many_exports() {
 # What one has mounted is no longer served, though it lies in an export that is.
 no_more_exports() {
 	rm "$added"
-	reload
+	server_reload
 	on two drop_caches
 	fails_with "Stale file handle" on two ls /mnt/two
 	on two umount -f /mnt/two
@@ -171,7 +167,7 @@ children() {
 		mount -o loop "/export/$FS/$child.img" "$S/top/$child"
 		echo "in $child" >"$S/top/$child/file"
 	done
-	reload
+	server_reload
 	on one sysctl -q -w fs.nfs.nfs_mountpoint_timeout=2
 	mnt "" "$S/top"
 	same "names" "a b" "$(on one sh -c "ls $M | paste -sd ' '")"
@@ -186,7 +182,7 @@ children() {
 	umnt
 	on one sysctl -q -w fs.nfs.nfs_mountpoint_timeout=500
 	rm "$added"
-	reload
+	server_reload
 }
 
 t_run "IPv6" ipv6
@@ -198,7 +194,7 @@ t_run "200 exports less" no_more_exports
 t_run "file systems below an export" children
 on one sh -c "umount -f /mnt/one/m2; umount -R $M" 2>/dev/null
 rm -f "$added"
-reload
+server_reload
 for child in a b; do umount "$S/top/$child" 2>/dev/null; done
 rm -rf "$S" "/export/$FS"/[ab].img
 t_run "the server is there" server_alive

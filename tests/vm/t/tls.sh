@@ -136,7 +136,7 @@ rekeyed() {
 reload() {
 	local before
 	before=$(grep -c "$1" /share/ringnfsd.log || :)
-	kill -HUP "$(server_pid)"
+	server_reload
 	wait_until 30 eval "[ \"\$(grep -c '$1' /share/ringnfsd.log)\" -gt $before ]"
 }
 # The mounted client keeps its session. New sessions have the new certificate, which this client does not trust.

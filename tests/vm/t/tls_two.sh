@@ -94,7 +94,7 @@ callbacks() {
 	same "data" before "$(on one cat /mnt/one/f)"
 	n=$(on one op_count /mnt/one DELEGRETURN)
 	on two sh -c 'echo after >/mnt/two/f'
-	same "DELEGRETURNs" 1 "$(($(on one op_count /mnt/one DELEGRETURN) - n))"
+	same "DELEGRETURNs" 1 "$(returned_since one "$n")"
 	same "data behind the recall" after "$(on one cat /mnt/one/f)"
 	same "callbacks that can be read" "" "$(calls_stop 1)"
 	# That of the client without TLS can be read.

@@ -129,8 +129,8 @@ no_acl() {
 	mkdir -p /export/$FS/exp/hidden
 	mv $S/hidden /export/$FS/exp/hidden/file
 	echo "/export/$FS/exp/hidden *(rw,insecure,no_root_squash,no_acl,fsid=77)" >$STATE/exports.d/hidden.exports
-	trap 'umount /mnt/hidden; rm $STATE/exports.d/hidden.exports; kill -HUP "$(server_pid)"' EXIT
-	"$BUILDDIR/ringnfsctl" exports reload # until then it can be mounted as a folder of the export above it
+	trap 'umount /mnt/hidden; rm $STATE/exports.d/hidden.exports; server_reload' EXIT
+	server_reload # until then it can be mounted as a folder of the export above it
 	nfs_mount 3 "$PROTO" "/export/$FS/exp/hidden" /mnt/hidden noac
 	fails_with "not supported" setfacl -m u:1006:r /mnt/hidden/file
 	same "no ACL to be seen" "user::rw- group::rw- other::r-- " "$(posix /mnt/hidden/file)"

@@ -35,13 +35,6 @@ for c in one two; do
 	on $c eval "NFS_LOCK=lock nfs_mount 3 $PROTO /export/$FS /mnt/$c" || die "no mount"
 done
 
-busy() { refused busy "$@"; }
-both() {
-	: >"$S/$1"
-	file one "$1" start "/mnt/one/cut3/$1" rw
-	file two "$1" start "/mnt/two/cut3/$1" rw
-}
-neither() { file one "$1" stop; file two "$1" stop; }
 
 # The lock of a client that is cut off stays, and is given to the waiter when it is unlocked.
 holder() {

@@ -36,13 +36,6 @@ by_udp() {
 	on one eval "showmount -e \$ADDR" | grep "/export/$FS" || die "no list of exports"
 }
 
-both() {
-	: >"$S/$1"
-	file one "$1" start "/mnt/one/locks3/$1" rw
-	file two "$1" start "/mnt/two/locks3/$1" rw
-}
-neither() { file one "$1" stop; file two "$1" stop; }
-busy() { refused busy "$@"; }
 
 contention() {
 	both c

@@ -35,13 +35,6 @@ for c in one two; do
 	mount_client $c || die "no mount"
 done
 
-busy() { refused busy "$@"; }
-both() {
-	: >"$S/$1"
-	file one "$1" start "/mnt/one/recovery3/$1" rw
-	file two "$1" start "/mnt/two/recovery3/$1" rw
-}
-neither() { file one "$1" stop; file two "$1" stop; }
 hosts() { grep -c ^host $STATE/state/nlm-hosts; }
 
 recorded() {

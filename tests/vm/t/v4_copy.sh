@@ -48,11 +48,7 @@ no_clone() {
 }
 # asynchronous: how many asynchronous copies the server has begun.
 asynchronous() {
-	local lines
-	lines=$(grep -ac 'asynchronous copies:' /share/ringnfsd.log)
-	kill -USR1 "$(server_pid)"
-	wait_until 10 eval "[ \$(grep -ac 'asynchronous copies:' /share/ringnfsd.log) -gt $lines ]" || die "no counters"
-	grep -a 'asynchronous copies:' /share/ringnfsd.log | tail -n 1 | sed -E 's/.*copies: ([0-9]+) begun.*/\1/'
+	server_counters | grep -a 'asynchronous copies:' | sed -E 's/.*copies: ([0-9]+) begun.*/\1/'
 }
 copy() {
 	local before begun
@@ -179,13 +175,7 @@ large_within() {
 	t_note "$((SECONDS - begun)) s"
 	rm "$S/large"
 }
-no_copies() {
-	local lines
-	lines=$(grep -ac 'held:' /share/ringnfsd.log)
-	kill -USR1 "$(server_pid)"
-	wait_until 10 eval "[ \$(grep -ac 'held:' /share/ringnfsd.log) -gt $lines ]" || return 1
-	grep -a 'held:' /share/ringnfsd.log | tail -n 1 | grep -q 'nfs4_copies=0'
-}
+no_copies() { server_counters | grep -q 'nfs4_copies=0'; }
 # Linux's client does this by itself: RFC 7862 has COPY for two files.
 within_a_file() {
 	f truncate 0

@@ -23,12 +23,8 @@ rm -rf "$S"
 mkdir "$S"
 chmod 777 "$S"
 added=$STATE/exports.d/deleg.exports
-reload() {
-	kill -HUP "$(server_pid)"
-	sleep 1.5
-}
 echo "$S *(rw,sync,no_subtree_check,insecure,no_root_squash,nfs_only,fsid=91${SEC:+,sec=$SEC})" >"$added"
-reload
+server_reload
 clients_up
 # Attributes of directories are believed for an hour, those of files for a second: so it is the delegation that spares questions.
 cached=acregmin=1,acregmax=1,acdirmin=3600,acdirmax=3600
@@ -83,7 +79,7 @@ returned() { # NAME COMMAND...: the command gets the delegation back.
 		sleep 0.5
 	done
 	"${@:2}"
-	[ "$(($(ops DELEGRETURN) - n))" -ge 1 ] || die "no DELEGRETURN for $1"
+	[ "$(returned_since one "$n")" -ge 1 ] || die "no DELEGRETURN for $1"
 }
 
 granted() {
@@ -246,7 +242,7 @@ local_writer() {
 	same "OPENs" 0 "$(($(on one op_count /mnt/local OPEN) - o))"
 	n=$(on one op_count /mnt/local DELEGRETURN)
 	echo after >"$L/f"
-	same "DELEGRETURNs" 1 "$(($(on one op_count /mnt/local DELEGRETURN) - n))"
+	same "DELEGRETURNs" 1 "$(returned_since one "$n" /mnt/local)"
 	sleep 1.1
 	same "data of the local process" after "$(on one cat $l/f)"
 	on one umount /mnt/local
@@ -266,7 +262,7 @@ local_reader() {
 	file one w write 0 after!
 	n=$(on one op_count /mnt/local DELEGRETURN)
 	t_note "a local process reads $(cat "$L/f")"
-	same "DELEGRETURNs" 1 "$(($(on one op_count /mnt/local DELEGRETURN) - n))"
+	same "DELEGRETURNs" 1 "$(returned_since one "$n" /mnt/local)"
 	file one w stop
 	same "data after the close" after! "$(cat "$L/f")"
 	echo local >"$L/f"

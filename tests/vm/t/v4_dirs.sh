@@ -124,7 +124,7 @@ renamed() {
 	same "and a new entry" "kept new old" "$(listing there)"
 }
 # Both clients change what both list.
-both() {
+both_work() {
 	local i
 	made both
 	for i in {1..15}; do
@@ -144,7 +144,7 @@ t_run "changes by another client" by_the_other
 t_run "changes by a local process" by_a_local_process
 t_run "removed by another client" removed
 t_run "renamed by another client" renamed
-t_run "both change it" both
+t_run "both change it" both_work
 clients_umount
 rm -rf "$S"
 t_done

@@ -11,8 +11,7 @@ rm -rf $S
 mkdir $S
 chmod 777 $S
 echo "$S *(rw,insecure,no_root_squash,no_subtree_check,security_label)" >"$added"
-kill -HUP "$(server_pid)"
-sleep 5
+server_reload
 nfs_mount "$VERS" "$PROTO" $S $D noac
 etc=system_u:object_r:etc_t:s0 tmp=system_u:object_r:tmp_t:s0
 x() { vm_prog vmxattr "$@"; }
@@ -53,5 +52,5 @@ t_run "an export without the option" without
 t_run "no call was sent twice" assert_clean_stats $D
 umount $D
 rm -rf $S "$added"
-kill -HUP "$(server_pid)"
+server_reload
 t_done

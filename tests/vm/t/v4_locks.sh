@@ -17,13 +17,6 @@ chmod 777 "$S"
 clients_mount || die "no mounts"
 
 # both NAME: it is open at both clients, by the same name.
-both() {
-	: >"$S/$1"
-	file one "$1" start "/mnt/one/locks/$1" rw
-	file two "$1" start "/mnt/two/locks/$1" rw
-}
-neither() { file one "$1" stop; file two "$1" stop; }
-busy() { refused busy "$@"; }
 
 # contention KIND: what conflicts and what does not.
 contention() {

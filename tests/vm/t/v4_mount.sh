@@ -109,9 +109,7 @@ refused() {
 }
 # held: what the server says it holds of NFSv4's.
 held() {
-	kill -USR1 "$(server_pid)"
-	sleep 0.5
-	grep -a 'held:' /share/ringnfsd.log | tail -n 1 | grep -oE 'nfs4_(clients|sessions|slots|owners|opens|locks)=[0-9]+' |
+	server_counters | grep -a 'held:' | grep -oE 'nfs4_(clients|sessions|slots|owners|opens|locks)=[0-9]+' |
 		sed 's/nfs4_//' | paste -sd ' '
 }
 number() { sed -nE "s/.*\b$1=([0-9]+).*/\1/p" <<<"$2"; }

@@ -36,12 +36,6 @@ has() {
 	out=$(ctl "$@")
 	same "rows of $*" "$n" "$(tail -n +2 <<<"$out" | grep -c .)"
 }
-both() { # FILE
-	(umask 0; : >"$S/$1")
-	file one "$1" start "$one/$1" rw
-	file two "$1" start "$two/$1" rw
-}
-neither() { file one "$1" stop; file two "$1" stop; }
 
 listed() {
 	local first second

@@ -21,11 +21,6 @@ umnt_p() { umount -R $P; }
 dev() { stat -c %d "$1"; }
 # mounts: those at and under P, as /proc/self/mountinfo has them.
 mounts() { awk -v p=$P '$5 == p || index($5, p "/") == 1 { print $5 }' /proc/self/mountinfo | sort; }
-# reload: the exports are read again, and in force.
-reload() {
-	kill -HUP "$(server_pid)"
-	sleep 1.5
-}
 
 walk() {
 	mnt_p
@@ -118,13 +113,13 @@ come_and_go() {
 	mkdir -p /export/new
 	mountpoint -q /export/new || mount --bind "/export/$FS/late" /export/new
 	echo "/export/new *(rw,no_root_squash,fsid=77)" >"$added"
-	reload
+	server_reload
 	same "names" "ext4 new xfs" "$(echo $(ls $P))"
 	same "data" late "$(cat $P/new/file)"
 	echo written >$P/new/file
 	exec 5<$P/new/file
 	rm "$added"
-	reload
+	server_reload
 	! timeout 20 cat <&5 >/dev/null 2>&1 || echo "from the cache"
 	exec 5<&-
 	# Linux 6.1 asks what has become of its open, in the background. If the mount goes at that moment, as it does
@@ -147,7 +142,7 @@ visible() {
 	mkdir -p /export/dir/sub
 	mountpoint -q /export/dir/sub || mount --bind "/export/$FS/for/two" /export/dir/sub
 	echo "/export/dir/sub $TWO_ADDR(rw,no_root_squash,fsid=78)" >"$added"
-	reload
+	server_reload
 	clients_up
 	client_mount two "$VERS" /export
 	mnt_p
@@ -159,7 +154,7 @@ visible() {
 	umnt_p
 	umount -R /mnt/two
 	rm "$added"
-	reload
+	server_reload
 	umount /export/dir/sub
 	rm -r /export/dir
 }

@@ -21,25 +21,15 @@ mkfs.ext4 -q /run/gone.img
 
 # exports_are LINE: beside the standard ones; in force when it returns.
 exports_are() {
-	local n
-	n=$(grep -c 'serving /export/xfs to' /share/ringnfsd.log)
 	echo "$1" >"$added"
-	kill -HUP "$(server_pid)"
-	wait_until 20 eval "[ \$(grep -c 'serving /export/xfs to' /share/ringnfsd.log) -gt $n ]"
+	server_reload
 }
 there() {
 	mountpoint -q $G || mount -o loop /run/gone.img $G
 	exports_are "$G *(${1:-rw},no_root_squash,fsid=79)"
 }
 # calls: how many the server has been sent, of all versions and transports.
-calls() {
-	local n
-	n=$(grep -c 'node cache:' /share/ringnfsd.log)
-	kill -USR1 "$(server_pid)"
-	wait_until 5 eval "[ \$(grep -c 'node cache:' /share/ringnfsd.log) -gt $n ]"
-	sleep 0.2
-	grep -E ' (tcp|rdma): ' /share/ringnfsd.log | tail -n 2 | grep -oE '[0-9]+ calls' | awk '{ s += $1 } END { print s }'
-}
+calls() { server_counters | grep -E ' (tcp|rdma): ' | grep -oE '[0-9]+ calls' | awk '{ s += $1 } END { print s }'; }
 # quiet: no more than a few calls a second.
 quiet() {
 	local a b

@@ -59,8 +59,7 @@ alone() {
 	mkdir "$N"
 	chmod 777 "$N"
 	echo "$N *(rw,sync,no_subtree_check,insecure,no_root_squash,nfs_only,fsid=92)" >"$STATE/exports.d/stale.exports"
-	kill -HUP "$(server_pid)"
-	sleep 1.5
+	server_reload
 	for v; do
 		nfs_mount "$v" "$PROTO" "$N" "/mnt/n$v" || die "no mount of $v"
 		nfs+=("/mnt/n$v")
@@ -68,7 +67,7 @@ alone() {
 	watch "$files" "$gap" "${nfs[@]}"
 	for v; do umount "/mnt/n$v"; done
 	rm -rf "$N" "$STATE/exports.d/stale.exports"
-	kill -HUP "$(server_pid)"
+	server_reload
 }
 # shellcheck disable=SC2086
 t_run "clients alone, few files" alone 2 $TICK $all

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
-"""The same as shares.py over RDMA, on the software fabric: floods, clients that take no reply, very many connections.
+"""The same as quotas.py over RDMA, on the software fabric: floods, clients that take no reply, very many connections.
 
 RDMA_SHARES_CONNECTIONS (1000) connections of one client; memory_max is chosen so that not all can have all their credits.
 """
@@ -9,13 +9,13 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "softverbs"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "softverbs"))
 import fabric  # adds this folder to the path
 import harness
 import rpcclient as r
 from held import Held
 from rdmaclient import Peer
-from shares import peak
+from quotas import peak
 
 CROWD = os.path.abspath("tests/rdma/crowd")
 MANY = int(os.environ.get("RDMA_SHARES_CONNECTIONS", 1000))
@@ -25,7 +25,7 @@ CALLS = 300
 MOST = 2000  # calls of a flood for one of a client that waits for each of its own, and for a processor in between
 FEW = 4  # enough to always have calls waiting
 RATIO = 7  # a flood's calls from FLOOD connections for one of a flood from FEW: about 1 if shared by client, else FLOOD / FEW
-BESIDE = 96  # MiB, see shares.py
+BESIDE = 96  # MiB, see quotas.py
 PORT = 20049
 
 

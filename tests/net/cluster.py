@@ -1,0 +1,353 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-2-Clause
+"""Daemons that are members of a cluster: what they have in common, their grace period when one dies, leaves or is too slow, and who is refused.
+
+A local file system stands in for the cluster's; both daemons serve it."""
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import control
+import nfs4client as n
+import nlm_recovery as nlm
+import rpcclient as r
+from harness import Count, Daemon, result, scratch
+from rpcclient import opaque, u32
+
+DEAD = 3  # seconds
+SOON = 3  # seconds: far above what the members need to agree
+MKDIR = 9
+ENDED = 75  # exit status of a member whose time is over
+
+
+class Member(Daemon):
+    def __init__(self, name, common, settings=None, options="rw,no_root_squash,insecure"):
+        super().__init__({})
+        self.name, self.path = name, self.top + "/control"
+        self._configure({"cluster.name": "lab", "cluster.instance": name, "cluster.path": common + "/cluster", "cluster.dead_time": DEAD,
+                         "nfs4.lease_time": 5, "nfs4.grace_time": 20, "server.threads": 4, "server.control_socket": self.path, **(settings or {})})
+        self.exports["one"] = common + "/one"
+        self.write_exports([f"{self.exports['one']} 127.0.0.0/8({options})"])
+
+    def start(self):
+        self.since = len(self.read_log()) if os.path.exists(self.top + "/log") else 0
+        super().start()
+
+    def killed(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@contextlib.contextmanager
+def two_members(t):
+    """Members a and b, with the folder that they have in common. They are to be stopped within."""
+    common = scratch()
+    os.chmod(common, 0o755)
+    os.mkdir(common + "/one")
+    os.chmod(common + "/one", 0o777)
+    os.mkdir(common + "/cluster", 0o700)
+    try:
+        with Member("a", common) as a, Member("b", common) as b:
+            yield a, b, common
+            if t.failed:
+                print(a.read_log()[-8000:], b.read_log()[-8000:], sep="\n-- b --\n")
+    finally:
+        shutil.rmtree(common, ignore_errors=True)
+
+
+def stop_all(t, *members):
+    for d in members:
+        t.equal(f"{d.name}: exit status", d.stop()[0], 0)
+
+
+def new_client(d, owner):
+    c = n.Client(d.port, owner)
+    res = c.register()
+    if res["status"] or c.reclaim_complete():
+        raise SystemExit(f"{owner} cannot register: {res}\n{d.read_log()}")
+    return c
+
+
+class Holder:
+    """A client that has a file open and locked."""
+
+    def __init__(self, t, d, owner, name):
+        self.t, self.c, self.name = t, new_client(d, owner), name
+        self.root = self.c.path(d.exports["one"])
+        res, self.fh = self.c.open(self.root, name, create=True)
+        t.equal(f"{name}: OPEN", res["status"], n.OK)
+        self.stateid = res["stateid"]
+        t.equal(f"{name}: LOCK", self.c.lock(self.fh, self.stateid)["status"], n.OK)
+
+    def back(self):
+        """Registers again and reclaims all, when it may."""
+        self.c.again()
+        self.t.equal(f"{self.name}: it registers again", self.c.register()["status"], n.OK)
+        res = await_status(lambda: self.c.reclaim_open(self.fh), n.DELAY)
+        self.t.equal(f"{self.name}: OPEN, reclaimed", res["status"], n.OK)
+        self.stateid = res["stateid"]
+        res = await_status(lambda: self.c.lock(self.fh, self.stateid, reclaim=True), n.DELAY)
+        self.t.equal(f"{self.name}: LOCK, reclaimed", res["status"], n.OK)
+
+
+def await_status(ask, *others, seconds=20.0):
+    """The first answer with none of these statuses, or the last."""
+    end = time.monotonic() + seconds
+    while (res := ask())["status"] in others and time.monotonic() < end:
+        time.sleep(0.02)
+    return res
+
+
+def no_lock(h, fh, stateid):
+    """LOCK of a range that is given back at once, if it is granted."""
+    res = h.c.lock(fh, stateid)
+    if res["status"] == n.OK:
+        h.c.unlock(fh, res["stateid"] if "stateid" in res else stateid)
+    return res
+
+
+def open_at(t, h, name):
+    res, fh = h.c.open(h.root, name, create=True)
+    t.equal(f"OPEN of {name}", res["status"], n.OK)
+    return fh, res["stateid"]
+
+
+def test_common(t, a, b, holder, other):
+    print("# what members have in common")
+    ids = {}
+    for d in (a, b):
+        c = n.Client(d.port, "who")
+        ids[d.name] = c.bare((n.EXCHANGE_ID, c.verifier + opaque(c.owner) + u32(0) + u32(0) + u32(0)))[0]
+        c.close()
+    t.equal("scopes", [ids[m]["scope"] for m in "ab"], [b"lab", b"lab"])
+    t.equal("major ids", [ids[m]["major_id"] for m in "ab"], [b"lab/a", b"lab/b"])
+    t.check("client ids differ", ids["a"]["clientid"] != ids["b"]["clientid"], ids)
+    fh, stateid = open_at(t, holder, "both")
+    t.equal("WRITE at a", holder.c.last(n.putfh(fh), n.write(stateid, 0, b"by a"))["status"], n.OK)
+    again, stateid = open_at(t, other, "both")
+    t.equal("the handle is the same at both", again, fh)
+    t.equal("READ at b", other.c.last(n.putfh(fh), n.read(stateid, 0, 10)).get("data"), b"by a")
+
+
+def end_grace(t, holder, other, free, held):
+    """The holder is the last that has reclaimed; free: a file that nobody has locked, held: the holder's."""
+    t.equal("LOCK at the other before RECLAIM_COMPLETE", no_lock(other, *free)["status"], n.GRACE)
+    t.equal("RECLAIM_COMPLETE", holder.c.reclaim_complete(), n.OK)
+    since = time.monotonic()
+    t.equal("LOCK at the other afterwards", await_status(lambda: no_lock(other, *free), n.GRACE)["status"], n.OK)
+    took = time.monotonic() - since
+    print(f"# grace ended {took:.2f} s after the last RECLAIM_COMPLETE")
+    t.check("soon", took < SOON, took)
+    t.equal("LOCK at the other of what was reclaimed", no_lock(other, *held)["status"], n.DENIED)
+    fh, stateid = open_at(t, holder, "new")
+    t.equal("a new LOCK at the member that was restarted", await_status(lambda: no_lock(holder, fh, stateid), n.GRACE)["status"], n.OK)
+
+
+def test_killed(t, a, b, holder, other):
+    print("# a member is killed")
+    free, held = open_at(t, other, "free"), open_at(t, other, "locked")
+    open_at(t, other, "read")
+    kept = open_at(t, other, "kept")
+    locked = other.c.lock(*kept)
+    t.equal("LOCK at the other of what is locked", no_lock(other, *held)["status"], n.DENIED)
+    a.killed()
+    since = time.monotonic()
+    seen = set()
+    while no_lock(other, *free)["status"] == n.OK and time.monotonic() < since + 20:
+        seen.add(no_lock(other, *held)["status"])
+        time.sleep(0.02)
+    t.check("LOCK at the other of what is locked, until then", n.DENIED in seen and seen <= {n.DENIED, n.GRACE}, seen)
+    took = time.monotonic() - since
+    print(f"# the other granted no locks {took:.2f} s later")
+    t.check("within the time after which a member is dead", DEAD - 0.5 < took < DEAD + SOON, took)
+    t.check("the log says whose clients are waited for", b.wait_log("member a is dead"))
+    st = control.status_of(b)["cluster"]
+    t.equal("status", {m["name"]: m["state"] for m in st["members"]}, {"a": "dead", "b": "running"})
+    t.equal("status: who may reclaim, and who grants locks", ([m["name"] for m in st["members"] if m["reclaims"]], st["grace"], st["grants"]),
+            (["a"], True, False))
+    res = control.ctl("--socket", b.path, "status")
+    t.check("ringnfsctl status", f"lab, member b; running: b; DEAD: a; epoch {st['epoch']}\n             new locks wait for clients that may reclaim at member a\n"
+            in res.stdout, res.stdout + res.stderr)
+    t.check("the keeper lets the locks go", a.wait_log("files are released after"))
+    t.equal("LOCK at the other", no_lock(other, *held)["status"], n.GRACE)
+    v3 = nlm.Client(b, "127.0.0.1", b"v3.example")
+    fh3 = v3.conn.nfs(r.LOOKUP, opaque(b.root(v3.conn, "one")) + opaque(b"free"))
+    t.equal("LOOKUP by NFSv3", fh3["status"], 0)
+    fh3 = fh3["fh"]
+    t.equal("LOCK of NFSv3 at the other", v3.lock(fh3, proc=nlm.NLM_NM_LOCK), nlm.GRACE_PERIOD)
+    t.equal("READ goes on", other.c.last(n.putfh(free[0]), n.read(free[1], 0, 1))["status"], n.OK)
+    t.equal("OPEN goes on", other.c.open(other.root, "read")[0]["status"], n.OK)
+    t.equal("OPEN that denies waits", other.c.open(other.root, "read", access=n.SHARE_READ, deny=2)[0]["status"], n.GRACE)
+    t.equal("LOCKU goes on", other.c.unlock(kept[0], locked["stateid"])["status"], n.OK)
+    a.start()
+    t.equal("LOCK at the other after the restart", no_lock(other, *held)["status"], n.GRACE)
+    holder.back()
+    end_grace(t, holder, other, free, held)
+    t.equal("LOCK of NFSv3 afterwards", v3.lock(fh3, proc=nlm.NLM_NM_LOCK), nlm.GRANTED)
+    t.equal("UNLOCK of NFSv3", v3.unlock(fh3), nlm.GRANTED)
+    v3.conn.close()
+
+
+def test_stopped(t, a, holder, other):
+    print("# a member does not run for a while")
+    free, held = open_at(t, other, "free"), open_at(t, other, "locked")
+    conn = r.Conn(a.port, timeout=20)
+    root = conn.mnt(a.exports["one"])[1]
+    a.process.send_signal(signal.SIGSTOP)
+    conn.send(r.call_message(r.NFS, 3, MKDIR, r.diropargs(root, "late") + u32(0) * 6))
+    t.equal("the other grants no locks", await_status(lambda: no_lock(other, *free), n.OK)["status"], n.GRACE)
+    a.process.send_signal(signal.SIGCONT)
+    answered = True
+    try:
+        conn.recv()
+    except (r.Closed, OSError):
+        answered = False
+    t.check("a call that it finds is not answered", not answered)
+    t.equal("it ends", a.process.wait(20), ENDED)
+    t.check("nor was it run", not os.path.exists(a.exports["one"] + "/late"))
+    t.check("the log says why", a.wait_log("was too slow for the others|is fenced"))
+    a.start()
+    holder.back()
+    end_grace(t, holder, other, free, held)
+
+
+def test_leave(t, a, holder, other):
+    print("# a member stops")
+    free, held = open_at(t, other, "free"), open_at(t, other, "locked")
+    since = time.monotonic()
+    t.equal("exit status", a.stop()[0], 0)
+    took = time.monotonic() - since
+    print(f"# it took {took:.2f} s")
+    t.check("it need not wait for long", took < 5, took)
+    t.equal("LOCK at the other", no_lock(other, *held)["status"], n.GRACE)
+    a.start()
+    holder.back()
+    end_grace(t, holder, other, free, held)
+
+
+def children(pid):
+    found = []
+    for p in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{p}/stat") as f:
+                if int(f.read().rsplit(")", 1)[1].split()[1]) == pid:
+                    found.append(int(p))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+def test_no_keeper(t, a, holder, other):
+    print("# a member whose keeper is killed")
+    free, held = open_at(t, other, "free"), open_at(t, other, "locked")
+    keepers = children(a.process.pid)
+    t.equal("processes beside the daemon", len(keepers), 1)
+    os.kill(keepers[0], signal.SIGKILL)
+    t.equal("it ends", a.process.wait(20), ENDED)
+    t.check("the log says why", a.wait_log("keeps the locks of member a over a crash has ended", a.since))
+    t.equal("LOCK at the other", no_lock(other, *held)["status"], n.GRACE)
+    a.start()
+    holder.back()
+    end_grace(t, holder, other, free, held)
+
+
+def test_reloaded(t, a, b):
+    print("# other exports by a reload")
+    line = f"{a.exports['one']} 127.0.0.0/8"
+    for options, word in (("ro,insecure", "cluster: differs from member a: exports"),
+                          ("rw,no_root_squash,insecure", "member a has the same exports and settings again")):
+        since = len(b.read_log())
+        a.write_exports([f"{line}({options})"])
+        a.reload()
+        t.check(f"{options}: the other says so", b.wait_log(word, since))
+    since = len(a.read_log())
+    a.write_exports([f"{line}(rw,no_root_squash,insecure,nfs_only)", f"{os.path.dirname(a.exports['one'])}/cluster 127.0.0.1(ro,insecure)"])
+    a.reload()
+    t.check("nfs_only has no effect", a.wait_log("nfs_only has no effect in a cluster", since))
+    t.check("the cluster's directory should not be exported", a.wait_log("is below the export", since))
+    a.write_exports([f"{line}(rw,no_root_squash,insecure)"])
+    a.reload()
+
+
+def test_others(t, other, common):
+    print("# members that come, and that may not")
+    free = open_at(t, other, "free")
+    with Member("c", common) as c:
+        t.equal("LOCK while a member without clients is there", no_lock(other, *free)["status"], n.OK)
+        t.equal("it stops", c.stop()[0], 0)
+        c.process = None
+    t.equal("LOCK after it has left", no_lock(other, *free)["status"], n.OK)
+    for what, settings, options in (("exports", {}, "ro,insecure"), ("settings", {"nfs4.lease_time": 7}, "rw,no_root_squash,insecure")):
+        m = Member("d", common, settings, options)
+        try:
+            res = subprocess.run([m.binary, "--foreground", "--config", m.config], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30)
+        finally:
+            shutil.rmtree(m.top)
+        t.equal(f"other {what}: exit status", res.returncode, 69)
+        t.check(f"other {what}: the log says what differs from whom", f"differs from member a, which runs: {what};" in res.stdout, res.stdout)
+    t.equal("LOCK after that", no_lock(other, *free)["status"], n.OK)
+
+
+def lost(t, a, holder):
+    """Its member has no part in the cluster any more: others may have what it had."""
+    holder.c.again()
+    t.check("the log says what is lost", a.wait_log("clients lose their locks", a.since))
+    t.equal("it registers again", holder.c.register()["status"], n.OK)
+    t.equal("it may not reclaim", holder.c.reclaim_open(holder.fh)["status"], n.NO_GRACE)
+    t.equal("RECLAIM_COMPLETE", holder.c.reclaim_complete(), n.OK)
+    t.equal("LOCK of what it had", await_status(lambda: no_lock(holder, *open_at(t, holder, "locked")), n.GRACE)["status"], n.OK)
+
+
+def test_given_up(t, a, b, holder, other):
+    print("# a member is removed")
+    free, held = open_at(t, other, "free"), open_at(t, other, "locked")
+    ctl = ("--socket", b.path, "cluster")
+    res = control.ctl(*ctl, "remove", "a", "--yes")
+    t.check("not as long as it runs", res.returncode == 1 and "stop it first" in res.stderr, res)
+    t.check("nor one that is not there", control.ctl(*ctl, "remove", "x", "--yes").returncode == 1)
+    for args in ((), ("remove",), ("status", "a"), ("status", "--yes"), ("remove", "a", "b", "--yes")):
+        t.equal(f"cluster {args} is wrong usage", control.ctl(*ctl, *args).returncode, 2)
+    a.killed()
+    t.equal("LOCK at the other", await_status(lambda: no_lock(other, *free), n.OK)["status"], n.GRACE)
+    res = control.ctl(*ctl, "status")
+    t.check("cluster status", f"cluster lab, seen by member b; epoch" in res.stdout and "its clients may reclaim" in res.stdout, res)
+    res = subprocess.run([control.BINARY, *ctl, "remove", "a"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    t.check("nobody can be asked", res.returncode == 2 and "--yes" in res.stderr, res)
+    t.equal("cluster remove", control.ctl(*ctl, "remove", "a", "--yes").stdout, "member a is removed\n")
+    t.equal("LOCK of what it had", await_status(lambda: no_lock(other, *held), n.GRACE, n.DENIED)["status"], n.OK)
+    t.check("the log says who has removed it", b.wait_log("user 0: member a is removed"))
+    a.start()
+    lost(t, a, holder)
+
+
+def test_other_cluster(t, a, holder, common):
+    print("# a member of a cluster whose object is gone")
+    os.unlink(common + "/cluster/object")
+    a.start()
+    lost(t, a, holder)
+
+
+def main():
+    t = Count()
+    with two_members(t) as (a, b, common):
+        holder, other = Holder(t, a, "holder", "locked"), Holder(t, b, "other", "others")
+        test_common(t, a, b, holder, other)
+        test_killed(t, a, b, holder, other)
+        test_stopped(t, a, holder, other)
+        test_leave(t, a, holder, other)
+        test_no_keeper(t, a, holder, other)
+        test_reloaded(t, a, b)
+        test_others(t, other, common)
+        test_given_up(t, a, b, holder, other)
+        holder = Holder(t, a, "holder 2", "locked")
+        stop_all(t, a, b)
+        test_other_cluster(t, a, holder, common)
+        stop_all(t, a)
+    result(t)
+
+
+if __name__ == "__main__":
+    main()
