@@ -9,7 +9,7 @@
 #include "cluster/cluster_object.h"
 #include "lib/util.h"
 
-#define VERSION 1u
+#define VERSION 2u
 #define HEADER 24u /* magic, version, length, checksum */
 
 enum { FLAG_NEEDS_GRACE = 1, FLAG_ENFORCING = 2 };
@@ -84,6 +84,9 @@ static uint8_t *cluster_encode_member(uint8_t *start, const struct cluster_membe
 	p = cluster_put_bytes(p, m->digest.key, CLUSTER_DIGEST_SIZE);
 	p = cluster_put_bytes(p, m->digest.exports, CLUSTER_DIGEST_SIZE);
 	p = cluster_put_bytes(p, m->digest.settings, CLUSTER_DIGEST_SIZE);
+	p = cluster_put32(p, (uint32_t)m->place.tcp_port << 16 | m->place.rdma_port);
+	p = cluster_put32(p, m->place.naddresses);
+	p = cluster_put_bytes(p, m->place.address, m->place.naddresses * 16);
 	cluster_put32(start, (uint32_t)(p - start - 4));
 	return p;
 }
@@ -108,6 +111,20 @@ size_t cluster_encode(const struct cluster_object *o, uint8_t *bytes)
 	return HEADER + body;
 }
 
+/* False: there are more addresses than a member has. */
+static bool cluster_decode_place(struct cluster_cursor *c, struct cluster_place *place)
+{
+	const uint32_t ports = cluster_get32(c);
+
+	place->tcp_port = (uint16_t)(ports >> 16);
+	place->rdma_port = (uint16_t)ports;
+	place->naddresses = cluster_get32(c);
+	if (place->naddresses > CLUSTER_ADDRESSES)
+		return false;
+	cluster_get_bytes(c, place->address, place->naddresses * 16);
+	return true;
+}
+
 /* False: the bytes are no member. */
 static bool cluster_decode_member(struct cluster_cursor *all, struct cluster_member *m)
 {
@@ -129,8 +146,9 @@ static bool cluster_decode_member(struct cluster_cursor *all, struct cluster_mem
 	cluster_get_bytes(&c, m->digest.key, CLUSTER_DIGEST_SIZE);
 	cluster_get_bytes(&c, m->digest.exports, CLUSTER_DIGEST_SIZE);
 	cluster_get_bytes(&c, m->digest.settings, CLUSTER_DIGEST_SIZE);
-	if (c.failed || c.left != 0 || strlen(m->name) != name || state < CLUSTER_RUNNING ||
-	    state > CLUSTER_DEAD || flags > (FLAG_NEEDS_GRACE | FLAG_ENFORCING))
+	if (!cluster_decode_place(&c, &m->place) || c.failed || c.left != 0 ||
+	    strlen(m->name) != name || state < CLUSTER_RUNNING || state > CLUSTER_DEAD ||
+	    flags > (FLAG_NEEDS_GRACE | FLAG_ENFORCING))
 		return false;
 	m->state = (enum cluster_state)state;
 	m->needs_grace = flags & FLAG_NEEDS_GRACE;

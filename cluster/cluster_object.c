@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/host.h"
+
 #define CLUSTER_NUMBER_MAX                                                                         \
 	(UINT64_MAX / 2) /* epochs and incarnations never come near it; a damaged object might */
 
@@ -18,6 +20,10 @@ const char *cluster_refusal_text(enum cluster_refusal r)
 		return "a member is declared dead after 2 to 600 seconds";
 	case CLUSTER_FULL:
 		return "the cluster has 64 members; remove one that is gone";
+	case CLUSTER_BAD_PLACE:
+		return "a member has at most 8 addresses, each of one machine";
+	case CLUSTER_SAME_PLACE:
+		return "another member that runs has one of the addresses, with the same port";
 	case CLUSTER_UNLIKE:
 		return "handle key, exports or settings differ from those of the members that run";
 	case CLUSTER_FENCED:
@@ -85,12 +91,22 @@ static bool cluster_some_need_grace(const struct cluster_object *o)
 	return false;
 }
 
+static bool cluster_place_is_sound(const struct cluster_place *place)
+{
+	if (place->naddresses > CLUSTER_ADDRESSES)
+		return false;
+	for (unsigned i = 0; i < place->naddresses; i++)
+		if (!rn_address_is_one_machine(place->address[i]))
+			return false;
+	return true;
+}
+
 static bool cluster_member_is_sound(const struct cluster_object *o, unsigned i)
 {
 	const struct cluster_member *m = &o->member[i];
 
 	if (!cluster_name_is_valid(m->name) || m->incarnation == 0 ||
-	    m->incarnation > o->last_incarnation)
+	    m->incarnation > o->last_incarnation || !cluster_place_is_sound(&m->place))
 		return false;
 	if (m->enforcing && (m->state != CLUSTER_RUNNING || o->reclaim_epoch == 0))
 		return false;
@@ -214,6 +230,29 @@ static bool cluster_is_alike(const struct cluster_object *o, const struct cluste
 	return like_one || !cluster_others_run(o, starter->name);
 }
 
+static bool cluster_places_meet(const struct cluster_place *a, const struct cluster_place *b)
+{
+	if (a->tcp_port != b->tcp_port)
+		return false;
+	for (unsigned i = 0; i < a->naddresses; i++)
+		for (unsigned k = 0; k < b->naddresses; k++)
+			if (memcmp(a->address[i], b->address[k], sizeof(a->address[i])) == 0)
+				return true;
+	return false;
+}
+
+/* True if another member runs where the starter's clients would look for it. */
+static bool cluster_place_is_taken(const struct cluster_object *o,
+				   const struct cluster_starter *starter)
+{
+	for (unsigned i = 0; i < o->nmembers; i++)
+		if (o->member[i].state == CLUSTER_RUNNING &&
+		    strcmp(o->member[i].name, starter->name) != 0 &&
+		    cluster_places_meet(&o->member[i].place, &starter->place))
+			return true;
+	return false;
+}
+
 static enum cluster_refusal cluster_may_join(const struct cluster_object *o,
 					     const struct cluster_starter *starter)
 {
@@ -221,6 +260,10 @@ static enum cluster_refusal cluster_may_join(const struct cluster_object *o,
 		return CLUSTER_BAD_NAME;
 	if (starter->dead_ms < CLUSTER_DEAD_MS_MIN || starter->dead_ms > CLUSTER_DEAD_MS_MAX)
 		return CLUSTER_BAD_TIME;
+	if (!cluster_place_is_sound(&starter->place))
+		return CLUSTER_BAD_PLACE;
+	if (cluster_place_is_taken(o, starter))
+		return CLUSTER_SAME_PLACE;
 	if (!cluster_is_alike(o, starter))
 		return CLUSTER_UNLIKE;
 	if (o->nmembers == CLUSTER_MEMBERS && !cluster_look(o, starter->name))
@@ -252,6 +295,7 @@ enum cluster_refusal cluster_join(struct cluster_object *o, const struct cluster
 	m->state = CLUSTER_RUNNING;
 	m->incarnation = ++o->last_incarnation;
 	m->digest = starter->digest;
+	m->place = starter->place;
 	m->needs_grace = reclaims;
 	m->enforcing = o->reclaim_epoch != 0;
 	cluster_end_grace(o);

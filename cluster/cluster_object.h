@@ -23,6 +23,7 @@
 #define CLUSTER_MEMBERS 64u	/* members that a cluster may have */
 #define CLUSTER_NAME_SIZE 64u	/* of a member's name with its NUL */
 #define CLUSTER_DIGEST_SIZE 16u /* bytes of one digest */
+#define CLUSTER_ADDRESSES 8u	/* that one member may have */
 #define CLUSTER_DEAD_MS_MIN 2000u
 #define CLUSTER_DEAD_MS_MAX 600000u
 
@@ -44,6 +45,13 @@ struct cluster_digest {
 		settings[CLUSTER_DIGEST_SIZE];
 };
 
+/* Where clients reach a member; no addresses: it does not say. */
+struct cluster_place {
+	unsigned naddresses;
+	uint8_t address[CLUSTER_ADDRESSES][16]; /* IPv6, or IPv4 mapped to it (lib/host.h) */
+	uint16_t tcp_port, rdma_port;		/* of NFS; 0: not served so */
+};
+
 struct cluster_member {
 	char name[CLUSTER_NAME_SIZE];
 	enum cluster_state state;
@@ -51,6 +59,7 @@ struct cluster_member {
 	bool enforcing; /* true if this member grants no new locks until the grace of the current epoch ends */
 	uint64_t incarnation; /* number of this run; no two runs in the cluster have the same */
 	struct cluster_digest digest;
+	struct cluster_place place; /* stays when the member stops: its address moves with it */
 };
 
 struct cluster_object {
@@ -67,10 +76,12 @@ struct cluster_object {
 /* Reasons for which a transition is refused. */
 enum cluster_refusal {
 	CLUSTER_OK = 0,
-	CLUSTER_BAD_NAME, /* not a name of letters, digits, ".", "_" and "-" */
-	CLUSTER_BAD_TIME, /* the time until a member is declared dead is out of range */
-	CLUSTER_FULL,	  /* CLUSTER_MEMBERS members are there */
-	CLUSTER_UNLIKE,	  /* key, exports or settings differ from those of members that run */
+	CLUSTER_BAD_NAME,   /* not a name of letters, digits, ".", "_" and "-" */
+	CLUSTER_BAD_TIME,   /* the time until a member is declared dead is out of range */
+	CLUSTER_FULL,	    /* CLUSTER_MEMBERS members are there */
+	CLUSTER_BAD_PLACE,  /* an address is not that of one machine, or there are too many */
+	CLUSTER_SAME_PLACE, /* another member runs at one of the addresses, with the same port */
+	CLUSTER_UNLIKE,	    /* key, exports or settings differ from those of members that run */
 	CLUSTER_FENCED, /* the caller was declared dead, was removed, or has been started anew elsewhere */
 	CLUSTER_NO_GRACE,	/* there is no grace to enforce */
 	CLUSTER_OLD_EPOCH,	/* another grace has begun since the caller looked */
@@ -90,6 +101,7 @@ struct cluster_starter {
 	bool has_records; /* there are records of clients that may reclaim */
 	uint32_t
 		dead_ms; /* CLUSTER_DEAD_MS_MIN to CLUSTER_DEAD_MS_MAX; in force if no other member runs */
+	struct cluster_place place;
 };
 
 /* A member's own name and the number of its run, with which it makes transitions. */
@@ -165,7 +177,8 @@ enum cluster_refusal cluster_set_digest(struct cluster_object *o, const struct c
  * whoever can write the file can make the checksum, too.
  */
 #define CLUSTER_BYTES_MAX                                                                          \
-	(64u + CLUSTER_MEMBERS * (32u + CLUSTER_NAME_SIZE + 3 * CLUSTER_DIGEST_SIZE))
+	(64u + CLUSTER_MEMBERS * (32u + CLUSTER_NAME_SIZE + 3 * CLUSTER_DIGEST_SIZE +              \
+				  CLUSTER_ADDRESSES * 16u))
 
 /* Number of bytes; size is CLUSTER_BYTES_MAX at least. */
 size_t cluster_encode(const struct cluster_object *o, uint8_t *bytes);

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "lib/error.h"
+
 int cluster_store_read(struct cluster_store *s, struct cluster_object *o, uint64_t *version)
 {
 	uint8_t bytes[CLUSTER_BYTES_MAX];
@@ -22,4 +24,14 @@ int cluster_store_swap(struct cluster_store *s, uint64_t version, const struct c
 	uint8_t bytes[CLUSTER_BYTES_MAX];
 
 	return s->ops->swap(s, version, bytes, cluster_encode(o, bytes));
+}
+
+const char *cluster_store_error_text(int rc)
+{
+	if (rc == -EBADMSG)
+		return "the cluster's object is damaged";
+	if (rc == -EPROTONOSUPPORT)
+		return "the cluster's object is of another version of ringnfsd; all members must "
+		       "have the same";
+	return rn_error_text(rc);
 }

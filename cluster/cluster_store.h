@@ -56,6 +56,9 @@ struct cluster_store {
 /* Backend of files in a directory of the cluster file system (cluster/store_file.c). The directory is there. */
 int cluster_store_file_open(const char *path, struct cluster_store **store);
 
+/* rn_error_text(), with words for an object that is damaged or of another version. */
+const char *cluster_store_error_text(int rc);
+
 /* The object itself, decoded; a cluster without members if there is none. */
 int cluster_store_read(struct cluster_store *s, struct cluster_object *o, uint64_t *version);
 int cluster_store_swap(struct cluster_store *s, uint64_t version, const struct cluster_object *o);

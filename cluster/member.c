@@ -94,7 +94,7 @@ static int member_store_result(struct member *m, enum member_call call, int rc)
 {
 	if (rc != 0 && rc != m->told_rc[call])
 		rn_warn(m->cfg.log, "cluster: member %s %s: %s", m->self.name,
-			member_failures[call], rn_error_text(rc));
+			member_failures[call], cluster_store_error_text(rc));
 	m->told_rc[call] = rc;
 	return rc;
 }

@@ -8,6 +8,7 @@
 
 #include "conf/diag.h"
 #include "conf/settings_schema.h"
+#include "lib/host.h"
 #include "lib/utf8.h"
 #include "lib/util.h"
 
@@ -367,7 +368,7 @@ static void check_record(const struct cfg_settings *settings, struct cfg_positio
 static const struct cfg_origin *cluster_origin(const struct cfg_settings *settings)
 {
 	static const char *const keys[] = { "cluster.name", "cluster.instance", "cluster.path",
-					    "cluster.dead_time" };
+					    "cluster.address", "cluster.dead_time" };
 	const struct cfg_origin *found = NULL;
 
 	for (size_t i = 0; i < rn_array_size(keys) && !found; i++)
@@ -389,6 +390,43 @@ static void check_cluster_name(const char *key, const char *name, struct cfg_pos
 			     key, name);
 }
 
+/* True if NFS is served at that address. */
+static bool cfg_listens_at(const struct cfg_addrs *listen, const uint8_t address[16])
+{
+	uint8_t one[16];
+
+	for (unsigned i = 0; i < listen->n; i++) {
+		rn_address_map((const struct sockaddr *)&listen->addrs[i], one);
+		if (memcmp(one, address, sizeof(one)) == 0)
+			return true;
+	}
+	return listen->n == 0;
+}
+
+static void check_cluster_address(const struct cfg_settings *settings, struct cfg_position at,
+				  struct cfg_diags *diags)
+{
+	const struct cfg_addrs *a = &settings->cluster.address;
+	char text[RN_ADDRESS_TEXT];
+	uint8_t address[16];
+
+	if (a->n > CFG_MEMBER_ADDRS)
+		cfg_diag_add(diags, at, CFG_ERROR,
+			     "cluster.address: a member has at most %d addresses",
+			     CFG_MEMBER_ADDRS);
+	for (unsigned i = 0; i < a->n; i++) {
+		rn_address_map((const struct sockaddr *)&a->addrs[i], address);
+		rn_address_text(address, text);
+		if (!rn_address_is_one_machine(address))
+			cfg_diag_add(diags, at, CFG_ERROR,
+				     "cluster.address: clients do not reach one machine by %s",
+				     text);
+		else if (settings->tcp.enabled && !cfg_listens_at(&settings->tcp.listen, address))
+			cfg_diag_add(diags, at, CFG_ERROR,
+				     "cluster.address: tcp.listen has others, but not %s", text);
+	}
+}
+
 static void check_cluster(const struct cfg_settings *settings, struct cfg_diags *diags)
 {
 	const struct cfg_cluster *c = &settings->cluster;
@@ -398,7 +436,7 @@ static void check_cluster(const struct cfg_settings *settings, struct cfg_diags 
 			      : !*c->path     ? "path"
 					      : NULL;
 
-	if (!origin || (!*c->name && !*c->instance && !*c->path &&
+	if (!origin || (!*c->name && !*c->instance && !*c->path && !c->address.n &&
 			!cfg_origin_of(settings, "cluster.dead_time")))
 		return;
 	const struct cfg_position at = { .file = origin->name, .line = origin->line };
@@ -410,6 +448,7 @@ static void check_cluster(const struct cfg_settings *settings, struct cfg_diags 
 			     missing);
 	check_cluster_name("cluster.name", c->name, at, diags);
 	check_cluster_name("cluster.instance", c->instance, at, diags);
+	check_cluster_address(settings, at, diags);
 	if (!settings->nfs4.enabled)
 		cfg_diag_add(diags, at, CFG_ERROR,
 			     "[cluster] needs nfs4.enabled, whose records and grace period it "

@@ -25,7 +25,7 @@ enum cfg_idmap { CFG_IDMAP_NUMBERS, CFG_IDMAP_AUTO, CFG_IDMAP_NAMES };
 enum cfg_statd { CFG_STATD_OFF, CFG_STATD_AUTO };
 enum cfg_io_mode { CFG_IO_BUFFERED, CFG_IO_DIRECT };
 
-enum { CFG_MAX_ADDRS = 16, CFG_MAX_ROWS = 128 };
+enum { CFG_MAX_ADDRS = 16, CFG_MEMBER_ADDRS = 8, CFG_MAX_ROWS = 128 };
 
 /* Place that a value comes from. */
 struct cfg_origin {
@@ -143,6 +143,7 @@ struct cfg_cluster {
 	char *name; /* empty: this server is alone */
 	char *instance;
 	char *path;
+	struct cfg_addrs address; /* that clients reach this member by; none: it does not say */
 	uint64_t dead_time;
 };
 

@@ -266,6 +266,9 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(cluster, path, CFG_PATH), .zero = true, .def = "",
 	  .text = "Directory on the cluster file system, the same for all members, where they keep what they have in common, with the key that file handles "
 		  "are signed with. It must be there, and writable to root alone. It must not be exported." },
+	{ ROW(cluster, address, CFG_ADDRS), .def = "",
+	  .text = "Addresses that clients reach this member by, at most eight, which move with it to another machine. Other members and ringnfsctl(8) show them. "
+		  "Where two members may run on one machine, tcp.listen and rdma.listen have the same." },
 	{ ROW(cluster, dead_time, CFG_SECONDS), RANGE(2, 600), .def = "10s",
 	  .text = "A member that was not heard of for so long is dead to the others, and ends by itself before. It must be longer than the cluster "
 		  "file system pauses when one of its own servers fails. The value of the member that starts first counts." },

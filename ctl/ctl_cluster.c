@@ -25,10 +25,27 @@ static const char *ctl_cluster_text(const json_t *from, const char *name)
 	return text ? text : "?";
 }
 
+/* "192.0.2.1, 2001:db8::1", cut where it does not fit. */
+static void ctl_cluster_addresses(const json_t *m, char *text, size_t size)
+{
+	const json_t *address;
+	size_t i, len = 0;
+
+	*text = '\0';
+	json_array_foreach(json_object_get(m, "addresses"), i,
+			   address) if (len < size && json_is_string(address)) len +=
+		(size_t)snprintf(text + len, size - len, "%s%s", i ? ", " : "",
+				 json_string_value(address));
+}
+
 static void ctl_cluster_put_member(struct table *t, const json_t *m)
 {
+	char addresses[512];
+
 	table_cell(t, pages_text(m, "name"));
 	table_cell(t, pages_text(m, "state"));
+	ctl_cluster_addresses(m, addresses, sizeof(addresses));
+	table_cell(t, addresses);
 	table_cell(t, ctl_cluster_is_true(m, "reclaims")    ? "its clients may reclaim"
 		      : ctl_cluster_is_true(m, "enforcing") ? "grants no new locks"
 							    : "");
@@ -36,9 +53,9 @@ static void ctl_cluster_put_member(struct table *t, const json_t *m)
 
 static int ctl_cluster_print(const json_t *c, FILE *out)
 {
-	static const struct table_column columns[] = { { "MEMBER", false },
-						       { "STATE", false },
-						       { "LOCKS", false } };
+	static const struct table_column columns[] = {
+		{ "MEMBER", false }, { "STATE", false }, { "ADDRESSES", false }, { "LOCKS", false }
+	};
 	static const struct rows_shape shape = { columns, rn_array_size(columns),
 						 ctl_cluster_put_member };
 

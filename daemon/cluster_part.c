@@ -16,7 +16,9 @@
 #include "daemon/process.h"
 #include "lib/clock.h"
 #include "lib/error.h"
+#include "lib/host.h"
 #include "lib/util.h"
+#include "transport/rdma/rdma_server.h"
 #include "vfs/lock.h"
 
 #define VOID_MS 10000u /* that the disk has to drop records */
@@ -97,6 +99,32 @@ bool cluster_part_may_answer(void *part)
 	return false;
 }
 
+_Static_assert(sizeof(((struct nfs4_member *)0)->name) == CLUSTER_NAME_SIZE, "a member's name");
+_Static_assert(CFG_MEMBER_ADDRS == CLUSTER_ADDRESSES, "a member's addresses in the settings");
+_Static_assert(NFS4_MEMBER_ADDRESSES == CLUSTER_ADDRESSES, "a member's addresses");
+
+static unsigned cluster_part_members(void *part, struct nfs4_member *out, unsigned max)
+{
+	struct cluster_part *p = part;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&p->lock);
+	for (unsigned i = 0; i < p->seen.nmembers && n < max; i++) {
+		const struct cluster_member *m = &p->seen.member[i];
+
+		if (m->state != CLUSTER_RUNNING)
+			continue;
+		memcpy(out[n].name, m->name, sizeof(out[n].name));
+		memcpy(out[n].address, m->place.address, sizeof(out[n].address));
+		out[n].naddresses = m->place.naddresses;
+		out[n].tcp_port = m->place.tcp_port;
+		out[n].rdma_port = m->place.rdma_port;
+		n++;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return n;
+}
+
 const struct nfs4_cluster *cluster_part_of_nfs4(const struct cluster_part *p)
 {
 	return p ? &p->nfs4 : NULL;
@@ -164,6 +192,7 @@ int cluster_part_new(const struct cfg_settings *settings, const struct rn_logger
 	p->nfs4 = (struct nfs4_cluster){
 		.blocks_locks = cluster_part_blocks,
 		.takes_reclaims = cluster_part_takes,
+		.members = cluster_part_members,
 		.ctx = p,
 		.scope = set->name,
 		.major = p->major,
@@ -317,7 +346,7 @@ static int cluster_part_prepare(struct cluster_part *p, struct cluster_starter *
 
 	if (rc) {
 		rn_err(p->log, "cluster.path %s: cannot be read: %s", p->settings->cluster.path,
-		       rn_error_text(rc));
+		       cluster_store_error_text(rc));
 		return rc;
 	}
 	why = cluster_join(&o, starter, &self);
@@ -327,6 +356,21 @@ static int cluster_part_prepare(struct cluster_part *p, struct cluster_starter *
 		return 0;
 	starter->has_records = false;
 	return cluster_part_void_records(p);
+}
+
+static void cluster_part_place(const struct cluster_part *p, struct cluster_place *place)
+{
+	const struct cfg_settings *set = p->settings;
+	const struct cfg_addrs *addrs = &set->cluster.address;
+
+	memset(place, 0, sizeof(*place));
+	place->naddresses = addrs->n;
+	for (unsigned i = 0; i < place->naddresses; i++)
+		rn_address_map((const struct sockaddr *)&addrs->addrs[i], place->address[i]);
+	if (set->tcp.enabled)
+		place->tcp_port = (uint16_t)set->tcp.port;
+	if (set->rdma.enabled != CFG_NO && rr_device_is_there())
+		place->rdma_port = (uint16_t)set->rdma.port;
 }
 
 static int cluster_part_start_member(struct cluster_part *p)
@@ -344,7 +388,10 @@ static int cluster_part_start_member(struct cluster_part *p)
 	struct cluster_object o;
 	enum cluster_refusal why;
 	uint64_t version;
-	int rc = cluster_part_prepare(p, &cfg.starter);
+	int rc;
+
+	cluster_part_place(p, &cfg.starter.place);
+	rc = cluster_part_prepare(p, &cfg.starter);
 
 	if (rc)
 		return rc;
@@ -353,7 +400,7 @@ static int cluster_part_start_member(struct cluster_part *p)
 		return cluster_part_refused(p, why, &o);
 	if (rc) {
 		rn_err(p->log, "cluster %s: cannot join: %s", p->settings->cluster.name,
-		       rn_error_text(rc));
+		       cluster_store_error_text(rc));
 		return rc;
 	}
 	rc = keeper_run_is(p->keeper,

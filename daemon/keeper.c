@@ -358,7 +358,7 @@ static void keeper_hold(struct keeper *k)
 				   k->kept,
 				   rc ? "the cluster's object cannot be read: "
 				      : "not all members enforce the grace period",
-				   rc ? rn_error_text(rc) : "", (int)getpid());
+				   rc ? cluster_store_error_text(rc) : "", (int)getpid());
 		}
 		nanosleep(&pause, NULL);
 	}

@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <inttypes.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,6 +47,18 @@ bool rn_address_is_ipv4(const uint8_t addr[16])
 	static const uint8_t mapped[IPV4_AT] = { [10] = 0xff, [11] = 0xff };
 
 	return memcmp(addr, mapped, sizeof(mapped)) == 0;
+}
+
+bool rn_address_is_one_machine(const uint8_t addr[16])
+{
+	struct in6_addr in6;
+
+	/* 0.0.0.0/8 is "this network", 224.0.0.0/3 has multicast, reserved and broadcast addresses. */
+	if (rn_address_is_ipv4(addr))
+		return addr[IPV4_AT] != 0 && addr[IPV4_AT] < 224;
+	memcpy(&in6, addr, sizeof(in6));
+	return !IN6_IS_ADDR_UNSPECIFIED(&in6) && !IN6_IS_ADDR_MULTICAST(&in6) &&
+	       !IN6_IS_ADDR_LINKLOCAL(&in6);
 }
 
 socklen_t rn_address_unmap(const uint8_t addr[16], uint32_t scope, uint16_t port,
@@ -128,41 +139,4 @@ void rn_host_text(const struct rn_host *h, char out[RN_HOST_TEXT])
 		snprintf(out, RN_HOST_TEXT, "%s%%%" PRIu32, text, h->scope);
 	else
 		snprintf(out, RN_HOST_TEXT, "%s%s", text, rn_host_is_network(h) ? "/64" : "");
-}
-
-uint64_t rn_host_hash(const struct rn_host *host, const uint8_t key[16])
-{
-	uint64_t h;
-
-	_Static_assert(crypto_shorthash_KEYBYTES == 16, "key of the hash");
-	crypto_shorthash((uint8_t *)&h, (const uint8_t *)host, sizeof(*host), key);
-	return h;
-}
-
-void rn_host_table_init(struct rn_host_table *t)
-{
-	memset(t, 0, sizeof(*t));
-	randombytes_buf(t->key, sizeof(t->key));
-}
-
-struct rn_host_entry *rn_host_find(const struct rn_host_table *t, const struct rn_host *host)
-{
-	struct rn_host_entry *e;
-
-	LIST_FOREACH (e, &t->bucket[rn_host_hash(host, t->key) % RN_HOST_BUCKETS], link) {
-		if (rn_host_equal(&e->host, host))
-			break;
-	}
-	return e;
-}
-
-void rn_host_add(struct rn_host_table *t, struct rn_host_entry *entry)
-{
-	LIST_INSERT_HEAD(&t->bucket[rn_host_hash(&entry->host, t->key) % RN_HOST_BUCKETS], entry,
-			 link);
-}
-
-void rn_host_remove(struct rn_host_entry *entry)
-{
-	LIST_REMOVE(entry, link);
 }

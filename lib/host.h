@@ -30,6 +30,8 @@ uint32_t rn_address_map(const struct sockaddr *addr, uint8_t out[16]);
 /* The same with its port, as a socket address of IPv6. sin6_family is 0 if it is of another family. */
 void rn_address_as_ipv6(const struct sockaddr_storage *from, struct sockaddr_in6 *out);
 bool rn_address_is_ipv4(const uint8_t addr[16]);
+/* True if others can reach one machine by it: it is neither unspecified, multicast nor broadcast, nor needs a scope. */
+bool rn_address_is_one_machine(const uint8_t addr[16]);
 /* Writes such an address as its own family has it, with a port in host order. Returns the length. */
 socklen_t rn_address_unmap(const uint8_t addr[16], uint32_t scope, uint16_t port,
 			   struct sockaddr_storage *out);

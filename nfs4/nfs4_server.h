@@ -39,12 +39,23 @@ struct nfs4_op_end {
 	uint32_t nbefore;
 };
 
+/* A server of the cluster, as clients reach it. */
+#define NFS4_MEMBER_ADDRESSES 8u
+struct nfs4_member {
+	char name[64];
+	unsigned naddresses;			    /* 0: it does not say */
+	uint8_t address[NFS4_MEMBER_ADDRESSES][16]; /* IPv6, or IPv4 mapped to it (lib/host.h) */
+	uint16_t tcp_port, rdma_port;		    /* of NFS; 0: not served so */
+};
+
 /* The cluster of servers that this one is a member of. The calls are thread-safe, and do not wait. */
 struct nfs4_cluster {
 	/* True if clients of some member may be reclaiming locks, so that new ones wait. */
 	bool (*blocks_locks)(void *ctx);
 	/* True if this server's clients may reclaim now: no member grants what could be in their way. */
 	bool (*takes_reclaims)(void *ctx);
+	/* Members that run, this one among them, as of about a second ago; writes at most max. Returns their number. Cheap, any thread. */
+	unsigned (*members)(void *ctx, struct nfs4_member *out, unsigned max);
 	void *ctx;
 	/* Scope and major id of all servers of the cluster, and of this one (RFC 8881 sections 2.10.4 and 2.10.5); at most
 	 * NFS4_SERVER_ID_MAX bytes. */

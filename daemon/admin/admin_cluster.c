@@ -3,9 +3,22 @@
 #include <errno.h>
 
 #include "admin/admin_query.h"
+#include "cluster/cluster_store.h"
 #include "daemon/admin/control_private.h"
 #include "daemon/cluster_part.h"
-#include "lib/error.h"
+#include "lib/host.h"
+
+static json_t *addresses_json(const struct cluster_place *place)
+{
+	json_t *list = json_array();
+	char text[RN_ADDRESS_TEXT];
+
+	for (unsigned i = 0; i < place->naddresses; i++) {
+		rn_address_text(place->address[i], text);
+		json_array_append_new(list, json_string(text));
+	}
+	return list;
+}
 
 static json_t *member_json(const struct cluster_member *m)
 {
@@ -15,8 +28,10 @@ static json_t *member_json(const struct cluster_member *m)
 		[CLUSTER_DEAD] = "dead",
 	};
 
-	return json_pack("{s:s, s:s, s:b, s:b}", "name", m->name, "state", states[m->state],
-			 "enforcing", (int)m->enforcing, "reclaims", (int)m->needs_grace);
+	return json_pack("{s:s, s:s, s:b, s:b, s:o, s:i, s:i}", "name", m->name, "state",
+			 states[m->state], "enforcing", (int)m->enforcing, "reclaims",
+			 (int)m->needs_grace, "addresses", addresses_json(&m->place), "tcp_port",
+			 (int)m->place.tcp_port, "rdma_port", (int)m->place.rdma_port);
 }
 
 json_t *cluster_json(struct cluster_part *part)
@@ -84,7 +99,8 @@ void control_cluster_remove(void *control, const struct admin_request *req, stru
 	if (rc == 0)
 		control_cluster_removed(c, req, name, r);
 	else if (rc != -EPERM)
-		admin_reply_error(r, 503, "busy", "the cluster's object: %s", rn_error_text(rc));
+		admin_reply_error(r, 503, "busy", "the cluster's object: %s",
+				  cluster_store_error_text(rc));
 	else if (why == CLUSTER_IS_RUNNING)
 		admin_reply_error(r, 409, "running", "member %s runs: stop it first", name);
 	else

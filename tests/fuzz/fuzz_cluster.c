@@ -26,7 +26,8 @@ static void check_taken(enum cluster_refusal r, const struct cluster_object *o)
 
 static void try_transitions(const struct cluster_member *m)
 {
-	const struct cluster_starter starter = { m->name, m->digest, true, CLUSTER_DEAD_MS_MIN };
+	const struct cluster_starter starter = { m->name, m->digest, true, CLUSTER_DEAD_MS_MIN,
+						 m->place };
 	const struct cluster_member *other = &object.member[object.nmembers - 1];
 	struct cluster_object o = object;
 	struct cluster_self self = { .incarnation = m->incarnation }, again;
@@ -54,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const uint64_t sum = XXH3_64bits(data, body);
 
 	memcpy(bytes, "RNFSCLUS", 8);
-	rn_put32(bytes + 8, 1);
+	rn_put32(bytes + 8, 2);
 	rn_put32(bytes + 12, (uint32_t)body);
 	rn_put32(bytes + 16, (uint32_t)(sum >> 32));
 	rn_put32(bytes + 20, (uint32_t)sum);

@@ -27,7 +27,7 @@ class Member(Daemon):
     def __init__(self, name, common, settings=None, options="rw,no_root_squash,insecure"):
         super().__init__({})
         self.name, self.path = name, self.top + "/control"
-        self._configure({"cluster.name": "lab", "cluster.instance": name, "cluster.path": common + "/cluster", "cluster.dead_time": DEAD,
+        self._configure({"cluster.name": "lab", "cluster.instance": name, "cluster.path": common + "/cluster", "cluster.dead_time": DEAD, "cluster.address": "127.0.0.1",
                          "nfs4.lease_time": 5, "nfs4.grace_time": 20, "server.threads": 4, "server.control_socket": self.path, **(settings or {})})
         self.exports["one"] = common + "/one"
         self.write_exports([f"{self.exports['one']} 127.0.0.0/8({options})"])
@@ -166,6 +166,8 @@ def test_killed(t, a, b, holder, other):
     t.check("the log says whose clients are waited for", b.wait_log("member a is dead"))
     st = control.status_of(b)["cluster"]
     t.equal("status", {m["name"]: m["state"] for m in st["members"]}, {"a": "dead", "b": "running"})
+    t.equal("status: addresses", {m["name"]: (m["addresses"], m["tcp_port"]) for m in st["members"]},
+            {d.name: (["127.0.0.1"], d.port) for d in (a, b)})
     t.equal("status: who may reclaim, and who grants locks", ([m["name"] for m in st["members"] if m["reclaims"]], st["grace"], st["grants"]),
             (["a"], True, False))
     res = control.ctl("--socket", b.path, "status")
@@ -272,6 +274,17 @@ def test_reloaded(t, a, b):
     a.reload()
 
 
+def refused_to_join(t, common, settings, options="rw,no_root_squash,insecure"):
+    """The log of a member that does not start."""
+    m = Member("d", common, settings, options)
+    try:
+        res = subprocess.run([m.binary, "--foreground", "--config", m.config], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30)
+    finally:
+        shutil.rmtree(m.top)
+    t.equal(f"refused with {settings}, {options}: exit status", res.returncode, 69)
+    return res.stdout
+
+
 def test_others(t, other, common):
     print("# members that come, and that may not")
     free = open_at(t, other, "free")
@@ -281,13 +294,9 @@ def test_others(t, other, common):
         c.process = None
     t.equal("LOCK after it has left", no_lock(other, *free)["status"], n.OK)
     for what, settings, options in (("exports", {}, "ro,insecure"), ("settings", {"nfs4.lease_time": 7}, "rw,no_root_squash,insecure")):
-        m = Member("d", common, settings, options)
-        try:
-            res = subprocess.run([m.binary, "--foreground", "--config", m.config], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30)
-        finally:
-            shutil.rmtree(m.top)
-        t.equal(f"other {what}: exit status", res.returncode, 69)
-        t.check(f"other {what}: the log says what differs from whom", f"differs from member a, which runs: {what};" in res.stdout, res.stdout)
+        log = refused_to_join(t, common, settings, options)
+        t.check(f"other {what}: the log says what differs from whom", f"differs from member a, which runs: {what};" in log, log)
+    t.check("an address that is taken", "has one of the addresses" in refused_to_join(t, common, {"tcp.port": other.c.port}))
     t.equal("LOCK after that", no_lock(other, *free)["status"], n.OK)
 
 
@@ -314,6 +323,7 @@ def test_given_up(t, a, b, holder, other):
     t.equal("LOCK at the other", await_status(lambda: no_lock(other, *free), n.OK)["status"], n.GRACE)
     res = control.ctl(*ctl, "status")
     t.check("cluster status", f"cluster lab, seen by member b; epoch" in res.stdout and "its clients may reclaim" in res.stdout, res)
+    t.check("cluster status: addresses", res.stdout.count("127.0.0.1") == 3, res)
     res = subprocess.run([control.BINARY, *ctl, "remove", "a"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     t.check("nobody can be asked", res.returncode == 2 and "--yes" in res.stderr, res)
     t.equal("cluster remove", control.ctl(*ctl, "remove", "a", "--yes").stdout, "member a is removed\n")

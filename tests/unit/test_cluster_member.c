@@ -142,7 +142,7 @@ static int start(unsigned i, bool has_records, enum cluster_refusal *refusal)
 {
 	struct node *n = &sim.node[i];
 	const struct member_cfg cfg = {
-		{ n->name, n->digest, has_records, DEAD_MS }, &n->store, &calls, n, &logger
+		{ n->name, n->digest, has_records, DEAD_MS, { 0 } }, &n->store, &calls, n, &logger
 	};
 	int rc;
 

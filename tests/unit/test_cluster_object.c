@@ -20,7 +20,7 @@ static enum cluster_refusal join(struct cluster_object *obj, const char *name,
 				 const struct cluster_digest *d, bool has_records,
 				 struct cluster_self *self)
 {
-	const struct cluster_starter starter = { name, *d, has_records, 10000 };
+	const struct cluster_starter starter = { name, *d, has_records, 10000, { 0 } };
 
 	return cluster_join(obj, &starter, self);
 }
@@ -222,7 +222,7 @@ Test(cluster_object, digests)
 
 Test(cluster_object, time_until_death)
 {
-	struct cluster_starter starter = { "a", digest, false, 1 };
+	struct cluster_starter starter = { "a", digest, false, 1, { 0 } };
 
 	REFUSED(cluster_join(&o, &starter, &a), CLUSTER_BAD_TIME);
 	starter.dead_ms = 30000;
@@ -231,6 +231,41 @@ Test(cluster_object, time_until_death)
 	DONE(cluster_leave(&o, &b, false));
 	DONE(cluster_join(&o, &starter, &a));
 	cr_expect_eq(o.dead_ms, 30000);
+}
+
+static struct cluster_place place_at(uint8_t last_byte, uint16_t tcp_port)
+{
+	return (struct cluster_place){ .naddresses = 1,
+				       .address = { { [10] = 0xff, 0xff, 192, 0, 2, last_byte } },
+				       .tcp_port = tcp_port,
+				       .rdma_port = 20049 };
+}
+
+Test(cluster_object, places)
+{
+	struct cluster_starter starter = { "a", digest, false, 10000, place_at(1, 2049) };
+	const struct cluster_place first = starter.place;
+	struct cluster_self c;
+
+	DONE(cluster_join(&o, &starter, &a));
+	starter.name = "c";
+	REFUSED(cluster_join(&o, &starter, &c), CLUSTER_SAME_PLACE);
+	starter.place = place_at(1, 2050);
+	DONE(cluster_join(&o, &starter, &c));
+	DONE(cluster_leave(&o, &c, false));
+	starter.place = place_at(2, 2049);
+	DONE(cluster_join(&o, &starter, &c));
+	cr_expect(memcmp(&cluster_look(&o, "c")->place, &starter.place, sizeof(starter.place)) ==
+		  0);
+	/* An address stays that of a member that has stopped, and may be another's, too. */
+	DONE(cluster_leave(&o, &a, false));
+	cr_expect(memcmp(&cluster_look(&o, "a")->place, &first, sizeof(first)) == 0);
+	starter.place = first;
+	DONE(cluster_join(&o, &starter, &c));
+	memset(starter.place.address[0], 0, 16);
+	REFUSED(cluster_join(&o, &starter, &c), CLUSTER_BAD_PLACE);
+	starter.place.naddresses = CLUSTER_ADDRESSES + 1;
+	REFUSED(cluster_join(&o, &starter, &c), CLUSTER_BAD_PLACE);
 }
 
 /* ---- bytes ---- */
@@ -249,6 +284,7 @@ static void repair_checksum(size_t len)
 static void full_object(void)
 {
 	struct cluster_self self;
+	struct cluster_place *place = &o.member[1].place;
 	char name[CLUSTER_NAME_SIZE];
 
 	for (unsigned i = o.nmembers; i < CLUSTER_MEMBERS; i++) {
@@ -257,6 +293,10 @@ static void full_object(void)
 	}
 	cluster_declare_dead(&o, &a, "b", b.incarnation);
 	cluster_enforcing(&o, &a, o.epoch);
+	*place = place_at(1, 2049);
+	place->naddresses = CLUSTER_ADDRESSES;
+	for (unsigned i = 1; i < CLUSTER_ADDRESSES; i++)
+		memset(place->address[i], (int)i, 16);
 }
 
 Test(cluster_object, bytes_and_back)
@@ -273,7 +313,7 @@ Test(cluster_object, bytes_and_back)
 		cr_assert_eq(cluster_decode(bytes, len, &back), 0);
 		cr_expect(memcmp(&back, &o, sizeof(o)) == 0);
 	}
-	bytes[11] = 2;
+	bytes[11] = 1;
 	cr_expect_eq(cluster_decode(bytes, len, &back), -EPROTONOSUPPORT);
 }
 
@@ -354,4 +394,6 @@ Test(cluster_object, unsound_objects)
 	UNSOUND(o.member[0].name[0] = 'b');
 	UNSOUND(o.member[0].name[0] = '/');
 	UNSOUND(o.member[0].name[0] = 0);
+	UNSOUND(o.member[0].place = place_at(1, 2049); o.member[0].place.address[0][12] = 255);
+	UNSOUND(o.member[0].place.naddresses = 1);
 }

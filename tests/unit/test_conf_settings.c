@@ -129,6 +129,8 @@ static const struct value_case values[] = {
 	{ "cluster.instance", "0123456789012345678901234567890", NULL },
 	{ "cluster.path", "", "" },
 	{ "cluster.path", "srv", NULL },
+	{ "cluster.address", "192.0.2.1, [2001:db8::1]", "192.0.2.1, 2001:db8::1" },
+	{ "cluster.address", "nfs1", NULL },
 	{ "cluster.dead_time", "1", NULL },
 	{ "cluster.dead_time", "10m", "10m" },
 	{ "rdma.enabled", "auto", "auto" },
@@ -503,6 +505,24 @@ static const struct cluster_case {
 	{ "name = .lab\ninstance = a\npath = /srv/cluster\n",
 	  "f:2: error: cluster.name: \".lab\" is not right: a name has letters, digits, \".\", "
 	  "\"_\" and \"-\", and does not begin with \".\"" },
+	{ "name = lab\ninstance = a\npath = /srv/cluster\naddress = 192.0.2.1\n", NULL },
+	{ "address = 192.0.2.1\n",
+	  "f:2: error: cluster.name is missing: a member of a cluster has name, instance and path; "
+	  "give all of them, or leave [cluster] out" },
+	{ "name = lab\ninstance = a\npath = /srv/cluster\naddress = 192.0.2.1, ::\n",
+	  "f:2: error: cluster.address: clients do not reach one machine by ::" },
+	{ "name = lab\ninstance = a\npath = /srv/cluster\naddress = fe80::1\n",
+	  "f:2: error: cluster.address: clients do not reach one machine by fe80::1" },
+	{ "name = lab\ninstance = a\npath = /srv/cluster\naddress = 1.1.1.1 1.1.1.2 1.1.1.3 "
+	  "1.1.1.4 "
+	  "1.1.1.5 1.1.1.6 1.1.1.7 1.1.1.8 1.1.1.9\n",
+	  "f:2: error: cluster.address: a member has at most 8 addresses" },
+	{ "name = lab\ninstance = a\npath = /srv/cluster\naddress = 192.0.2.1\n"
+	  "[tcp]\nlisten = 192.0.2.1, 192.0.2.2\n",
+	  NULL },
+	{ "name = lab\ninstance = a\npath = /srv/cluster\naddress = 192.0.2.1\n"
+	  "[tcp]\nlisten = 192.0.2.2\n",
+	  "f:2: error: cluster.address: tcp.listen has others, but not 192.0.2.1" },
 	{ "name = lab\ninstance = a\npath = /srv/cluster\n[nfs4]\nenabled = no\n",
 	  "f:2: error: [cluster] needs nfs4.enabled, whose records and grace period it uses: set "
 	  "it "

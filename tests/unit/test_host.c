@@ -142,3 +142,33 @@ Test(host, a_table_finds_each_host_once)
 		cr_assert_eq(found, i % 2 ? &entry[i] : NULL);
 	}
 }
+
+Test(host, addresses_of_one_machine)
+{
+	static const struct {
+		const char *text;
+		bool one;
+	} cases[] = {
+		{ "192.0.2.1", true },
+		{ "127.0.0.1", true },
+		{ "::ffff:192.0.2.1", true },
+		{ "2001:db8::1", true },
+		{ "::1", true },
+		{ "0.0.0.0", false },
+		{ "0.1.2.3", false },
+		{ "224.0.0.1", false },
+		{ "255.255.255.255", false },
+		{ "::", false },
+		{ "ff02::1", false },
+		{ "fe80::1", false },
+		{ "::ffff:224.0.0.1", false },
+	};
+	uint8_t mapped[16];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct sockaddr_storage ss = address(cases[i].text, 0);
+
+		rn_address_map((const struct sockaddr *)&ss, mapped);
+		cr_expect_eq(rn_address_is_one_machine(mapped), cases[i].one, "%s", cases[i].text);
+	}
+}

@@ -190,7 +190,6 @@ void rr_listener_close(struct rr_listener *l);
 /* Works out which families are served, after a change of devices or listeners. */
 void rr_listeners_count(struct rr_server *srv);
 /* True if the machine has a device. Any thread. */
-bool rr_device_is_there(void);
 /* Opens lost listeners and checks the devices, every RR_RETRY_SECONDS; called by the timer. */
 void rr_look_after(struct rr_server *srv);
 

@@ -50,6 +50,8 @@ int rr_server_listen(struct rr_server *s, const struct sockaddr *addr, socklen_t
 #define RR_SERVES_IPV4 1u
 #define RR_SERVES_IPV6 2u
 unsigned rr_server_serves(struct rr_server *s);
+/* True if the machine has a device now. */
+bool rr_device_is_there(void);
 void rr_server_quiesce(struct rr_server *s);
 void rr_server_free(struct rr_server *s);
 
