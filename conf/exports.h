@@ -188,6 +188,7 @@ struct exp_load_opts {
 	const char *dir; /* NULL: none; its *.exports are read in version order */
 	bool strict;	 /* any error fails the load */
 	bool check_paths; /* a path that does not exist, or is neither a directory nor a regular file, is an error */
+	bool shared; /* other servers have the same files: nfs_only, which says that there are none, is an error */
 	/* Sets answers[i] to false if the file system of path[i] does not answer; the path is then not looked at. A path
 	 * may be NULL, which answers. NULL: all answer. */
 	void (*ask)(void *ctx, const char *const *path, size_t n, bool *answers);

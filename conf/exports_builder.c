@@ -408,6 +408,22 @@ static void exp_group_check_path(struct group *group, struct cfg_diags *diags)
 	}
 }
 
+/* The option promises that nobody else changes the files. */
+static void exp_group_check_promise(struct group *group, struct cfg_diags *diags)
+{
+	for (size_t i = 0; i < group->n; i++) {
+		const struct exp_draft *draft = &group->drafts[i];
+
+		if (!(draft->options.opts.flags & EXP_NFS_ONLY))
+			continue;
+		cfg_diag_add(diags, draft->at, CFG_ERROR,
+			     "%s: nfs_only says that nobody but this server's clients changes the "
+			     "directory, and other members of the cluster do: remove the option",
+			     draft->path);
+		group->bad = true;
+	}
+}
+
 /* All clients of a path share its identity: of several fsid= the first counts. */
 static void join_identity(struct group *group, struct exp_id_request *request,
 			  struct cfg_diags *diags)
@@ -451,6 +467,8 @@ static void examine_group(struct group *group, const struct exp_load_opts *opts,
 	}
 	if (opts->check_paths && !silent)
 		exp_group_check_path(group, diags);
+	if (opts->shared)
+		exp_group_check_promise(group, diags);
 	if (!group->bad)
 		drop_duplicates(group, diags);
 	if (!group->bad)

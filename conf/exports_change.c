@@ -200,6 +200,7 @@ static int exp_change_finish(struct changing *c, struct exp_table **out)
 {
 	const struct exp_load_opts opts = {
 		.check_paths = c->opts && c->opts->check_paths,
+		.shared = c->opts && c->opts->shared,
 		.ask = exp_change_ask,
 		.ask_ctx = c,
 	};

@@ -43,7 +43,8 @@ static int check_try_exports(const struct cfg_settings *settings, struct vfs *vf
 		.load = { .file = settings->server.exports_file,
 			  .dir = settings->server.exports_dir,
 			  .strict = settings->server.strict_exports,
-			  .check_paths = true },
+			  .check_paths = true,
+			  .shared = *settings->cluster.name },
 		.must_be_whole = whole,
 		.log = log,
 	};

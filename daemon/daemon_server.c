@@ -143,6 +143,7 @@ static int start_vfs(struct server *s)
 		.moved_ctx = &s->counters,
 		.may_lock = s->cluster ? cluster_part_may_lock : NULL,
 		.may_lock_ctx = s->cluster,
+		.shared = s->cluster != NULL,
 		.handle_mac = s->settings->vfs.handle_mac,
 	};
 	int rc = start_secret(s, cfg.secret);
@@ -167,11 +168,11 @@ static int start_exports(struct server *s)
 		.load = { .file = s->settings->server.exports_file,
 			  .dir = s->settings->server.exports_dir,
 			  .strict = s->settings->server.strict_exports,
-			  .check_paths = true },
+			  .check_paths = true,
+			  .shared = s->cluster != NULL },
 		.askers = s->askers,
 		.drain = s->drain = drain_new(),
 		.fs_queues = s->fs_queues,
-		.shared = s->cluster != NULL,
 		.log = s->log,
 	};
 

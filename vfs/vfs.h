@@ -44,6 +44,8 @@ struct vfs_config {
 	 */
 	bool (*may_lock)(void *ctx, bool reclaim);
 	void *may_lock_ctx;
+	/* Other servers on other machines have the same files, with clocks that are some milliseconds apart. What clients do there is not known here. */
+	bool shared;
 	bool handle_mac;
 	unsigned helpers;	 /* threads that look ahead in listings, at most 3; 0: none */
 	uint8_t secret[16];	 /* SipHash key of handles: from the state directory */

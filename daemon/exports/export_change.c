@@ -90,7 +90,7 @@ static int export_set_find_all(struct exports *ex, struct export_set *set, const
 	struct export_opener op = { .vfs = ex->cfg.vfs,
 				    .io_mode = ex->cfg.io_mode,
 				    .log = m->why == TO_TRY ? &silent : ex->cfg.log,
-				    .shared = ex->cfg.shared,
+				    .shared = ex->cfg.load.shared,
 				    .probe = ex->probe,
 				    .table = &table };
 	int first = vfs_mount_table_load(&table);

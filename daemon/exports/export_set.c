@@ -470,26 +470,13 @@ static bool promises_nfs_only(const struct exp_export *e)
 	return false;
 }
 
-/* True if the promise of an export counts. */
-static bool keeps_promise(const struct exports *ex, const struct exp_export *e)
-{
-	if (!promises_nfs_only(e))
-		return false;
-	if (ex->cfg.shared)
-		rn_warn(ex->cfg.log,
-			"%s: nfs_only has no effect in a cluster, whose other members change "
-			"files, too: remove the option",
-			e->path);
-	return !ex->cfg.shared;
-}
-
 /* Delegations that were given on a promise that is no longer made are recalled. */
 static void set_promises(const struct exports *ex, const struct export_set *set)
 {
 	bool taken_back = false;
 
 	for (unsigned i = 0; i < set->table->n_exports; i++) {
-		const bool promised = keeps_promise(ex, &set->table->exports[i]);
+		const bool promised = promises_nfs_only(&set->table->exports[i]);
 		struct vfs_export *exp = set->place[i].exp;
 
 		if (!exp)

@@ -98,7 +98,6 @@ struct exports_config {
 	struct askers *askers;	     /* threads that wait for name services */
 	struct drain *drain;	     /* NULL: nothing is ever drained */
 	struct fs_queues *fs_queues; /* learn the exports' file systems */
-	bool shared; /* other servers change the files, too: nfs_only promises nothing */
 	const struct rn_logger *log;
 };
 

@@ -62,6 +62,33 @@ static int load(struct tree *t, bool strict, bool check_paths)
 	return exp_table_load(&opts, &t->diags, &t->table);
 }
 
+/* Other servers change the files, too. */
+Test(exports_load, a_promise_that_a_cluster_cannot_keep)
+{
+	struct exp_load_opts opts = { .strict = false };
+	struct tree t;
+
+	tree_make(&t);
+	put(t.root, "exports", "/a m(rw)\n/b m(rw) n(rw,nfs_only)\n");
+	opts.file = t.file;
+	for (unsigned shared = 0; shared < 2; shared++) {
+		opts.shared = shared;
+		cfg_diags_free(&t.diags);
+		cr_assert_eq(exp_table_load(&opts, &t.diags, &t.table), 0);
+		cr_expect_eq(t.diags.errors, shared);
+		cr_expect_eq(t.table->n_exports, 2 - shared);
+		cr_expect_eq(t.table->n_refused, shared);
+		for (size_t i = 0; shared && i < t.diags.n; i++)
+			if (t.diags.items[i].severity == CFG_ERROR) {
+				cr_expect_eq(t.diags.items[i].line, 2);
+				cr_expect(strstr(t.diags.items[i].text, "remove the option"));
+			}
+		exp_table_unref(t.table);
+		t.table = NULL;
+	}
+	tree_drop(&t);
+}
+
 Test(exports_load, file_and_directory_in_order)
 {
 	struct tree t;
