@@ -259,7 +259,7 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(cluster, name, CFG_NAME), RANGE(1, 30), .zero = true, .def = "",
 	  .text = "Name of the cluster, which clients are told as the scope of all of its servers. It must differ from those of other clusters that "
 		  "the clients use. Empty means that this server is alone, and that the other keys of the section are empty, too. Experimental: ringnfsd(8) "
-		  "says what is missing. No delegations are given, and the export option nfs_only has no effect." },
+		  "says what is missing. No delegations are given, opens that deny others access are refused, and so is the export option nfs_only." },
 	{ ROW(cluster, instance, CFG_NAME), RANGE(1, 30), .zero = true, .def = "",
 	  .text = "Name of this member of the cluster: letters, digits, \".\", \"_\" and \"-\". A member is an address, this name and a state_dir on the cluster "
 		  "file system; any machine may run it, and one at a time." },

@@ -22,7 +22,7 @@ int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out)
 		return -ENOMEM;
 	s->cfg = *cfg;
 	mnt_list_init(&s->mounts);
-	rn_log_hosts_init(&s->mount_log);
+	rn_log_hosts_init(&s->told);
 	s->nlm = nlm_owners_new(cfg->nsm);
 	s->grants = nlm_grants_new(s);
 	if (!s->nlm || !s->grants) {
@@ -38,7 +38,7 @@ void nfs3_server_free(struct nfs3_server *s)
 	if (!s)
 		return;
 	mnt_list_fini(&s->mounts);
-	rn_log_hosts_fini(&s->mount_log);
+	rn_log_hosts_fini(&s->told);
 	if (s->grants)
 		nlm_grants_stop(s->grants);
 	nlm_owners_free(s->nlm);

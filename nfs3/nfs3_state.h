@@ -53,7 +53,7 @@ struct nfs3_server {
 	struct mnt_list mounts; /* rows for DUMP, added by MNT */
 	struct nlm_owners *nlm;
 	struct nlm_grants *grants;
-	struct rn_log_hosts mount_log; /* limit of messages about MNT */
+	struct rn_log_hosts told; /* limit of messages that clients bring about */
 };
 
 /* MOUNT's argument. */

@@ -120,7 +120,7 @@ static bool begin_message(struct rpc_request *req, const struct mnt_path *path, 
 	struct rn_host host;
 
 	rn_host_of(peer, &host);
-	if (!rn_log_hosts_pass(&s->mount_log, &host, req->arrived_ns, &a->left_out))
+	if (!rn_log_hosts_pass(&s->told, &host, req->arrived_ns, &a->left_out))
 		return false;
 	rpc_address_text(&req->conn->peer, a->client);
 	printable(path, a->path, sizeof(a->path));

@@ -45,10 +45,16 @@ struct vfs_share_request {
 };
 
 /*
+ * True if a share may deny that. Where other servers have the same files (vfs_config.shared), none may deny anything: their clients
+ * would read and write meanwhile.
+ */
+bool vfs_share_may_deny(const struct vfs *vfs, uint8_t deny);
+
+/*
  * Opens: access is not 0. The permission of the file's mode is not checked here: see
  * vfs_open_check, which (or vfs_getattr) has also just said that the file is there: one whose last
  * link goes meanwhile was opened before. -RN_ESHARE: c (may be NULL) says whose share is in the
- * way. -RN_EDELEG: another client's delegation is. -EISDIR, -EINVAL: no regular file.
+ * way; nobody's, if none may deny that. -RN_EDELEG: another client's delegation is. -EISDIR, -EINVAL: no regular file.
  */
 int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 		   const struct vfs_share_request *r, struct vfs_conflict *c);

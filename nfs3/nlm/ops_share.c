@@ -79,6 +79,27 @@ static int share_file(struct nfs3_op *op, const struct nlm_share_args *a,
 	return rc;
 }
 
+/* True if the share denies what none may; the log has it then. */
+static bool nlm_share_denies(struct nfs3_op *op, const struct nlm_share_args *a)
+{
+	struct nfs3_server *s = op->server;
+	char client[RPC_ADDRESS_TEXT];
+	struct rn_host host;
+	unsigned left_out;
+
+	if (vfs_share_may_deny(s->cfg.vfs, (uint8_t)a->mode))
+		return false;
+	rn_host_of((const struct sockaddr *)&op->req->conn->peer, &host);
+	if (!rn_log_hosts_pass(&s->told, &host, op->req->arrived_ns, &left_out))
+		return true;
+	rpc_address_text(&op->req->conn->peer, client);
+	rn_notice(s->cfg.log,
+		  "%s: SHARE that denies others access is refused, as other members of the cluster "
+		  "do not see it (%u more messages about this client were not shown)",
+		  client, left_out);
+	return true;
+}
+
 static enum rpc_run proc_share(struct rpc_request *req, void *args)
 {
 	struct nlm_share_args *a = args;
@@ -92,7 +113,7 @@ static enum rpc_run proc_share(struct rpc_request *req, void *args)
 	rc = nlm_open(op, &a->lock, &key);
 	nlm_owner_key_of_share(op->server->nlm, &key);
 	if (rc == 0)
-		rc = nlm_share_check_access(op, a->access);
+		rc = nlm_share_denies(op, a) ? -RN_ESHARE : nlm_share_check_access(op, a->access);
 	if (rc == 0 && nlm_wrong_time(op, a->lock.reclaim))
 		return nlm_share_answer(op, a, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)

@@ -16,6 +16,7 @@
 #include "nfs4/attr/source.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/pseudo/pseudo.h"
+#include "vfs/share.h"
 
 #define NFS4_ATTR_GETTER(name)                                                                     \
 	static void nfs4_value_##name(struct xdr_out *x, const struct nfs4_attr_source *src)
@@ -466,10 +467,12 @@ NFS4_ATTR_GETTER(fs_locations)
 
 NFS4_ATTR_GETTER(open_arguments)
 {
-	static const uint32_t bitmaps[NFS4_OPEN_ARGUMENTS] = { SHARE_ACCESS, SHARE_DENY, WANTS,
-							       CLAIMS, CREATE_MODES };
+	const bool denies = vfs_share_may_deny(src->server->cfg.vfs, VFS_SHARE_BOTH);
+	const uint32_t bitmaps[NFS4_OPEN_ARGUMENTS] = {
+		SHARE_ACCESS, denies ? SHARE_DENY : BIT(OPEN_ARGS_SHARE_DENY_NONE), WANTS, CLAIMS,
+		CREATE_MODES,
+	};
 
-	(void)src;
 	for (unsigned i = 0; i < NFS4_OPEN_ARGUMENTS; i++) {
 		xdr_put_u32(x, 1); /* words */
 		xdr_put_u32(x, bitmaps[i]);

@@ -16,6 +16,8 @@
 #include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/stateid_check.h"
+#include "nfs4/told.h"
+#include "vfs/share.h"
 
 static void get_how(struct nfs4_compound *c, struct nfs4_open_args *a)
 {
@@ -334,12 +336,32 @@ static bool open_fits_event_thread(struct nfs4_compound *c, const struct nfs4_op
 	       nfs4_record_has(&w->client->record, bits) && !nfs4_in_grace(c->server);
 }
 
+/* Before a file is made. */
+static int nfs4_open_check_deny(struct nfs4_compound *c, const struct nfs4_opening *w)
+{
+	const bool reclaim = w->args->claim == NFS4_CLAIM_PREVIOUS;
+	struct nfs4_told t;
+
+	if (vfs_share_may_deny(c->server->cfg.vfs, w->deny))
+		return NFS4_OK;
+	if (nfs4_told_begin(c, RN_NOTICE, &t)) {
+		rn_notice(c->server->cfg.log,
+			  "%s: an open that denies others access is refused, as other members of "
+			  "the cluster do not see it",
+			  t.client);
+		nfs4_told_end(c, &t);
+	}
+	return reclaim ? NFS4ERR_RECLAIM_BAD : NFS4ERR_SHARE_DENIED;
+}
+
 static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	unsigned bits = NFS4_RECORD_STATE;
 	struct nfs4_deleg_request wants;
 	int status = check_share_bits(c, w);
 
+	if (status == NFS4_OK)
+		status = nfs4_open_check_deny(c, w);
 	if (status == NFS4_OK)
 		status = check_claim(c, w);
 	if (status != NFS4_OK)

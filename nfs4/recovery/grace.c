@@ -45,7 +45,7 @@ int nfs4_drain_check_client(struct nfs4_server *srv)
 /* Buckets of expected clients, with one each on average, that are shown under one hold of the lock. */
 #define BUCKETS_AT_ONCE 128u
 
-/* True if new locks and deny modes wait for clients of some member of the cluster. */
+/* True if new locks wait for clients of some member of the cluster. */
 static bool nfs4_cluster_blocks(const struct nfs4_server *srv)
 {
 	const struct nfs4_cluster *c = srv->cfg.cluster;

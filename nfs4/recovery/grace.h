@@ -36,7 +36,7 @@ int nfs4_drain_check_client(struct nfs4_server *srv);
  * open wait too (RFC 8881 section 8.4.2.1).
  *
  * A member of a cluster (nfs4_config.cluster) takes reclaims only when all members grant no new locks; the time counts from then
- * on. It grants no new locks and deny modes while clients of any member may reclaim.
+ * on. It grants no new locks while clients of any member may reclaim, and never an open that denies (vfs_share_may_deny()).
  *
  * All functions are thread-safe. Outside of grace each costs one atomic load.
  */

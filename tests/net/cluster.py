@@ -5,6 +5,7 @@
 A local file system stands in for the cluster's; both daemons serve it."""
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import time
 import control
 import nfs4client as n
 import nlm_recovery as nlm
+import nlm_shares
 import rpcclient as r
 from harness import Count, Daemon, result, scratch
 from rpcclient import opaque, u32
@@ -42,7 +44,7 @@ class Member(Daemon):
 
 
 @contextlib.contextmanager
-def two_members(t):
+def two_members(t, settings=None):
     """Members a and b, with the folder that they have in common. They are to be stopped within."""
     common = scratch()
     os.chmod(common, 0o755)
@@ -50,7 +52,7 @@ def two_members(t):
     os.chmod(common + "/one", 0o777)
     os.mkdir(common + "/cluster", 0o700)
     try:
-        with Member("a", common) as a, Member("b", common) as b:
+        with Member("a", common, settings) as a, Member("b", common, settings) as b:
             yield a, b, common
             if t.failed:
                 print(a.read_log()[-8000:], b.read_log()[-8000:], sep="\n-- b --\n")
@@ -69,6 +71,11 @@ def new_client(d, owner):
     if res["status"] or c.reclaim_complete():
         raise SystemExit(f"{owner} cannot register: {res}\n{d.read_log()}")
     return c
+
+
+class Called(n.Client):
+    """A client that can be called back."""
+    back = True
 
 
 class Holder:
@@ -146,6 +153,45 @@ def end_grace(t, holder, other, free, held):
     t.equal("a new LOCK at the member that was restarted", await_status(lambda: no_lock(holder, fh, stateid), n.GRACE)["status"], n.OK)
 
 
+def delegated(c, path):
+    """(True if the client gets a delegation of a file that nobody else has open, of the directory)."""
+    root = c.path(path)
+    with open(path + "/alone", "w"):
+        pass
+    os.chmod(path + "/alone", 0o666)
+    res, _ = c.open(root, "alone", access=n.SHARE_READ)
+    directory = c.dir_delegation(root)
+    return res["delegation"] == n.DELEGATE_READ, directory["status"] == n.OK and directory["gdd"] == 0
+
+
+def test_promises(t, a, b, holder, other):
+    print("# what a member does not promise, as it cannot know of the others' clients")
+    fh, _ = open_at(t, holder, "both")
+    since = len(a.read_log())
+    for deny in (1, 2, 3):
+        t.equal(f"OPEN that denies {deny}", holder.c.open(holder.root, "both", access=n.SHARE_READ, deny=deny)[0]["status"], n.SHARE_DENIED)
+    t.equal("OPEN that creates and denies", holder.c.open(holder.root, "denied", create=True, deny=3)[0]["status"], n.SHARE_DENIED)
+    t.check("nothing is made", not os.path.exists(a.exports["one"] + "/denied"))
+    t.check("the log says so", a.wait_log("127.0.0.1.* an open that denies others access is refused", since))
+    zero = n.Client(a.port, "minor 0", 0)
+    t.equal("of version 4.0: it registers", zero.register()["status"], n.OK)
+    t.equal("of version 4.0: OPEN that denies", zero.open(holder.root, "both", deny=1)[0]["status"], n.SHARE_DENIED)
+    zero.close()
+    since = len(b.read_log())
+    v3 = nlm.Client(b, nlm.SERVER, b"shares.example")
+    for deny in (1, 2, 3):
+        t.equal(f"SHARE of NFSv3 that denies {deny}", nlm_shares.share(v3, fh, deny, nlm_shares.READ), nlm.DENIED)
+    t.check("the log says so, too", b.wait_log("127.0.0.1.* SHARE that denies others access is refused", since))
+    t.equal("SHARE that denies nothing", nlm_shares.share(v3, fh, 0, nlm_shares.BOTH), nlm.GRANTED)
+    t.equal("UNSHARE", nlm_shares.unshare(v3, fh), nlm.GRANTED)
+    v3.conn.close()
+    c = Called(b.port, "wants delegations")
+    c.register(), c.reclaim_complete()
+    given = delegated(c, b.exports["one"])
+    t.check("no delegation of a file, nor of a directory", given == (False, False), given)
+    c.close()
+
+
 def test_killed(t, a, b, holder, other):
     print("# a member is killed")
     free, held = open_at(t, other, "free"), open_at(t, other, "locked")
@@ -182,7 +228,6 @@ def test_killed(t, a, b, holder, other):
     t.equal("LOCK of NFSv3 at the other", v3.lock(fh3, proc=nlm.NLM_NM_LOCK), nlm.GRACE_PERIOD)
     t.equal("READ goes on", other.c.last(n.putfh(free[0]), n.read(free[1], 0, 1))["status"], n.OK)
     t.equal("OPEN goes on", other.c.open(other.root, "read")[0]["status"], n.OK)
-    t.equal("OPEN that denies waits", other.c.open(other.root, "read", access=n.SHARE_READ, deny=2)[0]["status"], n.GRACE)
     t.equal("LOCKU goes on", other.c.unlock(kept[0], locked["stateid"])["status"], n.OK)
     a.start()
     t.equal("LOCK at the other after the restart", no_lock(other, *held)["status"], n.GRACE)
@@ -265,10 +310,13 @@ def test_reloaded(t, a, b):
         a.write_exports([f"{line}({options})"])
         a.reload()
         t.check(f"{options}: the other says so", b.wait_log(word, since))
+    a.write_exports([f"{line}(rw,no_root_squash,insecure,nfs_only)"])
+    log = a.reload()
+    t.check("nfs_only is refused: where, and what is right", re.search(f"{a.top}/exports:1:.*nfs_only says.*remove the option", log), log)
+    t.equal("the reload, too", a.reloads()[1] != 0, True)
     since = len(a.read_log())
-    a.write_exports([f"{line}(rw,no_root_squash,insecure,nfs_only)", f"{os.path.dirname(a.exports['one'])}/cluster 127.0.0.1(ro,insecure)"])
+    a.write_exports([f"{line}(rw,no_root_squash,insecure)", f"{os.path.dirname(a.exports['one'])}/cluster 127.0.0.1(ro,insecure)"])
     a.reload()
-    t.check("nfs_only has no effect", a.wait_log("nfs_only has no effect in a cluster", since))
     t.check("the cluster's directory should not be exported", a.wait_log("is below the export", since))
     a.write_exports([f"{line}(rw,no_root_squash,insecure)"])
     a.reload()
@@ -293,9 +341,17 @@ def test_others(t, other, common):
         t.equal("it stops", c.stop()[0], 0)
         c.process = None
     t.equal("LOCK after it has left", no_lock(other, *free)["status"], n.OK)
-    for what, settings, options in (("exports", {}, "ro,insecure"), ("settings", {"nfs4.lease_time": 7}, "rw,no_root_squash,insecure")):
+    usual = "rw,no_root_squash,insecure"
+    for what, settings, options in (("exports", {}, "ro,insecure"), ("exports", {}, f"{usual},async"), ("settings", {"nfs4.lease_time": 7}, usual),
+                                    ("settings", {"nfs4.grace_time": 21}, usual), ("settings", {"nfs4.minor_max": 1}, usual),
+                                    ("settings", {"nlm.statd": "off"}, usual), ("settings", {"vfs.handle_mac": "no"}, usual)):
         log = refused_to_join(t, common, settings, options)
         t.check(f"other {what}: the log says what differs from whom", f"differs from member a, which runs: {what};" in log, log)
+    key = common + "/cluster/handle.key"
+    os.rename(key, key + ".old")
+    log = refused_to_join(t, common, {})
+    t.check("another key: the log says so", "differs from member a, which runs: handle key;" in log, log)
+    os.replace(key + ".old", key)
     t.check("an address that is taken", "has one of the addresses" in refused_to_join(t, common, {"tcp.port": other.c.port}))
     t.equal("LOCK after that", no_lock(other, *free)["status"], n.OK)
 
@@ -345,6 +401,7 @@ def main():
     with two_members(t) as (a, b, common):
         holder, other = Holder(t, a, "holder", "locked"), Holder(t, b, "other", "others")
         test_common(t, a, b, holder, other)
+        test_promises(t, a, b, holder, other)
         test_killed(t, a, b, holder, other)
         test_stopped(t, a, holder, other)
         test_leave(t, a, holder, other)

@@ -7,6 +7,7 @@
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_attrs.h"
 #include "tests/unit/nfs4_opens.h"
+#include "vfs/base/instance.h"
 
 NFS3_SUITE(nfs4_open_arguments);
 
@@ -61,6 +62,34 @@ Test(nfs4_open_arguments, access_and_deny)
 	for (uint32_t i = 0; i < 8; i++)
 		cr_expect_eq(open_access(OPEN4_SHARE_ACCESS_READ, i),
 			     listed(DENY_BITS, i) ? NFS4_OK : NFS4ERR_INVAL, "deny %u", i);
+}
+
+/* Other members of a cluster would not see what is denied. */
+Test(nfs4_open_arguments, deny_in_a_cluster)
+{
+	const struct op_how make = { .fh = NULL,
+				     .name = "new",
+				     .access = OPEN4_SHARE_ACCESS_BOTH,
+				     .deny = OPEN4_SHARE_DENY_WRITE,
+				     .create = OP_UNCHECKED };
+	struct op_how how = make;
+
+	NEED_FIXTURE();
+	f->vfs->cfg.shared = true;
+	begin();
+	cr_expect_eq(attrs.open_args[DENY_BITS], 1u << OPEN_ARGS_SHARE_DENY_NONE);
+	for (uint32_t i = 0; i < 8; i++)
+		cr_expect_eq(open_access(OPEN4_SHARE_ACCESS_READ, i),
+			     i == 0  ? NFS4_OK
+			     : i < 4 ? NFS4ERR_SHARE_DENIED
+				     : NFS4ERR_INVAL,
+			     "deny %u", i);
+	how.fh = &f->root;
+	cr_expect_eq(attempt(&how), NFS4ERR_SHARE_DENIED);
+	how.create = OP_NOCREATE;
+	how.deny = OPEN4_SHARE_DENY_NONE;
+	cr_expect_eq(attempt(&how), NFS4ERR_NOENT, "it was not made");
+	f->vfs->cfg.shared = false;
 }
 
 Test(nfs4_open_arguments, wants)

@@ -45,6 +45,34 @@ static int open_share(struct fixture *f, struct vfs_node *n, struct vfs_share *s
 			      NULL);
 }
 
+/* Other servers have the same files, and would not see what is denied here. */
+Test(vfs_share, nothing_is_denied_where_others_do_not_see_it)
+{
+	struct vfs_share a, b;
+	struct fixture f;
+	struct vfs_node *n;
+
+	fixture_open(&f, 0);
+	f.cfg.shared = true;
+	fixture_restart(&f);
+	n = must_create(&f.ctx, f.root, "f", 0644);
+	cr_assert_eq(open_share(&f, n, &a, VFS_SHARE_BOTH, 0), 0);
+	cr_assert_eq(open_share(&f, n, &b, VFS_SHARE_BOTH, 0), 0);
+	vfs_share_close(&a);
+	for (unsigned deny = 1; deny <= VFS_SHARE_BOTH; deny++) {
+		cr_expect(!vfs_share_may_deny(f.vfs, (uint8_t)deny));
+		cr_expect_eq(open_share(&f, n, &a, VFS_SHARE_READ, deny), -RN_ESHARE);
+		cr_expect_eq(vfs_share_change(&b, VFS_SHARE_READ, (uint8_t)deny, NULL), -RN_ESHARE);
+		cr_expect_eq(vfs_share_check(b.file, VFS_SHARE_READ, (uint8_t)deny, NULL),
+			     -RN_ESHARE);
+	}
+	cr_expect_eq(b.access, VFS_SHARE_BOTH);
+	cr_expect(!vfs_share_any_denying(f.vfs));
+	vfs_share_close(&b);
+	vfs_node_put(n);
+	fixture_close(&f);
+}
+
 /* RFC 8881 section 9.7: every combination of access and deny against every other. */
 Test(vfs_share, every_pair)
 {

@@ -69,12 +69,19 @@ static void share_found_conflict(struct vfs_file *f, struct vfs_share *s, struct
 	share_fill_conflict(c, s);
 }
 
+bool vfs_share_may_deny(const struct vfs *vfs, uint8_t deny)
+{
+	return deny == 0 || !vfs->cfg.shared;
+}
+
 /* 0 or -RN_ESHARE. */
 static int share_check_access(struct vfs_file *f, const struct vfs_share *self, uint8_t access,
 			      uint8_t deny, struct vfs_conflict *c)
 {
 	struct vfs_share *s, *best = NULL;
 
+	if (!vfs_share_may_deny(f->vfs, deny))
+		return -RN_ESHARE;
 	if (!is_refused(f, self, access, deny))
 		return 0;
 	LIST_FOREACH (s, &f->shares, link) {
