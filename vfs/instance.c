@@ -52,7 +52,7 @@ static void derive_create_key(struct vfs *vfs)
 static bool vfs_make_parts(struct vfs *vfs)
 {
 	vfs->cache = vfs_cache_new();
-	vfs->changes = vfs_changes_new();
+	vfs->changes = vfs_changes_new(vfs->cfg.shared);
 	vfs->dir_changes = vfs_dir_changes_new();
 	vfs->entry_orders = vfs_entry_orders_new();
 	vfs->files = vfs_files_new();

@@ -18,6 +18,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/io.h"
 #include "vfs/hold/file_change.h"
+#include "lib/clock.h"
 #include "vfs/node/node.h"
 #include "vfs_fixture.h"
 
@@ -40,7 +41,7 @@ static uint64_t look(struct vfs_changes *t, uint64_t ino, int64_t ctime, int64_t
 
 Test(vfs_change, within_a_tick)
 {
-	struct vfs_changes *t = vfs_changes_new();
+	struct vfs_changes *t = vfs_changes_new(false);
 	int64_t tick = 100 * (int64_t)TICK;
 	uint64_t a, b, c;
 
@@ -59,11 +60,31 @@ Test(vfs_change, within_a_tick)
 	vfs_changes_free(t);
 }
 
+/* Another server may make a change with the same ctime, or with one that is earlier by as much as its clock is behind. */
+Test(vfs_change, other_servers)
+{
+	struct vfs_changes *t = vfs_changes_new(true);
+	const int64_t made = 100 * (int64_t)TICK, over = made + 21 * INT64_C(1000000);
+	uint64_t last = 0, now;
+
+	for (unsigned i = 0; i < 10; i++) {
+		now = look(t, 5, made, made);
+		cr_expect_gt(now, last, "no two looks take each other's state for theirs");
+		last = now;
+	}
+	cr_expect_gt(look(t, 5, made, over), last, "the ctime is over");
+	cr_expect_eq(look(t, 5, made, over), (uint64_t)made + VFS_CHANGE_SETTLED);
+	const int64_t clock = vfs_change_clock(t), here = (int64_t)rn_wall_ns();
+
+	cr_expect_leq(clock, here - VFS_CLOCKS_APART, "no clock is before that");
+	vfs_changes_free(t);
+}
+
 /* A local process changes a file in the tick in which it was read, and the server does not count
  * the change. Both states have the same ctime, and must not have the same value for ever. */
 Test(vfs_change, local_change_within_a_tick)
 {
-	struct vfs_changes *t = vfs_changes_new();
+	struct vfs_changes *t = vfs_changes_new(false);
 	const int64_t tick = 100 * (int64_t)TICK, later = tick + 100 * (int64_t)TICK;
 	uint64_t fresh, settled;
 
@@ -84,7 +105,7 @@ Test(vfs_change, local_change_within_a_tick)
  * which no earlier state can have had. */
 Test(vfs_change, settled)
 {
-	struct vfs_changes *t = vfs_changes_new(), *after = vfs_changes_new();
+	struct vfs_changes *t = vfs_changes_new(false), *after = vfs_changes_new(false);
 	int64_t tick = 100 * (int64_t)TICK;
 	uint64_t last;
 
@@ -115,7 +136,7 @@ static uint64_t look_counted(struct vfs_changes *t, uint64_t ino, int64_t ctime,
 /* Where all changes are counted, the value that a client got with its own change stays. */
 Test(vfs_change, counted)
 {
-	struct vfs_changes *t = vfs_changes_new();
+	struct vfs_changes *t = vfs_changes_new(false);
 	const int64_t tick = 100 * (int64_t)TICK, later = tick + 100 * (int64_t)TICK;
 	uint64_t a, b;
 
@@ -135,7 +156,7 @@ Test(vfs_change, counted)
  * given a value that no earlier one can have had. */
 Test(vfs_change, counted_and_lost)
 {
-	struct vfs_changes *t = vfs_changes_new();
+	struct vfs_changes *t = vfs_changes_new(false);
 	const int64_t tick = 100 * (int64_t)TICK, later = tick + 100 * (int64_t)TICK;
 	uint64_t lost = 0;
 
@@ -174,7 +195,7 @@ static bool is_exact(struct vfs_changes *t, int64_t ctime, uint64_t others)
 /* A directory whose changes by local processes are counted, and had none since the first look. */
 Test(vfs_change, watched)
 {
-	struct vfs_changes *t = vfs_changes_new();
+	struct vfs_changes *t = vfs_changes_new(false);
 	const int64_t tick = 100 * (int64_t)TICK, later = tick + 100 * (int64_t)TICK;
 	uint64_t a;
 
@@ -204,7 +225,7 @@ Test(vfs_change, watched)
 /* Nobody counted at the first look. */
 Test(vfs_change, watched_too_late)
 {
-	struct vfs_changes *t = vfs_changes_new();
+	struct vfs_changes *t = vfs_changes_new(false);
 	const int64_t tick = 100 * (int64_t)TICK;
 
 	look(t, 5, tick, tick);
@@ -224,7 +245,7 @@ static bool tells(struct vfs_changes *t, uint64_t ino, int64_t ctime, uint64_t w
 /* A ctime is enough for a caller that has made all changes between the states that share it. */
 Test(vfs_change, ctime_tells)
 {
-	struct vfs_changes *t = vfs_changes_new();
+	struct vfs_changes *t = vfs_changes_new(false);
 	const int64_t tick = 100 * (int64_t)TICK, later = tick + 100 * (int64_t)TICK;
 	const int64_t now = vfs_change_clock(t);
 
@@ -257,7 +278,7 @@ Test(vfs_change, ctime_tells)
  * none. */
 Test(vfs_change, ctime_tells_when_settled)
 {
-	struct vfs_changes *t = vfs_changes_new();
+	struct vfs_changes *t = vfs_changes_new(false);
 	const int64_t tick = 100 * (int64_t)TICK, later = tick + 100 * (int64_t)TICK;
 	const struct timespec ts = { .tv_nsec = tick };
 
@@ -271,7 +292,7 @@ Test(vfs_change, ctime_tells_when_settled)
 
 Test(vfs_change, table_overflows)
 {
-	struct vfs_changes *t = vfs_changes_new();
+	struct vfs_changes *t = vfs_changes_new(false);
 	int64_t tick = 100 * (int64_t)TICK;
 	uint64_t value;
 

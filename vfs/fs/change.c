@@ -43,16 +43,19 @@ struct bucket {
 
 struct vfs_changes {
 	int64_t born; /* no state with a later ctime was looked at before */
+	bool shared;
 	pthread_mutex_t lock[LOCKS];
 	struct bucket bucket[BUCKETS];
 };
 
-struct vfs_changes *vfs_changes_new(void)
+struct vfs_changes *vfs_changes_new(bool shared)
 {
 	struct vfs_changes *t = calloc(1, sizeof(*t));
 
-	if (t)
+	if (t) {
 		t->born = (int64_t)rn_wall_coarse_ns();
+		t->shared = shared;
+	}
 	for (unsigned i = 0; t && i < LOCKS; i++)
 		pthread_mutex_init(&t->lock[i], NULL);
 	return t;
@@ -67,7 +70,9 @@ void vfs_changes_free(struct vfs_changes *t)
 
 int64_t vfs_change_clock(const struct vfs_changes *t)
 {
-	return t ? (int64_t)rn_wall_coarse_ns() : 0;
+	if (!t)
+		return 0;
+	return (int64_t)rn_wall_coarse_ns() - (t->shared ? VFS_CLOCKS_APART : 0);
 }
 
 static unsigned change_bucket_of(uint64_t dev, uint64_t ino)
@@ -121,8 +126,14 @@ static uint32_t number_of_old(struct entry *e, const struct entry *now, const st
 	return e->settled ? settled : e->n;
 }
 
+static void change_next(struct entry *e)
+{
+	if (e->n < VFS_CHANGE_SETTLED - 2)
+		e->n++;
+}
+
 /* Under the bucket's lock. */
-static uint32_t change_number_of(struct bucket *b, const struct entry *now,
+static uint32_t change_number_of(struct vfs_changes *t, struct bucket *b, const struct entry *now,
 				 const struct vfs_look *look)
 {
 	struct entry *e = change_find_entry(b->entry, now->dev, now->ino);
@@ -132,6 +143,8 @@ static uint32_t change_number_of(struct bucket *b, const struct entry *now,
 	if (e && e->ctime == now->ctime) {
 		if (look->others && e->others != look->others)
 			e->others = 0;
+		if (t->shared)
+			change_next(e);
 		return e->n;
 	}
 	if (!e)
@@ -160,7 +173,7 @@ uint64_t vfs_change_of(struct vfs_changes *t, const struct statx *sx, const stru
 	if (!t)
 		return (uint64_t)now.ctime - look->unfinished;
 	pthread_mutex_lock(&t->lock[b % LOCKS]);
-	n = change_number_of(&t->bucket[b], &now, look);
+	n = change_number_of(t, &t->bucket[b], &now, look);
 	pthread_mutex_unlock(&t->lock[b % LOCKS]);
 	return (uint64_t)now.ctime + n;
 }
@@ -176,8 +189,8 @@ void vfs_change_made(struct vfs_changes *t, uint64_t dev, uint64_t ino, uint64_t
 	 * tell it apart from. */
 	pthread_mutex_lock(&t->lock[b % LOCKS]);
 	e = change_find_entry(t->bucket[b].entry, dev, ino);
-	if (e && e->n < VFS_CHANGE_SETTLED - 2)
-		e->n++;
+	if (e)
+		change_next(e);
 	if (e)
 		e->by = e->by == NOBODY || e->by == by ? by : 0;
 	pthread_mutex_unlock(&t->lock[b % LOCKS]);

@@ -23,6 +23,10 @@
  * A change that is under way may have set the ctime and not the data. Until it has ended, the value is one less than that which stays:
  * ctime - 1 where ctimes are fine, and ctime + VFS_CHANGE_SETTLED - 1 elsewhere, if it lasts so long. (n grows at its end.)
  *
+ * Other servers that change the files (vfs_config.shared) have clocks of their own, which agree to some ten milliseconds. A change that one of them makes later
+ * may get a ctime that is that much earlier, or, if the file system keeps the later ctime, leave it as it was. So there a ctime may be given to a
+ * change for VFS_CLOCKS_APART longer, and as long as it is fresh each look has an n of its own: nobody takes one state for another.
+ *
  * A tick is longer than VFS_CHANGE_SETTLED nanoseconds, so change never goes back as long as the
  * clock does not. n is kept in a table of bounded size, by the inode, so that it is the same by all
  * exports, until the ctime has settled.
@@ -34,12 +38,15 @@
 #include <stdint.h>
 
 #define VFS_CHANGE_SETTLED 900000u
+#define VFS_CLOCKS_APART                                                                           \
+	(100 * 1000 * 1000) /* ten times what members of a cluster may differ by, in nanoseconds */
 
 struct statx;
 struct timespec;
 struct vfs_changes;
 
-struct vfs_changes *vfs_changes_new(void); /* NULL: no memory */
+/* shared: other servers change the files, too. NULL: no memory. */
+struct vfs_changes *vfs_changes_new(bool shared);
 void vfs_changes_free(struct vfs_changes *t);
 
 /*
@@ -53,7 +60,7 @@ static inline bool vfs_ctime_is_over(int64_t ctime, int64_t clock)
 	       ctime < clock - 20 * 1000 * 1000; /* ticks have 10 ms at most */
 }
 
-/* The clock that ctimes are taken from, in nanoseconds: before statx. t NULL: 0. */
+/* The time, in nanoseconds, before which no clock is that ctimes are taken from: asked before statx. t NULL: 0. */
 int64_t vfs_change_clock(const struct vfs_changes *t);
 /* Facts about the changes of an inode, collected before statx but for the last: its change attribute depends on them. */
 struct vfs_look {

@@ -7,8 +7,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
 #include "lib/error.h"
+#include "vfs/base/instance.h"
 #include "vfs/deleg.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
@@ -25,7 +25,7 @@
 static bool ask_for_acl(struct vfs_node *n, int64_t ctime)
 {
 	const int fd = atomic_load_explicit(&n->data_fd[VFS_FD_READ], memory_order_acquire);
-	const int64_t clock = (int64_t)rn_wall_coarse_ns();
+	const int64_t clock = vfs_change_clock(n->vfs->changes);
 	const ssize_t len = fd >= 0 ? fgetxattr(fd, ACL_NAME, NULL, 0)
 				    : getxattr(vfs_proc_path(n->path_fd).s, ACL_NAME, NULL, 0);
 
