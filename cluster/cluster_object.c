@@ -163,6 +163,17 @@ static struct cluster_member *cluster_caller(struct cluster_object *o,
 	return m && m->state == CLUSTER_RUNNING && m->incarnation == self->incarnation ? m : NULL;
 }
 
+enum cluster_wait cluster_waits_for(const struct cluster_object *o, const struct cluster_member *m)
+{
+	if (o->reclaim_epoch == 0)
+		return CLUSTER_WAITS_NOT;
+	if (m->state != CLUSTER_RUNNING)
+		return m->needs_grace ? CLUSTER_WAITS_START : CLUSTER_WAITS_NOT;
+	if (!m->enforcing)
+		return CLUSTER_WAITS_ENFORCE;
+	return m->needs_grace ? CLUSTER_WAITS_RECLAIM : CLUSTER_WAITS_NOT;
+}
+
 struct cluster_duty cluster_duty(const struct cluster_object *o, const struct cluster_self *self)
 {
 	const struct cluster_member *m = cluster_look(o, self->name);

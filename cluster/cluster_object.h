@@ -119,6 +119,14 @@ struct cluster_duty {
 	uint64_t epoch;	  /* of the grace; for cluster_enforcing() */
 };
 
+/* What a grace waits for at a member. */
+enum cluster_wait {
+	CLUSTER_WAITS_NOT,
+	CLUSTER_WAITS_ENFORCE, /* it runs, and has not stopped granting locks */
+	CLUSTER_WAITS_START, /* it does not run, and its clients may reclaim after its next start */
+	CLUSTER_WAITS_RECLAIM, /* its clients may be reclaiming */
+};
+
 /* The object of a cluster without members. */
 void cluster_init(struct cluster_object *o);
 
@@ -136,6 +144,7 @@ bool cluster_all_enforce(const struct cluster_object *o);
  * its clients may reclaim and all members enforce, or its clients may not reclaim. False as long as the object shows that run as running.
  */
 bool cluster_may_release(const struct cluster_object *o, const struct cluster_self *run);
+enum cluster_wait cluster_waits_for(const struct cluster_object *o, const struct cluster_member *m);
 struct cluster_duty cluster_duty(const struct cluster_object *o, const struct cluster_self *self);
 /* Bits of enum cluster_difference. */
 unsigned cluster_differences(const struct cluster_digest *a, const struct cluster_digest *b);

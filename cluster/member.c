@@ -16,9 +16,6 @@
 #define CLOCK_APART_NS 10000000L /* clocks further apart than that are told of */
 #define CLOCK_WINDOW 600u	 /* heartbeats after which a clock counts as right again */
 
-/* Calls to the store whose failures are logged. */
-enum member_call { MEMBER_READ, MEMBER_BEAT, MEMBER_LOOK, MEMBER_SWAP, MEMBER_EVICT, MEMBER_CALLS };
-
 static const char *const member_failures[MEMBER_CALLS] = {
 	"cannot read the cluster's object",
 	"cannot write its heartbeat",
@@ -52,7 +49,10 @@ struct member {
 	uint64_t
 		previous; /* incarnation before this one, if its machine may still hold locks in the file system; 0: none */
 	uint64_t beats;
-	int told_rc[MEMBER_CALLS]; /* error of the store that was logged; 0: it works */
+	int told_rc[MEMBER_CALLS];	/* error of the store that was logged; 0: it works */
+	uint64_t beat_ms;		/* begin of the last heartbeat that reached the store */
+	uint64_t grace_ms, grace_epoch; /* since when this member has seen that grace */
+	uint64_t evicted, refused, failed[MEMBER_CALLS];
 	uint32_t jitter;
 	struct member_peer peer[CLUSTER_MEMBERS];
 	unsigned npeers;
@@ -96,13 +96,28 @@ static int member_store_result(struct member *m, enum member_call call, int rc)
 		rn_warn(m->cfg.log, "cluster: member %s %s: %s", m->self.name,
 			member_failures[call], cluster_store_error_text(rc));
 	m->told_rc[call] = rc;
+	m->failed[call] += rc != 0;
 	return rc;
+}
+
+/* Notes when a grace was seen first. */
+static void member_note_grace(struct member *m)
+{
+	const uint64_t epoch = m->object.reclaim_epoch ? m->object.epoch : 0;
+
+	if (epoch != m->grace_epoch)
+		m->grace_ms = member_now(m);
+	m->grace_epoch = epoch;
 }
 
 static int member_read(struct member *m)
 {
-	return member_store_result(m, MEMBER_READ,
-				   cluster_store_read(m->cfg.store, &m->object, &m->version));
+	const int rc = member_store_result(
+		m, MEMBER_READ, cluster_store_read(m->cfg.store, &m->object, &m->version));
+
+	if (rc == 0)
+		member_note_grace(m);
+	return rc;
 }
 
 static int member_beat(struct member *m)
@@ -151,6 +166,7 @@ int member_start(const struct member_cfg *cfg, struct member **member,
 	/* From here on the others look for its heartbeat. */
 	m->valid_until = began + member_lease_ms(m);
 	m->enforcing = true;
+	member_note_grace(m);
 	m->jitter = (uint32_t)m->self.incarnation * 2654435761u + (uint32_t)member_wall(m) + 1;
 	m->cfg.starter.name = m->self.name;
 	*member = m;
@@ -170,6 +186,27 @@ bool member_has_reclaims(const struct member *m)
 const struct cluster_object *member_object(const struct member *m)
 {
 	return &m->object;
+}
+
+static uint64_t member_beat_of(const struct member *m, const char *name)
+{
+	for (unsigned i = 0; i < m->npeers; i++)
+		if (strcmp(m->peer[i].name, name) == 0)
+			return m->peer[i].changed_ms;
+	return strcmp(m->self.name, name) == 0 ? m->beat_ms : 0;
+}
+
+void member_look(const struct member *m, struct member_view *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->object = m->object;
+	for (unsigned i = 0; i < m->object.nmembers; i++)
+		out->beat_ms[i] = member_beat_of(m, m->object.member[i].name);
+	out->lease_until_ms = m->valid_until;
+	out->grace_ms = m->grace_epoch ? m->grace_ms : 0;
+	out->evicted = m->evicted;
+	out->refused = m->refused;
+	memcpy(out->failed, m->failed, sizeof(out->failed));
 }
 
 void member_reclaimed(struct member *m)
@@ -304,6 +341,7 @@ static bool member_evict(struct member *m, const char *name, uint64_t incarnatio
 	if (incarnation == 0)
 		return true;
 	rc = m->cfg.store->ops->evict(m->cfg.store, name, incarnation);
+	m->evicted += rc == 0;
 	if (rc == -EOPNOTSUPP)
 		rc = 0;
 	return member_store_result(m, MEMBER_EVICT, rc) == 0;
@@ -358,23 +396,31 @@ static void member_follow(struct member *m, const struct cluster_duty *duty, boo
 	}
 }
 
+/* A transition had that result. True: the object has changed. */
+static bool member_tried(struct member *m, enum cluster_refusal r)
+{
+	m->refused += r != CLUSTER_OK;
+	return r == CLUSTER_OK;
+}
+
 /* The next transition of this member in the object. False: there is none. */
 static bool member_change(struct member *m, const struct cluster_duty *duty, bool leaving)
 {
 	const struct cluster_digest *digest = &m->cfg.starter.digest;
 
 	if (leaving)
-		return cluster_leave(&m->object, &m->self, m->leaving_with_records) == CLUSTER_OK;
+		return member_tried(m,
+				    cluster_leave(&m->object, &m->self, m->leaving_with_records));
 	if (duty->confirm)
-		return cluster_enforcing(&m->object, &m->self, duty->epoch) == CLUSTER_OK;
+		return member_tried(m, cluster_enforcing(&m->object, &m->self, duty->epoch));
 	if (m->reclaimed && duty->may_reclaim)
-		return cluster_reclaimed(&m->object, &m->self) == CLUSTER_OK;
+		return member_tried(m, cluster_reclaimed(&m->object, &m->self));
 	if (cluster_differences(&cluster_look(&m->object, m->self.name)->digest, digest))
-		return cluster_set_digest(&m->object, &m->self, digest) == CLUSTER_OK;
+		return member_tried(m, cluster_set_digest(&m->object, &m->self, digest));
 	for (unsigned i = 0; i < m->npeers; i++)
 		if (m->peer[i].stands_still &&
-		    cluster_declare_dead(&m->object, &m->self, m->peer[i].name,
-					 m->peer[i].incarnation) == CLUSTER_OK)
+		    member_tried(m, cluster_declare_dead(&m->object, &m->self, m->peer[i].name,
+							 m->peer[i].incarnation)))
 			return true;
 	return false;
 }
@@ -437,6 +483,8 @@ static bool member_renew(struct member *m)
 		member_fence(m, "its heartbeat did not reach the store in time");
 		return false;
 	}
+	if (beat == 0)
+		m->beat_ms = began;
 	if (rc != 0)
 		return false;
 	if (beat == 0 && !cluster_duty(&m->object, &m->self).fenced)

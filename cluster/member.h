@@ -42,6 +42,22 @@ struct member_cfg {
 
 struct member;
 
+/* Calls to the store, which may fail. */
+enum member_call { MEMBER_READ, MEMBER_BEAT, MEMBER_LOOK, MEMBER_SWAP, MEMBER_EVICT, MEMBER_CALLS };
+
+/* What a member knows, for those who show it. Times are by its clock. */
+struct member_view {
+	struct cluster_object object; /* as read last */
+	/* By rows of the object: when the heartbeat was last seen to move, or the run became known. This member's own: when it
+	 * began a heartbeat that reached the store; 0: none has. */
+	uint64_t beat_ms[CLUSTER_MEMBERS];
+	uint64_t lease_until_ms;
+	uint64_t grace_ms; /* when it first saw the grace that is under way */
+	uint64_t evicted;  /* file system clients that were dropped */
+	uint64_t refused;  /* transitions that it tried in vain */
+	uint64_t failed[MEMBER_CALLS];
+};
+
 /*
  * Joins the cluster. The caller holds the lock of the state directory and grants no locks yet: the first step says whether it
  * may. -EPERM: refused, *refusal says why; others: the store failed.
@@ -53,8 +69,9 @@ void member_free(struct member *m);
 /* True if records of clients from before the start are worth something. False: others may have been granted their locks; drop the records. */
 bool member_has_reclaims(const struct member *m);
 
-/* The object as it was read last. From the thread that steps, or before it does. */
+/* The object as it was read last. From the thread that steps, or before it does, as the next one. */
 const struct cluster_object *member_object(const struct member *m);
+void member_look(const struct member *m, struct member_view *out);
 
 /* One turn. Returns the milliseconds until the next one. */
 unsigned member_step(struct member *m);

@@ -32,39 +32,92 @@ static void ctl_cluster_addresses(const json_t *m, char *text, size_t size)
 	size_t i, len = 0;
 
 	*text = '\0';
-	json_array_foreach(json_object_get(m, "addresses"), i,
-			   address) if (len < size && json_is_string(address)) len +=
-		(size_t)snprintf(text + len, size - len, "%s%s", i ? ", " : "",
-				 json_string_value(address));
+	json_array_foreach(json_object_get(m, "addresses"), i, address)
+	{
+		if (len < size && json_is_string(address))
+			len += (size_t)snprintf(text + len, size - len, "%s%s", i ? ", " : "",
+						json_string_value(address));
+	}
+}
+
+static bool ctl_cluster_waits(const json_t *m, const char *what)
+{
+	return strcmp(ctl_cluster_text(m, "waits"), what) == 0;
 }
 
 static void ctl_cluster_put_member(struct table *t, const json_t *m)
 {
-	char addresses[512];
+	const uint64_t ms = pages_number(m, "heartbeat_ms");
+	char addresses[512], beat[32] = "";
 
 	table_cell(t, pages_text(m, "name"));
 	table_cell(t, pages_text(m, "state"));
+	if (strcmp(ctl_cluster_text(m, "state"), "running") == 0)
+		snprintf(beat, sizeof(beat), "%" PRIu64 ".%" PRIu64 " s ago", ms / 1000,
+			 ms % 1000 / 100);
+	table_cell(t, beat);
 	ctl_cluster_addresses(m, addresses, sizeof(addresses));
 	table_cell(t, addresses);
-	table_cell(t, ctl_cluster_is_true(m, "reclaims")    ? "its clients may reclaim"
+	table_cell(t, ctl_cluster_waits(m, "enforce")	    ? "still grants locks"
+		      : ctl_cluster_is_true(m, "reclaims")  ? "its clients may reclaim"
 		      : ctl_cluster_is_true(m, "enforcing") ? "grants no new locks"
 							    : "");
 }
 
+/* Says what the grace waits for at a member, and what helps. */
+static void ctl_cluster_print_wait(const json_t *m, FILE *out)
+{
+	char *name = table_safe_text(ctl_cluster_text(m, "name"));
+	const char *safe = name ? name : "?";
+
+	if (ctl_cluster_waits(m, "start"))
+		fprintf(out,
+			"  for member %s, which %s: start it, on any machine, or give it up: "
+			"ringnfsctl cluster remove %s\n",
+			safe,
+			strcmp(ctl_cluster_text(m, "state"), "dead") == 0 ? "is dead" : "has left",
+			safe);
+	else if (ctl_cluster_waits(m, "enforce"))
+		fprintf(out, "  for member %s, which still grants locks\n", safe);
+	else if (ctl_cluster_waits(m, "reclaim"))
+		fprintf(out,
+			"  for clients of member %s, who reclaim: ringnfsctl grace status, there\n",
+			safe);
+	free(name);
+}
+
+static void ctl_cluster_print_head(const json_t *c, FILE *out)
+{
+	const json_t *m;
+	size_t i;
+
+	fprintf(out, "cluster %s, seen by member %s; epoch %" PRIu64 "; ",
+		ctl_cluster_text(c, "name"), ctl_cluster_text(c, "instance"),
+		pages_number(c, "epoch"));
+	if (!ctl_cluster_is_true(c, "grace")) {
+		fputs(ctl_cluster_is_true(c, "grants") ? "no grace period\n" : "new locks wait\n",
+		      out);
+		return;
+	}
+	fprintf(out, "GRACE: new locks wait, for %" PRIu64 " s so far\n",
+		pages_number(c, "grace_seconds"));
+	json_array_foreach(json_object_get(c, "members"), i, m)
+	{
+		ctl_cluster_print_wait(m, out);
+	}
+}
+
 static int ctl_cluster_print(const json_t *c, FILE *out)
 {
-	static const struct table_column columns[] = {
-		{ "MEMBER", false }, { "STATE", false }, { "ADDRESSES", false }, { "LOCKS", false }
-	};
+	static const struct table_column columns[] = { { "MEMBER", false },
+						       { "STATE", false },
+						       { "HEARTBEAT", false },
+						       { "ADDRESSES", false },
+						       { "LOCKS", false } };
 	static const struct rows_shape shape = { columns, rn_array_size(columns),
 						 ctl_cluster_put_member };
 
-	fprintf(out, "cluster %s, seen by member %s; epoch %" PRIu64 "; %s\n",
-		ctl_cluster_text(c, "name"), ctl_cluster_text(c, "instance"),
-		pages_number(c, "epoch"),
-		ctl_cluster_is_true(c, "grace")	   ? "GRACE: new locks wait"
-		: ctl_cluster_is_true(c, "grants") ? "no grace period"
-						   : "new locks wait");
+	ctl_cluster_print_head(c, out);
 	return rows_print(&shape, json_object_get(c, "members"), out);
 }
 

@@ -90,6 +90,14 @@ static void print_members(const json_t *cluster, const char *state, const char *
 	}
 }
 
+static void print_grace_of_cluster(const json_t *cluster)
+{
+	printf("             new locks wait, for %" PRIu64 " s so far",
+	       (uint64_t)json_integer_value(json_object_get(cluster, "grace_seconds")));
+	print_members(cluster, NULL, ": clients may reclaim at member ");
+	fputs(" (ringnfsctl cluster status)", stdout);
+}
+
 /* Nothing if the server is alone. */
 static void print_cluster(const json_t *st)
 {
@@ -104,9 +112,7 @@ static void print_cluster(const json_t *st)
 	print_members(cluster, "dead", "; DEAD: ");
 	printf("; epoch %" PRIu64 "\n", ctl_status_number(st, "cluster", "epoch"));
 	if (json_is_true(json_object_get(cluster, "grace")))
-		print_members(
-			cluster, NULL,
-			"             new locks wait for clients that may reclaim at member ");
+		print_grace_of_cluster(cluster);
 	else if (!json_is_true(json_object_get(cluster, "grants")))
 		printf("             new locks wait");
 	else

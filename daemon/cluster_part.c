@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cluster/member.h"
 #include "daemon/keeper.h"
 #include "daemon/process.h"
 #include "lib/clock.h"
@@ -51,7 +50,7 @@ struct cluster_part {
 	pthread_mutex_t lock; /* a leaf: guards the members below */
 	bool has_next;	      /* next is to be told */
 	struct cluster_digest digest, next;
-	struct cluster_object seen; /* as of the last turn */
+	struct member_view seen; /* as of the last turn */
 };
 
 static void cluster_part_rest(unsigned ms)
@@ -109,8 +108,8 @@ static unsigned cluster_part_members(void *part, struct nfs4_member *out, unsign
 	unsigned n = 0;
 
 	pthread_mutex_lock(&p->lock);
-	for (unsigned i = 0; i < p->seen.nmembers && n < max; i++) {
-		const struct cluster_member *m = &p->seen.member[i];
+	for (unsigned i = 0; i < p->seen.object.nmembers && n < max; i++) {
+		const struct cluster_member *m = &p->seen.object.member[i];
 
 		if (m->state != CLUSTER_RUNNING)
 			continue;
@@ -516,7 +515,7 @@ static void *cluster_part_main(void *arg)
 		const unsigned ms = member_step(p->member);
 
 		pthread_mutex_lock(&p->lock);
-		p->seen = *member_object(p->member);
+		member_look(p->member, &p->seen);
 		pthread_mutex_unlock(&p->lock);
 		cluster_part_wait(p, ms, leaving);
 	}
@@ -596,8 +595,16 @@ void cluster_part_look(struct cluster_part *p, struct cluster_part_view *out)
 					   .instance = p->settings->cluster.instance,
 					   .grants = atomic_load(&p->grants) };
 	pthread_mutex_lock(&p->lock);
-	out->object = p->seen;
+	out->seen = p->seen;
 	pthread_mutex_unlock(&p->lock);
+	const uint64_t now = rn_clock_ns(CLOCK_BOOTTIME) / RN_NS_PER_MS;
+
+	if (out->seen.lease_until_ms > now)
+		out->lease_left_ms = out->seen.lease_until_ms - now;
+	if (out->seen.grace_ms)
+		out->grace_ms = now - out->seen.grace_ms + 1;
+	for (unsigned i = 0; i < out->seen.object.nmembers; i++)
+		out->beat_age_ms[i] = now - out->seen.beat_ms[i];
 }
 
 int cluster_part_remove(const struct cluster_part *p, const char *name, enum cluster_refusal *why)

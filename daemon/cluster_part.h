@@ -8,7 +8,7 @@
 #ifndef RN_DAEMON_CLUSTER_PART_H
 #define RN_DAEMON_CLUSTER_PART_H
 
-#include "cluster/cluster_object.h"
+#include "cluster/member.h"
 #include "conf/settings.h"
 #include "daemon/exports/export_set.h"
 #include "daemon/state_dir.h"
@@ -62,11 +62,14 @@ void cluster_part_reloaded(struct cluster_part *p);
  */
 void cluster_part_leave(struct cluster_part *p);
 
-/* The cluster as it was at the last turn of the thread. */
+/* The cluster as it was at the last turn of the thread, with ages as of now. */
 struct cluster_part_view {
 	const char *cluster, *instance; /* borrowed from the settings */
 	bool grants;			/* new locks are granted */
-	struct cluster_object object;	/* without members before the first turn */
+	struct member_view seen;	/* without members before the first turn */
+	uint64_t lease_left_ms;
+	uint64_t grace_ms; /* age of the grace, as this member saw it; 0: none */
+	uint64_t beat_age_ms[CLUSTER_MEMBERS]; /* of the heartbeats of seen.object.member */
 };
 void cluster_part_look(struct cluster_part *p, struct cluster_part_view *out);
 /* The administrator gives up a member that does not run (cluster_remove()). -EPERM: refused, *why says why; others: the store failed.

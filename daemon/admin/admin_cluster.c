@@ -20,7 +20,14 @@ static json_t *addresses_json(const struct cluster_place *place)
 	return list;
 }
 
-static json_t *member_json(const struct cluster_member *m)
+static const char *const waits[] = {
+	[CLUSTER_WAITS_NOT] = "",
+	[CLUSTER_WAITS_ENFORCE] = "enforce",
+	[CLUSTER_WAITS_START] = "start",
+	[CLUSTER_WAITS_RECLAIM] = "reclaim",
+};
+
+static json_t *member_json(const struct cluster_part_view *v, unsigned i)
 {
 	static const char *const states[] = {
 		[CLUSTER_RUNNING] = "running",
@@ -28,10 +35,14 @@ static json_t *member_json(const struct cluster_member *m)
 		[CLUSTER_DEAD] = "dead",
 	};
 
-	return json_pack("{s:s, s:s, s:b, s:b, s:o, s:i, s:i}", "name", m->name, "state",
+	const struct cluster_member *m = &v->seen.object.member[i];
+
+	return json_pack("{s:s, s:s, s:b, s:b, s:s, s:I, s:o, s:i, s:i}", "name", m->name, "state",
 			 states[m->state], "enforcing", (int)m->enforcing, "reclaims",
-			 (int)m->needs_grace, "addresses", addresses_json(&m->place), "tcp_port",
-			 (int)m->place.tcp_port, "rdma_port", (int)m->place.rdma_port);
+			 (int)m->needs_grace, "waits", waits[cluster_waits_for(&v->seen.object, m)],
+			 "heartbeat_ms", (json_int_t)v->beat_age_ms[i], "addresses",
+			 addresses_json(&m->place), "tcp_port", (int)m->place.tcp_port, "rdma_port",
+			 (int)m->place.rdma_port);
 }
 
 json_t *cluster_json(struct cluster_part *part)
@@ -40,13 +51,17 @@ json_t *cluster_json(struct cluster_part *part)
 	struct cluster_part_view v;
 
 	cluster_part_look(part, &v);
-	for (unsigned i = 0; i < v.object.nmembers; i++)
-		json_array_append_new(list, member_json(&v.object.member[i]));
+	for (unsigned i = 0; i < v.seen.object.nmembers; i++)
+		json_array_append_new(list, member_json(&v, i));
 	json_object_set_new(cluster, "name", json_string(v.cluster));
 	json_object_set_new(cluster, "instance", json_string(v.instance));
 	json_object_set_new(cluster, "grants", json_boolean(v.grants));
-	json_object_set_new(cluster, "grace", json_boolean(v.object.reclaim_epoch != 0));
-	json_object_set_new(cluster, "epoch", json_integer((json_int_t)v.object.epoch));
+	json_object_set_new(cluster, "grace", json_boolean(v.seen.object.reclaim_epoch != 0));
+	json_object_set_new(cluster, "grace_seconds",
+			    json_integer((json_int_t)(v.grace_ms / 1000)));
+	json_object_set_new(cluster, "epoch", json_integer((json_int_t)v.seen.object.epoch));
+	json_object_set_new(cluster, "lease_ms", json_integer((json_int_t)v.lease_left_ms));
+	json_object_set_new(cluster, "dead_ms", json_integer((json_int_t)v.seen.object.dead_ms));
 	json_object_set_new(cluster, "members", list);
 	return cluster;
 }

@@ -143,6 +143,7 @@ static void prepare_pages(struct control *c)
 		.settings = from->settings,
 		.exports = from->exports,
 		.clients = from->clients,
+		.cluster = from->cluster,
 		.loops = from->loops,
 		.nloops = from->event_threads,
 		.started = c->started,

@@ -12,6 +12,7 @@ char *metrics_collect(const struct metrics_sources *from, enum metrics_format fo
 	metrics_process(&m, from);
 	metrics_calls(&m, from);
 	metrics_exports(&m, from);
+	metrics_cluster(&m, from);
 	metrics_threads(&m, from);
 	metrics_rdma_devices(&m, from);
 	numbers_metrics(&m, &from->parts, from->settings->nfs4.lease_time);

@@ -18,6 +18,8 @@
 #include "rpc/client.h"
 #include "transport/event_loop.h"
 
+struct cluster_part;
+
 /* Borrowed pointers. */
 struct metrics_sources {
 	struct server_parts parts;
@@ -25,6 +27,7 @@ struct metrics_sources {
 	const struct cfg_settings *settings;
 	struct exports *exports;
 	struct rpc_clients *clients;
+	struct cluster_part *cluster; /* NULL: the server is alone */
 	struct ev_loop *const *loops;
 	unsigned nloops;
 	time_t started;
@@ -38,6 +41,8 @@ char *metrics_collect(const struct metrics_sources *from, enum metrics_format fo
 void metrics_calls(struct metrics *m, const struct metrics_sources *from);
 /* metrics_exports.c */
 void metrics_exports(struct metrics *m, const struct metrics_sources *from);
+/* metrics_cluster.c: nothing if the server is alone */
+void metrics_cluster(struct metrics *m, const struct metrics_sources *from);
 /* metrics_process.c */
 void metrics_process(struct metrics *m, const struct metrics_sources *from);
 void metrics_threads(struct metrics *m, const struct metrics_sources *from);

@@ -69,7 +69,9 @@ def use(d):
 def shown():
     with fabric.Fabric("sv0=127.0.0.1") as f, tempfile.TemporaryDirectory() as folder:
         crt, key = Authority(folder, "ca").issue("server")
-        d = Control({"rdma.enabled": "yes", "metrics.listen": f"127.0.0.1:{PORT}", "tls.certificate": crt, "tls.key": key}, exports={"x": "rw,insecure,no_root_squash"}, env=f.environment())
+        cluster = folder + "/cluster"
+        os.mkdir(cluster, 0o700)
+        d = Control({"cluster.name": "lab", "cluster.instance": "a", "cluster.path": cluster, "rdma.enabled": "yes", "metrics.listen": f"127.0.0.1:{PORT}", "tls.certificate": crt, "tls.key": key}, exports={"x": "rw,insecure,no_root_squash"}, env=f.environment())
         d.before += f.command("server")
         with d:
             use(d)

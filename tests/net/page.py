@@ -243,6 +243,7 @@ def hostile_text():
     lines = [f'{name}{{{label}="{text}"}} 7' for name, label in (
         ("ringnfs_read_bytes_total", "export"), ("ringnfs_build_info", "version"), ("ringnfs_nfs4_state", "kind"), ("ringnfs_cache_entries", "cache"),
         ("ringnfs_workers", "state"), ("ringnfs_connections", "transport"), ("ringnfs_memory_bytes", "account"), ("ringnfs_rdma_chunks_total", "kind"))]
+    lines.append(f'ringnfs_cluster_grace_waits{{member="{text}",reason="{text}"}} 1')
     lines.append(f'ringnfs_rdma_errors_total{{error="{text}",reason="{text}"}} 7')
     lines.append(f'ringnfs_calls_total{{version="3",operation="{text}",status="{text}"}} {int(time.monotonic() * 1000)}')
     lines += ["ringnfs_memory_limit_bytes 1e999", "ringnfs_process_open_fds -5", "ringnfs_exports NaN", "ringnfs_lease_seconds nonsense", "{}", '{x="', "\x1b[2J"]
@@ -282,6 +283,8 @@ def test_troubles(t, d, p):
         for metric, pattern in (('ringnfs_exports_not_served{reason="failed"} 2', "Exports are not served: 2 whose path cannot be opened"),
                                 ("ringnfs_exports_reload_refused 1", "The last reload of the exports was refused"),
                                 ("ringnfs_client_records_failing 1", "Records of clients cannot be written"),
+                                ('ringnfs_cluster_grace_waits{member="b",reason="start"} 1',
+                                 "Grace period of the cluster: new locks wait until member b, which does not run, is started or removed."),
                                 ("ringnfs_stuck_threads 1", "1 thread waits for a file system that does not answer")):
             imp.answer = (200, figures([metric]))
             t.check(metric, p.until(f"{notice}.startsWith({json.dumps(pattern)})"), p.value(notice))
@@ -301,6 +304,7 @@ def test_hostile(t, d, p):
         p.until("document.getElementById('about').textContent.includes('img')")
         imp.answer = (200, hostile_text())
         t.check("labels are text", p.until(f"{rows('operations')}.some(r => r[0].includes({json.dumps(HOSTILE)}))"), p.value(rows("operations")))
+        t.check("in notices, too", p.until(f"document.querySelector('[role=alert]').textContent.includes({json.dumps('for member ' + HOSTILE)})"))
         t.check("and nothing else", p.value("document.images.length === 0 && document.title !== '1'"))
         t.equal("the rest of many rows is counted", p.value(f"{rows('exports')}.length"), 61)
         t.equal("no complaint of the browser", p.complaints, [])

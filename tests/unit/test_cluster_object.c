@@ -233,6 +233,25 @@ Test(cluster_object, time_until_death)
 	cr_expect_eq(o.dead_ms, 30000);
 }
 
+static enum cluster_wait waits_for(const char *name)
+{
+	return cluster_waits_for(&o, cluster_look(&o, name));
+}
+
+Test(cluster_object, waits)
+{
+	cr_expect_eq(waits_for("a"), CLUSTER_WAITS_NOT);
+	DONE(cluster_declare_dead(&o, &a, "b", b.incarnation));
+	cr_expect_eq(waits_for("a"), CLUSTER_WAITS_ENFORCE);
+	cr_expect_eq(waits_for("b"), CLUSTER_WAITS_START);
+	DONE(cluster_enforcing(&o, &a, o.epoch));
+	cr_expect_eq(waits_for("a"), CLUSTER_WAITS_NOT);
+	DONE(join(&o, "b", &digest, true, &b));
+	cr_expect_eq(waits_for("b"), CLUSTER_WAITS_RECLAIM);
+	DONE(cluster_reclaimed(&o, &b));
+	cr_expect_eq(waits_for("b"), CLUSTER_WAITS_NOT);
+}
+
 static struct cluster_place place_at(uint8_t last_byte, uint16_t tcp_port)
 {
 	return (struct cluster_place){ .naddresses = 1,

@@ -11,6 +11,9 @@ const RANGES = [[300, "5 min"], [900, "15 min"], [3600, "1 hour"]];
 const REASONS = { in_error: "with a line or a path in error", failed: "whose path cannot be opened", unmounted: "whose file system was unmounted",
 	removed: "whose directory was removed" };
 
+const WAITS = { enforce: name => `until member ${name} grants none`, start: name => `until member ${name}, which does not run, is started or removed`,
+	reclaim: name => `for clients of member ${name} to reclaim` };
+
 const state = { readings: [], range: RANGES[0][0], failure: null, lastHeard: null };
 const byId = id => document.getElementById(id);
 const tiles = new Tiles(byId("tiles"));
@@ -82,6 +85,11 @@ function showServer(interval) {
 		["Queue wait, p99", waits.count ? duration(waits.quantile(0.99)) : "none"],
 		["Exports served", count(now.total("ringnfs_exports"))], ["Lease", lease === undefined ? NONE : age(lease)]];
 
+	const running = now.totals("ringnfs_cluster_member_running", "member"), since = now.total("ringnfs_cluster_grace_seconds");
+
+	if (running.size)
+		rows.push(["Members that run", `${count(sum([...running.values()]))} of ${count(running.size)}`],
+			["Grace of the cluster", since ? age(since) : "over", since ? "warn" : ""]);
 	cards.Server.show(rows, "");
 }
 
@@ -139,6 +147,10 @@ function showNotices(now) {
 	if (state.failure)
 		notices.push(["bad", `The server cannot be reached (${state.failure}). ` +
 			(state.lastHeard ? `The figures are those of ${clock(state.lastHeard, true)}.` : "There are no figures yet.")]);
+	const awaited = now && now.samples("ringnfs_cluster_grace_waits").filter(s => s.value > 0);
+
+	if (awaited && awaited.length)
+		notices.push(["warn", `Grace period of the cluster: new locks wait ${awaited.map(s => (WAITS[s.labels.get("reason")] || (name => `for member ${name}`))(s.labels.get("member"))).join(", ")}.`]);
 	if (now && now.total("ringnfs_grace_active"))
 		notices.push(["warn", "Grace period: clients reclaim what they held before the restart; new opens and locks of others wait."]);
 	if (now && now.total("ringnfs_client_records_failing"))
