@@ -9,7 +9,7 @@
 #include "cluster/cluster_object.h"
 #include "lib/util.h"
 
-#define VERSION 2u
+#define VERSION 3u
 #define HEADER 24u /* magic, version, length, checksum */
 
 enum { FLAG_NEEDS_GRACE = 1, FLAG_ENFORCING = 2 };
@@ -81,6 +81,7 @@ static uint8_t *cluster_encode_member(uint8_t *start, const struct cluster_membe
 	p = cluster_put32(p, (m->needs_grace ? FLAG_NEEDS_GRACE : 0u) |
 				     (m->enforcing ? FLAG_ENFORCING : 0u));
 	p = cluster_put64(p, m->incarnation);
+	p = cluster_put64(p, m->ahead);
 	p = cluster_put_bytes(p, m->digest.key, CLUSTER_DIGEST_SIZE);
 	p = cluster_put_bytes(p, m->digest.exports, CLUSTER_DIGEST_SIZE);
 	p = cluster_put_bytes(p, m->digest.settings, CLUSTER_DIGEST_SIZE);
@@ -143,6 +144,7 @@ static bool cluster_decode_member(struct cluster_cursor *all, struct cluster_mem
 	state = cluster_get32(&c);
 	flags = cluster_get32(&c);
 	m->incarnation = cluster_get64(&c);
+	m->ahead = cluster_get64(&c);
 	cluster_get_bytes(&c, m->digest.key, CLUSTER_DIGEST_SIZE);
 	cluster_get_bytes(&c, m->digest.exports, CLUSTER_DIGEST_SIZE);
 	cluster_get_bytes(&c, m->digest.settings, CLUSTER_DIGEST_SIZE);

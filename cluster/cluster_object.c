@@ -26,6 +26,8 @@ const char *cluster_refusal_text(enum cluster_refusal r)
 		return "another member that runs has one of the addresses, with the same port";
 	case CLUSTER_UNLIKE:
 		return "handle key, exports or settings differ from those of the members that run";
+	case CLUSTER_CLOCK:
+		return "its clock is behind those of the members that run; check NTP on both";
 	case CLUSTER_FENCED:
 		return "this run was declared dead, or was removed, or the member was started anew";
 	case CLUSTER_NO_GRACE:
@@ -101,12 +103,37 @@ static bool cluster_place_is_sound(const struct cluster_place *place)
 	return true;
 }
 
+static uint64_t cluster_bit(unsigned i)
+{
+	return UINT64_C(1) << i;
+}
+
+/* Rows of members that run. */
+static uint64_t cluster_running(const struct cluster_object *o)
+{
+	uint64_t rows = 0;
+
+	for (unsigned i = 0; i < o->nmembers; i++)
+		if (o->member[i].state == CLUSTER_RUNNING)
+			rows |= cluster_bit(i);
+	return rows;
+}
+
+static bool cluster_clocks_are_sound(const struct cluster_object *o, unsigned i)
+{
+	const uint64_t running = cluster_running(o), ahead = o->member[i].ahead;
+
+	return ahead == 0 ||
+	       ((running & cluster_bit(i)) && !(ahead & ~running) && !(ahead & cluster_bit(i)));
+}
+
 static bool cluster_member_is_sound(const struct cluster_object *o, unsigned i)
 {
 	const struct cluster_member *m = &o->member[i];
 
 	if (!cluster_name_is_valid(m->name) || m->incarnation == 0 ||
-	    m->incarnation > o->last_incarnation || !cluster_place_is_sound(&m->place))
+	    m->incarnation > o->last_incarnation || !cluster_place_is_sound(&m->place) ||
+	    !cluster_clocks_are_sound(o, i))
 		return false;
 	if (m->enforcing && (m->state != CLUSTER_RUNNING || o->reclaim_epoch == 0))
 		return false;
@@ -174,13 +201,112 @@ enum cluster_wait cluster_waits_for(const struct cluster_object *o, const struct
 	return m->needs_grace ? CLUSTER_WAITS_RECLAIM : CLUSTER_WAITS_NOT;
 }
 
+/* ---- clocks ---- */
+
+static unsigned cluster_row(const struct cluster_object *o, const struct cluster_member *m)
+{
+	return (unsigned)(m - o->member);
+}
+
+/* Rows of members whose clocks are apart from that in row i. */
+static uint64_t cluster_apart_from(const struct cluster_object *o, unsigned i)
+{
+	uint64_t rows = o->member[i].ahead;
+
+	for (unsigned k = 0; k < o->nmembers; k++)
+		if (o->member[k].ahead & cluster_bit(i))
+			rows |= cluster_bit(k);
+	return rows;
+}
+
+bool cluster_are_apart(const struct cluster_object *o, const char *a, const char *b)
+{
+	const struct cluster_member *x = cluster_look(o, a), *y = cluster_look(o, b);
+
+	return x && y &&
+	       (cluster_apart_from(o, cluster_row(o, x)) & cluster_bit(cluster_row(o, y)));
+}
+
+static unsigned cluster_count(uint64_t rows)
+{
+	return (unsigned)__builtin_popcountll(rows);
+}
+
+/* The row among these that is apart from most of them, and of several the one that was started last. They are not none. */
+static unsigned cluster_most_apart(const struct cluster_object *o, uint64_t rows)
+{
+	unsigned worst = CLUSTER_MEMBERS, most = 0;
+
+	for (unsigned i = 0; i < o->nmembers; i++) {
+		const unsigned apart = cluster_count(cluster_apart_from(o, i) & rows);
+
+		if (!(rows & cluster_bit(i)))
+			continue;
+		if (worst == CLUSTER_MEMBERS || apart > most ||
+		    (apart == most && o->member[i].incarnation > o->member[worst].incarnation)) {
+			worst = i;
+			most = apart;
+		}
+	}
+	return worst;
+}
+
+/* True if the member in that row leaves because of its clock. */
+static bool cluster_clock_ends(const struct cluster_object *o, unsigned row)
+{
+	uint64_t rows = cluster_running(o);
+
+	if (cluster_apart_from(o, row) == 0)
+		return false;
+	while (rows & cluster_bit(row)) {
+		const unsigned worst = cluster_most_apart(o, rows);
+		const unsigned apart = cluster_count(cluster_apart_from(o, worst) & rows);
+
+		if (2 * apart <= cluster_count(rows) - 1)
+			return false;
+		rows &= ~cluster_bit(worst);
+	}
+	return true;
+}
+
+/* Nothing is known of its clock any more. */
+static void cluster_forget_clock(struct cluster_object *o, struct cluster_member *m)
+{
+	m->ahead = 0;
+	for (unsigned i = 0; i < o->nmembers; i++)
+		o->member[i].ahead &= ~cluster_bit(cluster_row(o, m));
+}
+
+enum cluster_refusal cluster_see_clock(struct cluster_object *o, const struct cluster_self *self,
+				       const char *name, uint64_t incarnation, bool is_ahead)
+{
+	struct cluster_member *m = cluster_caller(o, self);
+	const struct cluster_member *other = cluster_look(o, name);
+
+	if (!m)
+		return CLUSTER_FENCED;
+	if (!other || other == m)
+		return CLUSTER_UNKNOWN_MEMBER;
+	if (other->state != CLUSTER_RUNNING)
+		return CLUSTER_NOT_RUNNING;
+	if (other->incarnation != incarnation)
+		return CLUSTER_STARTED_ANEW;
+	m->ahead &= ~cluster_bit(cluster_row(o, other));
+	if (is_ahead)
+		m->ahead |= cluster_bit(cluster_row(o, other));
+	return CLUSTER_OK;
+}
+
 struct cluster_duty cluster_duty(const struct cluster_object *o, const struct cluster_self *self)
 {
 	const struct cluster_member *m = cluster_look(o, self->name);
 	struct cluster_duty d = { .epoch = o->epoch };
 
 	d.fenced = !m || m->state != CLUSTER_RUNNING || m->incarnation != self->incarnation;
-	if (d.fenced || o->reclaim_epoch == 0)
+	if (d.fenced)
+		return d;
+	d.leave = cluster_clock_ends(o, cluster_row(o, m));
+	if (o->reclaim_epoch == 0)
 		return d;
 	d.enforce = true;
 	d.confirm = !m->enforcing;
@@ -303,6 +429,7 @@ enum cluster_refusal cluster_join(struct cluster_object *o, const struct cluster
 	}
 	if (reclaims)
 		cluster_begin_grace(o);
+	cluster_forget_clock(o, m);
 	m->state = CLUSTER_RUNNING;
 	m->incarnation = ++o->last_incarnation;
 	m->digest = starter->digest;
@@ -360,6 +487,7 @@ enum cluster_refusal cluster_declare_dead(struct cluster_object *o, const struct
 	if (m->incarnation != incarnation)
 		return CLUSTER_STARTED_ANEW;
 	cluster_begin_grace(o);
+	cluster_forget_clock(o, m);
 	m->state = CLUSTER_DEAD;
 	m->needs_grace = true;
 	m->enforcing = false;
@@ -375,6 +503,7 @@ enum cluster_refusal cluster_leave(struct cluster_object *o, const struct cluste
 		return CLUSTER_FENCED;
 	if (has_records)
 		cluster_begin_grace(o);
+	cluster_forget_clock(o, m);
 	m->state = CLUSTER_STOPPED;
 	m->needs_grace = has_records;
 	m->enforcing = false;
@@ -390,6 +519,11 @@ enum cluster_refusal cluster_remove(struct cluster_object *o, const char *name)
 		return CLUSTER_UNKNOWN_MEMBER;
 	if (m->state == CLUSTER_RUNNING)
 		return CLUSTER_IS_RUNNING;
+	/* The last row becomes this one. */
+	for (unsigned i = 0; i < o->nmembers; i++)
+		if (o->member[i].ahead & cluster_bit(o->nmembers - 1))
+			o->member[i].ahead ^=
+				cluster_bit(o->nmembers - 1) | cluster_bit(cluster_row(o, m));
 	*m = o->member[--o->nmembers];
 	memset(&o->member[o->nmembers], 0, sizeof(*m));
 	cluster_end_grace(o);

@@ -24,6 +24,7 @@
 #define CLUSTER_NAME_SIZE 64u	/* of a member's name with its NUL */
 #define CLUSTER_DIGEST_SIZE 16u /* bytes of one digest */
 #define CLUSTER_ADDRESSES 8u	/* that one member may have */
+#define CLUSTER_CLOCK_MS 10	/* that clocks of members may be apart */
 #define CLUSTER_DEAD_MS_MIN 2000u
 #define CLUSTER_DEAD_MS_MAX 600000u
 
@@ -60,6 +61,8 @@ struct cluster_member {
 	uint64_t incarnation; /* number of this run; no two runs in the cluster have the same */
 	struct cluster_digest digest;
 	struct cluster_place place; /* stays when the member stops: its address moves with it */
+	/* Bit i: this member has seen the clock of that in row i ahead of its own by more than CLUSTER_CLOCK_MS. Both run. */
+	uint64_t ahead;
 };
 
 struct cluster_object {
@@ -82,6 +85,7 @@ enum cluster_refusal {
 	CLUSTER_BAD_PLACE,  /* an address is not that of one machine, or there are too many */
 	CLUSTER_SAME_PLACE, /* another member runs at one of the addresses, with the same port */
 	CLUSTER_UNLIKE,	    /* key, exports or settings differ from those of members that run */
+	CLUSTER_CLOCK,	    /* the clocks of most members that run are ahead of the caller's */
 	CLUSTER_FENCED, /* the caller was declared dead, was removed, or has been started anew elsewhere */
 	CLUSTER_NO_GRACE,	/* there is no grace to enforce */
 	CLUSTER_OLD_EPOCH,	/* another grace has begun since the caller looked */
@@ -116,6 +120,7 @@ struct cluster_duty {
 	bool enforce;	  /* grant no new locks */
 	bool confirm;	  /* say so by cluster_enforcing(), once it is done */
 	bool may_reclaim; /* own clients may reclaim: all members enforce */
+	bool leave;	  /* its clock is apart from the others' */
 	uint64_t epoch;	  /* of the grace; for cluster_enforcing() */
 };
 
@@ -146,6 +151,8 @@ bool cluster_all_enforce(const struct cluster_object *o);
 bool cluster_may_release(const struct cluster_object *o, const struct cluster_self *run);
 enum cluster_wait cluster_waits_for(const struct cluster_object *o, const struct cluster_member *m);
 struct cluster_duty cluster_duty(const struct cluster_object *o, const struct cluster_self *self);
+/* True if one of the two members has seen the clock of the other ahead. */
+bool cluster_are_apart(const struct cluster_object *o, const char *a, const char *b);
 /* Bits of enum cluster_difference. */
 unsigned cluster_differences(const struct cluster_digest *a, const struct cluster_digest *b);
 
@@ -176,6 +183,13 @@ enum cluster_refusal cluster_leave(struct cluster_object *o, const struct cluste
 				   bool has_records);
 /* The administrator gives a member up that does not run, and with it all that its clients could reclaim. */
 enum cluster_refusal cluster_remove(struct cluster_object *o, const char *name);
+/*
+ * The caller has seen for certain that the clock of that run is ahead of its own by more than CLUSTER_CLOCK_MS; is_ahead false: it has not for long.
+ * Who is apart from more than half of the others leaves (cluster_duty.leave), one after the other: first who is apart from most, and of several
+ * who was started last. So of two members one stays.
+ */
+enum cluster_refusal cluster_see_clock(struct cluster_object *o, const struct cluster_self *self,
+				       const char *name, uint64_t incarnation, bool is_ahead);
 /* The caller has read other exports or settings. */
 enum cluster_refusal cluster_set_digest(struct cluster_object *o, const struct cluster_self *self,
 					const struct cluster_digest *digest);
@@ -186,7 +200,7 @@ enum cluster_refusal cluster_set_digest(struct cluster_object *o, const struct c
  * whoever can write the file can make the checksum, too.
  */
 #define CLUSTER_BYTES_MAX                                                                          \
-	(64u + CLUSTER_MEMBERS * (32u + CLUSTER_NAME_SIZE + 3 * CLUSTER_DIGEST_SIZE +              \
+	(64u + CLUSTER_MEMBERS * (40u + CLUSTER_NAME_SIZE + 3 * CLUSTER_DIGEST_SIZE +              \
 				  CLUSTER_ADDRESSES * 16u))
 
 /* Number of bytes; size is CLUSTER_BYTES_MAX at least. */

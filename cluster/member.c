@@ -12,9 +12,10 @@
 #include "lib/error.h"
 #include "lib/util.h"
 
-#define SWAP_TRIES 8u		 /* in one step; others change the object meanwhile */
-#define CLOCK_APART_NS 10000000L /* clocks further apart than that are told of */
-#define CLOCK_WINDOW 600u	 /* heartbeats after which a clock counts as right again */
+#define SWAP_TRIES 8u /* in one step; others change the object meanwhile */
+#define CLOCK_SURE                                                                                 \
+	3u /* heartbeats by which a clock is ahead before it counts: one that was just set right does not */
+#define CLOCK_WINDOW 600u /* heartbeats after which it counts as right again */
 
 static const char *const member_failures[MEMBER_CALLS] = {
 	"cannot read the cluster's object",
@@ -32,9 +33,9 @@ struct member_peer {
 	bool death_told;     /* the log has the death of this run */
 	bool evicted;	     /* its file system client was dropped, or the store cannot */
 	bool stands_still;   /* true for the length of a step: to be declared dead */
-	bool clock_told;
-	unsigned in_time;  /* heartbeats since its clock was seen apart */
-	unsigned differed; /* bits of enum cluster_difference that were told */
+	unsigned ahead;	     /* heartbeats by which its clock is ahead of this one's */
+	unsigned in_time;    /* heartbeats since the last of these */
+	unsigned differed;   /* bits of enum cluster_difference that were told */
 };
 
 struct member {
@@ -44,7 +45,7 @@ struct member {
 	uint64_t version;
 	_Atomic uint64_t valid_until; /* end of the lease; 0: fenced */
 	atomic_bool reclaimed, leaving, leaving_with_records, may_close;
-	bool fenced, left, enforcing;
+	bool fenced, left, enforcing, apart;
 	uint64_t reclaim_epoch; /* that reclaim_allowed() was called for */
 	uint64_t
 		previous; /* incarnation before this one, if its machine may still hold locks in the file system; 0: none */
@@ -139,6 +140,38 @@ static uint64_t member_previous(const struct cluster_object *o, const char *name
 	return row && row->state != CLUSTER_STOPPED ? row->incarnation : 0;
 }
 
+/* Nanoseconds by which the clock of a heartbeat is ahead of this member's, at least: it was written before it was read, however long the reading
+ * took. */
+static int64_t member_ahead(const struct member *m, const struct cluster_beat *beat)
+{
+	return (int64_t)(beat->wall_ns - member_wall(m));
+}
+
+/* True if this one's clock is behind those of more than half of the other members that run, for certain. */
+static bool member_is_behind(struct member *m)
+{
+	unsigned others = 0, ahead = 0;
+
+	for (unsigned i = 0; i < m->object.nmembers; i++) {
+		const struct cluster_member *row = &m->object.member[i];
+		struct cluster_beat beat = { 0 };
+
+		if (row->state != CLUSTER_RUNNING || strcmp(row->name, m->self.name) == 0)
+			continue;
+		others++;
+		if (m->cfg.store->ops->look(m->cfg.store, row->name, &beat) != 0 ||
+		    beat.incarnation != row->incarnation ||
+		    member_ahead(m, &beat) <= CLUSTER_CLOCK_MS * (int64_t)RN_NS_PER_MS)
+			continue;
+		ahead++;
+		rn_err(m->cfg.log,
+		       "cluster: the clock of member %s is at least %" PRId64
+		       " ms ahead of this one's",
+		       row->name, member_ahead(m, &beat) / (int64_t)RN_NS_PER_MS);
+	}
+	return 2 * ahead > others;
+}
+
 int member_start(const struct member_cfg *cfg, struct member **member,
 		 enum cluster_refusal *refusal)
 {
@@ -156,6 +189,8 @@ int member_start(const struct member_cfg *cfg, struct member **member,
 			break;
 		m->previous = member_previous(&m->object, cfg->starter.name);
 		*refusal = cluster_join(&m->object, &cfg->starter, &m->self);
+		if (*refusal == CLUSTER_OK && member_is_behind(m))
+			*refusal = CLUSTER_CLOCK;
 		rc = *refusal == CLUSTER_OK ? cluster_store_swap(cfg->store, m->version, &m->object)
 					    : -EPERM;
 	}
@@ -262,33 +297,31 @@ static void member_list_peers(struct member *m)
 }
 
 /*
- * A heartbeat was written before it was read, so a clock that is ahead in it is ahead by that much at least, however long the
- * reading took. A clock that is behind is found by its own member, which sees this one ahead. Since steps come at uneven times, some
- * heartbeat of every few minutes is read within milliseconds.
+ * Delays make a clock look behind, never ahead. A clock that is behind is found by its own member, which sees this one ahead. Since steps come at
+ * uneven times, some heartbeat of every few minutes is read within milliseconds.
  */
 static void member_compare_clock(struct member *m, struct member_peer *p,
 				 const struct cluster_beat *beat)
 {
-	const int64_t ahead = (int64_t)(beat->wall_ns - member_wall(m));
+	const int64_t ahead = member_ahead(m, beat) / (int64_t)RN_NS_PER_MS;
 
-	if (ahead <= CLOCK_APART_NS) {
-		if (++p->in_time >= CLOCK_WINDOW && p->clock_told) {
-			p->clock_told = false;
+	if (ahead <= CLUSTER_CLOCK_MS) {
+		if (++p->in_time < CLOCK_WINDOW || p->ahead == 0)
+			return;
+		if (p->ahead >= CLOCK_SURE)
 			rn_notice(m->cfg.log,
 				  "cluster: the clock of member %s is no longer seen ahead of this "
 				  "one's",
 				  p->name);
-		}
+		p->ahead = 0;
 		return;
 	}
 	p->in_time = 0;
-	if (!p->clock_told)
+	if (++p->ahead == CLOCK_SURE)
 		rn_warn(m->cfg.log,
 			"cluster: the clock of member %s is at least %" PRId64
-			" ms ahead of this one's; clients see stale data unless clocks agree to 10 "
-			"ms: check NTP on both",
-			p->name, ahead / 1000000);
-	p->clock_told = true;
+			" ms ahead of this one's; they may be %d ms apart: check NTP on both",
+			p->name, ahead, CLUSTER_CLOCK_MS);
 }
 
 static void member_compare_digest(struct member *m, struct member_peer *p,
@@ -379,11 +412,31 @@ static void member_look_around(struct member *m)
 
 /* ---- this member's part ---- */
 
+/* Says whose clocks are apart from this one's, and has the server leave. */
+static void member_leave_by_clock(struct member *m)
+{
+	char names[256] = "";
+
+	for (unsigned i = 0; i < m->npeers; i++)
+		if (cluster_are_apart(&m->object, m->self.name, m->peer[i].name))
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s",
+				 m->peer[i].name);
+	m->apart = true;
+	rn_err(m->cfg.log,
+	       "cluster: the clock of member %s is more than %d ms apart from those of:%s; it "
+	       "leaves "
+	       "the cluster: check NTP on both, and start it again",
+	       m->self.name, CLUSTER_CLOCK_MS, names);
+	m->cfg.calls->apart(m->cfg.ctx);
+}
+
 /* Does what the object asks for. */
 static void member_follow(struct member *m, const struct cluster_duty *duty, bool leaving)
 {
 	const bool enforce = duty->enforce || leaving;
 
+	if (duty->leave && !leaving && !m->apart)
+		member_leave_by_clock(m);
 	if (enforce != m->enforcing) {
 		m->enforcing = enforce;
 		m->cfg.calls->enforce(m->cfg.ctx, enforce);
@@ -403,6 +456,23 @@ static bool member_tried(struct member *m, enum cluster_refusal r)
 	return r == CLUSTER_OK;
 }
 
+/* Tells the others of a clock. False: they know all. */
+static bool member_tell_clock(struct member *m)
+{
+	const uint64_t *row = &cluster_look(&m->object, m->self.name)->ahead;
+
+	for (unsigned i = 0; i < m->npeers; i++) {
+		const struct member_peer *p = &m->peer[i];
+		const uint64_t before = *row;
+
+		if (cluster_see_clock(&m->object, &m->self, p->name, p->incarnation,
+				      p->ahead >= CLOCK_SURE) == CLUSTER_OK &&
+		    *row != before)
+			return true;
+	}
+	return false;
+}
+
 /* The next transition of this member in the object. False: there is none. */
 static bool member_change(struct member *m, const struct cluster_duty *duty, bool leaving)
 {
@@ -417,6 +487,8 @@ static bool member_change(struct member *m, const struct cluster_duty *duty, boo
 		return member_tried(m, cluster_reclaimed(&m->object, &m->self));
 	if (cluster_differences(&cluster_look(&m->object, m->self.name)->digest, digest))
 		return member_tried(m, cluster_set_digest(&m->object, &m->self, digest));
+	if (member_tell_clock(m))
+		return true;
 	for (unsigned i = 0; i < m->npeers; i++)
 		if (m->peer[i].stands_still &&
 		    member_tried(m, cluster_declare_dead(&m->object, &m->self, m->peer[i].name,

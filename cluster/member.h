@@ -27,6 +27,8 @@ struct member_calls {
 	void (*reclaim_allowed)(void *ctx, uint64_t epoch);
 	/* Answer nothing more, and end; called once. */
 	void (*fenced)(void *ctx, const char *reason);
+	/* The clock is apart from the others': member_leave(), and end; called once. */
+	void (*apart)(void *ctx);
 	/* Clocks; NULL: CLOCK_BOOTTIME, which counts time asleep, and CLOCK_REALTIME. */
 	uint64_t (*now_ms)(void *ctx);
 	uint64_t (*wall_ns)(void *ctx);

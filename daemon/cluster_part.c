@@ -42,8 +42,9 @@ struct cluster_part {
 	_Atomic bool stop;
 	/* The thread's. */
 	bool may_reclaim; /* the cluster allows reclaims; they begin when no keeper has the locks of before */
-	bool done;	   /* the end of reclaims was told */
-	uint64_t leave_by; /* rn_now_ms(): without a keeper the process ends then; 0: it has one */
+	bool done; /* the end of reclaims was told */
+	uint64_t
+		leave_by; /* rn_now_ms(): the process ends then, as the member gives up; 0: it does not */
 
 	bool is_running; /* there is a thread */
 	pthread_t thread;
@@ -225,6 +226,18 @@ int cluster_part_secret(struct cluster_part *p, uint8_t secret[STATE_SECRET_SIZE
 
 /* ---- calls of the member, on the thread ---- */
 
+/* True if clients may want to reclaim after the next start. */
+static bool cluster_part_has_holders(const struct cluster_part *p)
+{
+	struct nfs4_held held;
+	struct nsm_stats nsm = { 0 };
+
+	nfs4_held(p->server.nfs4, &held);
+	if (p->server.nsm)
+		nsm_stats(p->server.nsm, &nsm);
+	return nfs4_reclaiming(p->server.nfs4) || held.opens > 0 || nsm.with_locks > 0;
+}
+
 static void cluster_part_enforce(void *ctx, bool on)
 {
 	struct cluster_part *p = ctx;
@@ -253,10 +266,26 @@ static void cluster_part_fenced(void *ctx, const char *reason)
 	process_leave(EX_TEMPFAIL);
 }
 
+/* The member leaves, and the process ends, to be started again. */
+static void cluster_part_give_up(struct cluster_part *p)
+{
+	p->leave_by = rn_now_ms() + LEAVE_MS;
+	member_leave(p->member, cluster_part_has_holders(p));
+}
+
+static void cluster_part_apart(void *ctx)
+{
+	struct cluster_part *p = ctx;
+
+	if (!atomic_exchange(&p->leaving, true))
+		cluster_part_give_up(p);
+}
+
 static const struct member_calls cluster_part_calls = {
 	.enforce = cluster_part_enforce,
 	.reclaim_allowed = cluster_part_reclaim_allowed,
 	.fenced = cluster_part_fenced,
+	.apart = cluster_part_apart,
 };
 
 /* ---- joining ---- */
@@ -438,19 +467,7 @@ static void cluster_part_begin_reclaims(struct cluster_part *p)
 	p->server.tell(p->server.ctx);
 }
 
-/* True if clients may want to reclaim after the next start. */
-static bool cluster_part_has_holders(const struct cluster_part *p)
-{
-	struct nfs4_held held;
-	struct nsm_stats nsm = { 0 };
-
-	nfs4_held(p->server.nfs4, &held);
-	if (p->server.nsm)
-		nsm_stats(p->server.nsm, &nsm);
-	return nfs4_reclaiming(p->server.nfs4) || held.opens > 0 || nsm.with_locks > 0;
-}
-
-/* Without its keeper the member is unsafe: it leaves, and the process ends, to be started again. */
+/* Without its keeper the member is unsafe. Ends the process, too, once the member has left. */
 static void cluster_part_watch_keeper(struct cluster_part *p)
 {
 	if (!p->leave_by && !keeper_lives(p->keeper) && !atomic_exchange(&p->leaving, true)) {
@@ -458,8 +475,7 @@ static void cluster_part_watch_keeper(struct cluster_part *p)
 		       "cluster: the process that keeps the locks of member %s over a crash has "
 		       "ended: the member leaves the cluster, and has to be started again",
 		       p->settings->cluster.instance);
-		p->leave_by = rn_now_ms() + LEAVE_MS;
-		member_leave(p->member, cluster_part_has_holders(p));
+		cluster_part_give_up(p);
 	}
 	if (p->leave_by && (member_may_close(p->member) || rn_now_ms() >= p->leave_by))
 		process_leave(EX_TEMPFAIL);

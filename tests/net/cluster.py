@@ -8,10 +8,12 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
 import control
+import harness
 import nfs4client as n
 import nlm_recovery as nlm
 import nlm_shares
@@ -22,6 +24,7 @@ from rpcclient import opaque, u32
 DEAD = 3  # seconds
 SOON = 3  # seconds: far above what the members need to agree
 MKDIR = 9
+SHIM = "tests/history/world_shim.so"
 ENDED = 75  # exit status of a member whose time is over
 
 
@@ -244,6 +247,7 @@ def test_stopped(t, a, holder, other):
     conn = r.Conn(a.port, timeout=20)
     root = conn.mnt(a.exports["one"])[1]
     a.process.send_signal(signal.SIGSTOP)
+    os.waitpid(a.process.pid, os.WUNTRACED)  # all of its threads stand still
     conn.send(r.call_message(r.NFS, 3, MKDIR, r.diropargs(root, "late") + u32(0) * 6))
     t.equal("the other grants no locks", await_status(lambda: no_lock(other, *free), n.OK)["status"], n.GRACE)
     a.process.send_signal(signal.SIGCONT)
@@ -356,6 +360,43 @@ def test_others(t, other, common):
     t.equal("LOCK after that", no_lock(other, *free)["status"], n.OK)
 
 
+class Clock:
+    """The time of day of a daemon, by the shim of tests/history/: so many seconds ahead of the others'."""
+
+    def __init__(self, m):
+        self.path = m.top + "/world"
+        self.ahead(0)
+        m.env = {**os.environ, "LD_PRELOAD": harness.preload(m.binary, os.path.abspath(SHIM)), "WORLD": self.path}
+
+    def ahead(self, seconds):
+        with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as f:
+            f.write(struct.pack("=qII", seconds * 1000000000, 0, 0))
+
+
+def test_clocks(t, a, b, other, common):
+    print("# members whose clock differs from the others'")
+    if not os.path.exists(SHIM):
+        return t.skip("clocks", f"{SHIM} is not there")
+    free = open_at(t, other, "free")
+    m = Member("e", common)
+    clock = Clock(m)
+    clock.ahead(-5)
+    try:
+        m.start()
+    except SystemExit:
+        t.equal("behind: exit status", m.process.wait(), 69)
+    t.check("behind: it does not start, and says why", m.wait_log("clock of member a is at least 4.* ms ahead") and m.wait_log("its clock is behind"))
+    for seconds in (5, -5):
+        clock.ahead(max(seconds, 0))
+        m.start()
+        clock.ahead(seconds)
+        t.equal(f"{seconds} s ahead: it ends", m.process.wait(30), ENDED)
+        t.check(f"{seconds} s ahead: it says why", m.wait_log("the clock of member e is more than 10 ms apart from those of: a b; it leaves", m.since))
+    shutil.rmtree(m.top)
+    t.check("the others stay", a.alive() and b.alive())
+    t.equal("LOCK after that", await_status(lambda: no_lock(other, *free), n.GRACE)["status"], n.OK)
+
+
 def lost(t, a, holder):
     """Its member has no part in the cluster any more: others may have what it had."""
     holder.c.again()
@@ -410,6 +451,7 @@ def main():
         test_no_keeper(t, a, holder, other)
         test_reloaded(t, a, b)
         test_others(t, other, common)
+        test_clocks(t, a, b, other, common)
         test_given_up(t, a, b, holder, other)
         holder = Holder(t, a, "holder 2", "locked")
         stop_all(t, a, b)

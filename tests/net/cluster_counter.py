@@ -150,7 +150,7 @@ class Three:
 
 class Counter(threading.Thread):
     def __init__(self, t, name, client, ended):
-        super().__init__(name=name)
+        super().__init__(name=name, daemon=True)
         self.t, self.c, self.ended = t, client, ended
         self.counted = self.reclaimed = self.lost = 0
 
@@ -205,9 +205,12 @@ class Counter(threading.Thread):
             self.recover(False)
 
     def run(self):
-        self.c.start()
-        while self.get_lock():
-            self.count()
+        try:
+            while self.get_lock():
+                self.count()
+        except Exception as e:
+            self.t.check(f"{self.name} goes on", False, repr(e))
+            raise
 
 
 def is_over(d):
@@ -253,6 +256,8 @@ def test(t, a, b, acts):
     ended = threading.Event()
     counters = counters_of(t, a, b, ended)
     done = collections.Counter()
+    for c in counters:
+        c.c.start()
     for c in counters:
         c.start()
     for _ in range(acts):

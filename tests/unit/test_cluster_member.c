@@ -26,7 +26,7 @@ struct node {
 	uint64_t due_ms;       /* of the next step; of the start, if it is not running */
 	int64_t wall_ahead_ms; /* of its clock */
 	bool in_step; /* a step of it is under way, perhaps in the middle of a call to the store */
-	bool enforcing, fenced, may_reclaim, leaving;
+	bool enforcing, fenced, may_reclaim, leaving, apart;
 	int fails; /* what the store answers; 0: it works */
 	bool only_beats_fail;
 	unsigned slow_ms; /* that the next call to the store takes */
@@ -63,6 +63,7 @@ static void check_node(const struct cluster_object *o, struct node *n)
 	if (!n->m || !member_may_answer(n->m))
 		return;
 	cr_assert_not(n->fenced, "%s answers, and was told that it is fenced", n->name);
+	cr_assert(!sim.faults || !n->apart, "%s leaves, and no clock is apart", n->name);
 	cr_assert_not_null(row);
 	cr_assert_neq(row->state, CLUSTER_DEAD, "%s answers at %llu ms, and is declared dead",
 		      n->name, (unsigned long long)sim.now_ms);
@@ -104,6 +105,15 @@ static void on_fenced(void *ctx, const char *reason)
 	n->fenced = true;
 }
 
+static void on_apart(void *ctx)
+{
+	struct node *n = ctx;
+
+	cr_assert_not(n->apart, "told twice");
+	n->apart = n->leaving = true;
+	member_leave(n->m, true);
+}
+
 static uint64_t now_of(void *ctx)
 {
 	(void)ctx;
@@ -117,7 +127,8 @@ static uint64_t wall_of(void *ctx)
 	       1000000u;
 }
 
-static const struct member_calls calls = { on_enforce, on_reclaim, on_fenced, now_of, wall_of };
+static const struct member_calls calls = { on_enforce, on_reclaim, on_fenced,
+					   on_apart,   now_of,	   wall_of };
 
 static void on_log(void *ctx, enum rn_level level, const char *fmt, va_list ap)
 {
@@ -147,7 +158,7 @@ static int start(unsigned i, bool has_records, enum cluster_refusal *refusal)
 	int rc;
 
 	n->enforcing = true;
-	n->fenced = n->may_reclaim = n->leaving = false;
+	n->fenced = n->may_reclaim = n->leaving = n->apart = false;
 	n->in_step = true;
 	rc = member_start(&cfg, &n->m, refusal);
 	n->in_step = false;
@@ -485,17 +496,111 @@ Test(cluster_member, removed)
 	stop_machine(0);
 }
 
-Test(cluster_member, clocks)
+static bool is_running(const char *name)
 {
-	sim.node[0].wall_ahead_ms = 12;
+	const struct cluster_object o = object_now();
+	const struct cluster_member *row = cluster_look(&o, name);
+
+	return row && row->state == CLUSTER_RUNNING;
+}
+
+/* Runs until that member has left because of its clock, and does not start it again. */
+static void expect_apart(unsigned i)
+{
+	for (unsigned s = 0; s < 36000 && !sim.node[i].apart; s++)
+		run_until(sim.now_ms + 100);
+	cr_assert(sim.node[i].apart, "%s does not leave", sim.node[i].name);
+	for (unsigned k = 0; k < NODES; k++)
+		cr_expect(k == i || !sim.node[k].apart, "%s leaves, too", sim.node[k].name);
+	while (sim.node[i].m)
+		run_until(sim.now_ms + 10);
+	stop_machine(i);
+	cr_expect_not(is_running(sim.node[i].name));
+}
+
+/* Of two the one that was started last leaves, whichever is ahead. */
+Test(cluster_member, clocks_of_two)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		finish();
+		begin();
+		sim.node[i].wall_ahead_ms = 12;
+		start_nodes(2);
+		expect_apart(1);
+		cr_expect(said("ms ahead of this one's"));
+		run_until(sim.now_ms + 600000);
+		cr_expect_not(sim.node[0].apart);
+	}
+}
+
+/* Of three the one that differs from both leaves, whenever it was started. */
+Test(cluster_member, clocks_of_three)
+{
+	for (unsigned i = 0; i < 2 * NODES; i++) {
+		finish();
+		begin();
+		sim.node[i / 2].wall_ahead_ms = i % 2 ? 15 : -15;
+		start_nodes(NODES);
+		expect_apart(i / 2);
+		cr_expect(said("it leaves"));
+	}
+}
+
+/* Nobody differs from most of the others. */
+Test(cluster_member, clocks_in_a_row)
+{
+	sim.node[0].wall_ahead_ms = -8;
+	sim.node[2].wall_ahead_ms = 8;
+	start_nodes(NODES);
+	run_until(sim.now_ms + 3600000);
+	for (unsigned i = 0; i < NODES; i++)
+		cr_expect_not(sim.node[i].apart);
+	cr_expect(said("clock of member c is at least"));
+}
+
+Test(cluster_member, clocks_that_are_right)
+{
+	sim.node[0].wall_ahead_ms = 10;
 	start_nodes(2);
+	for (unsigned i = 0; i < 600; i++) {
+		sim.node[i % 2].slow_ms = i % 7 == 0 ? DEAD_MS / 2 : 0;
+		run_until(sim.now_ms + 1000);
+	}
+	cr_expect_not(said("clock"), "10 ms are nothing to tell, however long reading takes");
+	/* One heartbeat of a clock that is set right at once. */
+	sim.node[0].wall_ahead_ms = 60000;
+	sim.node[0].due_ms = sim.now_ms;
+	run_until(sim.now_ms + 1);
+	sim.node[0].wall_ahead_ms = 0;
+	run_until(sim.now_ms + 60000);
+	cr_expect(!sim.node[0].apart && !sim.node[1].apart);
+}
+
+/* It leaves, or is not let in, and is back when its clock is right. */
+Test(cluster_member, clock_at_the_start)
+{
+	enum cluster_refusal refusal;
+
+	start_nodes(2);
+	sim.node[2].wall_ahead_ms = -5000;
+	cr_expect_eq(start(2, false, &refusal), -EPERM);
+	cr_expect_eq(refusal, CLUSTER_CLOCK);
+	cr_expect(said("ms ahead of this one's"));
+	sim.node[2].wall_ahead_ms = 5000;
+	cr_expect_eq(start(2, false, &refusal), 0, "nobody has seen it yet");
+	expect_apart(2);
+	sim.node[2].wall_ahead_ms = 0;
+	cr_expect_eq(start(2, true, &refusal), 0);
 	run_until(sim.now_ms + 600000);
-	cr_expect(said("clock of member a is at least"));
-	sim.node[0].wall_ahead_ms = 9;
-	run_until(sim.now_ms + 900000);
-	cr_expect(said("no longer seen ahead"));
-	run_until(sim.now_ms + 900000);
-	cr_expect_not(said("clock"), "9 ms are nothing to tell, however long reading takes");
+	cr_expect(is_running("c") && !sim.node[2].apart);
+	cr_expect_eq(object_now().reclaim_epoch, 0);
+	/* Only one of two others is ahead. */
+	end(2);
+	stop_machine(2);
+	sim.node[0].wall_ahead_ms = 60000;
+	run_until(sim.now_ms + 1500);
+	cr_expect_eq(start(2, true, &refusal), 0);
+	expect_apart(0);
 }
 
 Test(cluster_member, digests)
@@ -527,6 +632,7 @@ static void random_round(unsigned seed)
 	for (unsigned i = 0; i < 60; i++) {
 		struct node *n = &sim.node[(unsigned)random() % NODES];
 
+		n->wall_ahead_ms = random() % (CLUSTER_CLOCK_MS + 1);
 		n->fails = random() % 8 == 0 ? -EIO : 0;
 		n->only_beats_fail = random() % 2;
 		run_until(sim.now_ms + (uint64_t)random() % 5000);

@@ -63,6 +63,61 @@ Test(cluster_object, new_members_need_no_grace)
 	cr_expect_not(cluster_look(&o, "c")->needs_grace);
 }
 
+/* Rows: a is ahead of b; then c joins, and is ahead of both. */
+Test(cluster_object, clocks)
+{
+	struct cluster_self c, again;
+
+	REFUSED(cluster_see_clock(&o, &b, "b", b.incarnation, true), CLUSTER_UNKNOWN_MEMBER);
+	REFUSED(cluster_see_clock(&o, &b, "x", 1, true), CLUSTER_UNKNOWN_MEMBER);
+	REFUSED(cluster_see_clock(&o, &b, "a", a.incarnation + 1, true), CLUSTER_STARTED_ANEW);
+	DONE(cluster_see_clock(&o, &b, "a", a.incarnation, true));
+	cr_expect(cluster_is_sound(&o));
+	cr_expect(cluster_are_apart(&o, "a", "b") && cluster_are_apart(&o, "b", "a"));
+	cr_expect(!cluster_duty(&o, &a).leave && cluster_duty(&o, &b).leave);
+	DONE(join(&o, "c", &digest, false, &c));
+	cr_expect(!cluster_duty(&o, &a).leave && !cluster_duty(&o, &b).leave);
+	DONE(cluster_see_clock(&o, &b, "c", c.incarnation, true));
+	cr_expect(cluster_duty(&o, &b).leave, "it is apart from both");
+	DONE(cluster_see_clock(&o, &a, "c", c.incarnation, true));
+	cr_expect(!cluster_duty(&o, &a).leave && cluster_duty(&o, &b).leave &&
+			  cluster_duty(&o, &c).leave,
+		  "all are apart: the first stays");
+	DONE(cluster_see_clock(&o, &b, "a", a.incarnation, false));
+	cr_expect(!cluster_duty(&o, &a).leave && !cluster_duty(&o, &b).leave &&
+		  cluster_duty(&o, &c).leave);
+	/* A new run is not what the last one was. */
+	DONE(join(&o, "c", &digest, false, &again));
+	cr_expect_not(cluster_are_apart(&o, "a", "c"));
+	REFUSED(cluster_see_clock(&o, &c, "a", a.incarnation, true), CLUSTER_FENCED);
+	/* Rows move when a member is removed. */
+	DONE(cluster_see_clock(&o, &b, "c", again.incarnation, true));
+	DONE(cluster_leave(&o, &a, false));
+	REFUSED(cluster_see_clock(&o, &b, "a", a.incarnation, true), CLUSTER_NOT_RUNNING);
+	DONE(cluster_remove(&o, "a"));
+	cr_expect(cluster_is_sound(&o) && cluster_are_apart(&o, "b", "c"));
+	cr_expect(cluster_duty(&o, &again).leave);
+	DONE(cluster_declare_dead(&o, &b, "c", again.incarnation));
+	cr_expect(cluster_is_sound(&o) && !cluster_are_apart(&o, "b", "c"));
+	cr_expect_not(cluster_duty(&o, &b).leave);
+	o.member[0].ahead = 1;
+	cr_expect_not(cluster_is_sound(&o));
+}
+
+/* Two pairs: one of them stays, and no more leave than must. */
+Test(cluster_object, clocks_of_two_pairs)
+{
+	struct cluster_self m[4] = { a, b };
+
+	DONE(join(&o, "c", &digest, false, &m[2]));
+	DONE(join(&o, "d", &digest, false, &m[3]));
+	for (unsigned i = 0; i < 4; i++)
+		DONE(cluster_see_clock(&o, &m[i % 2], i / 2 ? "c" : "d",
+				       m[i / 2 ? 2 : 3].incarnation, true));
+	cr_expect(!cluster_duty(&o, &m[0]).leave && !cluster_duty(&o, &m[1]).leave);
+	cr_expect(cluster_duty(&o, &m[2]).leave && cluster_duty(&o, &m[3]).leave);
+}
+
 Test(cluster_object, restart_and_grace)
 {
 	struct cluster_self again;

@@ -270,7 +270,9 @@ static void on_fenced(void *ctx, const char *reason)
 	((struct process *)ctx)->fenced = true;
 }
 
-static const struct member_calls calls = { on_enforce, on_reclaim, on_fenced, NULL, NULL };
+static const struct member_calls calls = { .enforce = on_enforce,
+					   .reclaim_allowed = on_reclaim,
+					   .fenced = on_fenced };
 
 static struct member *start_member(const char *name, struct cluster_store *s, struct process *p)
 {
