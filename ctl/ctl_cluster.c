@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ringnfsctl cluster status and cluster remove */
+/* ringnfsctl cluster status, check, move and remove */
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "ctl/confirm.h"
 #include "ctl/ctl.h"
@@ -25,21 +29,6 @@ static const char *ctl_cluster_text(const json_t *from, const char *name)
 	return text ? text : "?";
 }
 
-/* "192.0.2.1, 2001:db8::1", cut where it does not fit. */
-static void ctl_cluster_addresses(const json_t *m, char *text, size_t size)
-{
-	const json_t *address;
-	size_t i, len = 0;
-
-	*text = '\0';
-	json_array_foreach(json_object_get(m, "addresses"), i, address)
-	{
-		if (len < size && json_is_string(address))
-			len += (size_t)snprintf(text + len, size - len, "%s%s", i ? ", " : "",
-						json_string_value(address));
-	}
-}
-
 static bool ctl_cluster_waits(const json_t *m, const char *what)
 {
 	return strcmp(ctl_cluster_text(m, "waits"), what) == 0;
@@ -56,8 +45,7 @@ static void ctl_cluster_put_member(struct table *t, const json_t *m)
 		snprintf(beat, sizeof(beat), "%" PRIu64 ".%" PRIu64 " s ago", ms / 1000,
 			 ms % 1000 / 100);
 	table_cell(t, beat);
-	ctl_cluster_addresses(m, addresses, sizeof(addresses));
-	table_cell(t, addresses);
+	table_cell(t, pages_join(m, "addresses", addresses, sizeof(addresses)));
 	table_cell(t, ctl_cluster_waits(m, "enforce")	    ? "still grants locks"
 		      : ctl_cluster_is_true(m, "reclaims")  ? "its clients may reclaim"
 		      : ctl_cluster_is_true(m, "enforcing") ? "grants no new locks"
@@ -165,6 +153,56 @@ static int ctl_cluster_remove(const struct ctl *ctl, const char *member, bool ye
 	return status;
 }
 
+/* For scripts: whether the member is alive to the others. A server that does not answer is another exit status. */
+static int ctl_cluster_check(const struct ctl *ctl)
+{
+	const struct ctl plain = { .socket = ctl->socket };
+	json_t *c = NULL;
+	int status = ctl_get(&plain, "/v1/cluster", &c);
+
+	if (status == CTL_DONE && pages_number(c, "lease_ms") == 0) {
+		fprintf(stderr, "ringnfsctl: %s: the lease of member %s is over\n", ctl->socket,
+			ctl_cluster_text(c, "instance"));
+		status = CTL_REFUSED;
+	}
+	json_decref(c);
+	return status;
+}
+
+/* Waits for the end of the process: its locks of the state directory are free then. */
+static int ctl_cluster_await_end(const char *member, pid_t pid)
+{
+	const int fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	if (fd < 0 && (pid <= 0 || errno != ESRCH)) {
+		fprintf(stderr, "ringnfsctl: member %s leaves, but its process cannot be seen\n",
+			member);
+		return CTL_UNREACHABLE;
+	}
+	while (fd >= 0 && poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+	if (fd >= 0)
+		close(fd);
+	printf("member %s has left, and its server has ended: move its address, and start it "
+	       "elsewhere\n",
+	       member);
+	return CTL_DONE;
+}
+
+static int ctl_cluster_move(const struct ctl *ctl)
+{
+	const struct ctl plain = { .socket = ctl->socket };
+	json_t *answer = NULL;
+	int status = ctl_post(&plain, "/v1/cluster/move", NULL, &answer);
+
+	if (status == CTL_DONE)
+		status = ctl_cluster_await_end(ctl_cluster_text(answer, "moves"),
+					       (pid_t)pages_number(answer, "pid"));
+	json_decref(answer);
+	return status;
+}
+
 int ctl_cluster(const struct ctl *ctl, int argc, char **argv)
 {
 	bool yes = false;
@@ -173,9 +211,14 @@ int ctl_cluster(const struct ctl *ctl, int argc, char **argv)
 
 	if (left == 2 && strcmp(argv[1], "status") == 0 && !yes)
 		return ctl_cluster_show(ctl, stdout);
+	if (left == 2 && strcmp(argv[1], "check") == 0 && !yes)
+		return ctl_cluster_check(ctl);
+	if (left == 2 && strcmp(argv[1], "move") == 0 && !yes)
+		return ctl_cluster_move(ctl);
 	if (left == 3 && strcmp(argv[1], "remove") == 0)
 		return ctl_cluster_remove(ctl, argv[2], yes);
 	if (left >= 0)
-		fputs("usage: ringnfsctl cluster status|remove MEMBER [--yes]\n", stderr);
+		fputs("usage: ringnfsctl cluster status|check|move|remove MEMBER [--yes]\n",
+		      stderr);
 	return CTL_USAGE;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,12 +40,15 @@ struct cluster_part {
 	_Atomic bool grants, reclaims;
 	_Atomic bool tells;   /* clients may be told that they must reclaim */
 	_Atomic bool leaving; /* the end of the lease is no reason to end the process */
+	_Atomic bool moves;   /* the administrator moves the member */
 	_Atomic bool stop;
 	/* The thread's. */
 	bool may_reclaim; /* the cluster allows reclaims; they begin when no keeper has the locks of before */
 	bool done; /* the end of reclaims was told */
 	uint64_t
 		leave_by; /* rn_now_ms(): the process ends then, as the member gives up; 0: it does not */
+	uint64_t
+		move_by; /* the same of a member that is moved; 0: it is not, or the process is about to stop */
 
 	bool is_running; /* there is a thread */
 	pthread_t thread;
@@ -481,6 +485,32 @@ static void cluster_part_watch_keeper(struct cluster_part *p)
 		process_leave(EX_TEMPFAIL);
 }
 
+/* A member that is moved leaves while calls are answered. The process stops in order when the others grant no locks. */
+static void cluster_part_watch_move(struct cluster_part *p)
+{
+	if (p->moves && !atomic_exchange(&p->leaving, true)) {
+		p->move_by = rn_now_ms() + member_object(p->member)->dead_ms + LEAVE_MS;
+		member_leave(p->member, cluster_part_has_holders(p));
+	}
+	if (!p->move_by)
+		return;
+	if (member_may_close(p->member)) {
+		p->move_by = 0;
+		kill(getpid(), SIGTERM);
+	} else if (rn_now_ms() >= p->move_by) {
+		rn_err(p->log,
+		       "cluster: other members still grant locks: the keeper has those of member "
+		       "%s until they do not",
+		       p->settings->cluster.instance);
+		process_leave(EX_OK); /* not to be started again here */
+	}
+}
+
+void cluster_part_move(struct cluster_part *p)
+{
+	atomic_store(&p->moves, true);
+}
+
 /* Tells the others when own clients have reclaimed. Calls that were permitted to reclaim are over then. */
 static void cluster_part_end_reclaims(struct cluster_part *p)
 {
@@ -499,6 +529,7 @@ static void cluster_part_end_reclaims(struct cluster_part *p)
 static bool cluster_part_has_news(struct cluster_part *p, bool was_leaving)
 {
 	cluster_part_watch_keeper(p);
+	cluster_part_watch_move(p);
 	cluster_part_begin_reclaims(p);
 	return p->stop || p->leaving != was_leaving ||
 	       (!p->done && !nfs4_reclaiming(p->server.nfs4));

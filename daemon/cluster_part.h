@@ -62,6 +62,12 @@ void cluster_part_reloaded(struct cluster_part *p);
  */
 void cluster_part_leave(struct cluster_part *p);
 
+/*
+ * The member is to be started elsewhere: it leaves while calls are answered, and when no other member grants locks, the process is sent SIGTERM.
+ * If they do for longer than it takes to declare one dead, the process ends at once. Any thread; does not wait.
+ */
+void cluster_part_move(struct cluster_part *p);
+
 /* The cluster as it was at the last turn of the thread, with ages as of now. */
 struct cluster_part_view {
 	const char *cluster, *instance; /* borrowed from the settings */

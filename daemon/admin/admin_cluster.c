@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* GET /v1/cluster, POST /v1/cluster/remove. ringnfsctl(8) describes the answers. */
+/* GET /v1/cluster, POST /v1/cluster/move, POST /v1/cluster/remove. ringnfsctl(8) describes the answers. */
 #include <errno.h>
+#include <unistd.h>
 
 #include "admin/admin_query.h"
 #include "cluster/cluster_store.h"
@@ -83,6 +84,18 @@ void control_cluster(void *control, const struct admin_request *req, struct admi
 	(void)req;
 	if (control_has_cluster(c, r))
 		admin_reply_json(r, cluster_json(c->from.cluster));
+}
+
+void control_cluster_move(void *control, const struct admin_request *req, struct admin_reply *r)
+{
+	const struct control *c = control;
+
+	if (!control_has_cluster(c, r))
+		return;
+	rn_notice(c->log, "user %u: this member is to be moved", (unsigned)req->peer.uid);
+	cluster_part_move(c->from.cluster);
+	admin_reply_json(r, json_pack("{s:s, s:i}", "moves", c->from.settings->cluster.instance,
+				      "pid", (int)getpid()));
 }
 
 static void control_cluster_removed(const struct control *c, const struct admin_request *req,

@@ -64,6 +64,7 @@ static const struct {
 	{ "GET", "/v1/clients", control_clients, true },
 	{ "POST", "/v1/clients/evict", control_client_evict, false },
 	{ "GET", "/v1/cluster", control_cluster, true },
+	{ "POST", "/v1/cluster/move", control_cluster_move, false },
 	{ "POST", "/v1/cluster/remove", control_cluster_remove, false },
 	{ "GET", "/v1/config", control_config, true },
 	{ "GET", "/v1/connections", control_connections, true },

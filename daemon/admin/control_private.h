@@ -59,8 +59,9 @@ void control_delegation_recall(void *control, const struct admin_request *req,
 void control_lock_release(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_open_close(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* admin_cluster.c: GET /v1/cluster, POST /v1/cluster/remove */
+/* admin_cluster.c: GET /v1/cluster, POST /v1/cluster/move and /v1/cluster/remove */
 void control_cluster(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_cluster_move(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_cluster_remove(void *control, const struct admin_request *req, struct admin_reply *r);
 json_t *cluster_json(struct cluster_part *part);
 

@@ -10,6 +10,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import threading
 import time
 
 import control
@@ -291,6 +292,37 @@ def children(pid):
     return found
 
 
+def test_move(t, a, holder, other):
+    print("# a member is moved by a command")
+    free, held = open_at(t, other, "free"), open_at(t, other, "locked")
+    ctl = ("--socket", a.path, "cluster")
+    t.equal("cluster check", control.ctl(*ctl, "check").returncode, 0)
+    for args in (("check", "a"), ("check", "--yes"), ("move", "a"), ("move", "--yes")):
+        t.equal(f"cluster {args} is wrong usage", control.ctl(*ctl, *args).returncode, 2)
+    seen, ends = set(), threading.Event()
+
+    def look():
+        while not ends.is_set():
+            seen.add(no_lock(other, *held)["status"])
+
+    looker = threading.Thread(target=look)
+    looker.start()
+    res = control.ctl(*ctl, "move")
+    t.equal("it has ended when the command returns", os.waitid(os.P_PID, a.process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG).si_status, 0)
+    ends.set()
+    looker.join()
+    t.check("cluster move", res.returncode == 0 and "member a has left, and its server has ended" in res.stdout, res)
+    t.equal("exit status of the server", a.process.wait(20), 0)
+    t.check("the log says who moves it, and that it stops in order",
+            all(a.wait_log(word, a.since) for word in ("user 0: this member is to be moved", "member a has left", "stopped")))
+    t.check("LOCK at the other of what is locked, at any time", n.OK not in seen, seen)
+    t.equal("LOCK at the other", no_lock(other, *free)["status"], n.GRACE)
+    t.equal("cluster check of a server that has ended", control.ctl(*ctl, "check").returncode, 3)
+    a.start()
+    holder.back()
+    end_grace(t, holder, other, free, held)
+
+
 def test_no_keeper(t, a, holder, other):
     print("# a member whose keeper is killed")
     free, held = open_at(t, other, "free"), open_at(t, other, "locked")
@@ -448,6 +480,7 @@ def main():
         test_killed(t, a, b, holder, other)
         test_stopped(t, a, holder, other)
         test_leave(t, a, holder, other)
+        test_move(t, a, holder, other)
         test_no_keeper(t, a, holder, other)
         test_reloaded(t, a, b)
         test_others(t, other, common)
