@@ -367,8 +367,9 @@ static void check_record(const struct cfg_settings *settings, struct cfg_positio
 /* Place of the first of these keys that was given, or NULL. */
 static const struct cfg_origin *cluster_origin(const struct cfg_settings *settings)
 {
-	static const char *const keys[] = { "cluster.name", "cluster.instance", "cluster.path",
-					    "cluster.address", "cluster.dead_time" };
+	static const char *const keys[] = { "cluster.name", "cluster.instance",
+					    "cluster.path", "cluster.address",
+					    "cluster.pnfs", "cluster.dead_time" };
 	const struct cfg_origin *found = NULL;
 
 	for (size_t i = 0; i < rn_array_size(keys) && !found; i++)
@@ -449,6 +450,10 @@ static void check_cluster(const struct cfg_settings *settings, struct cfg_diags 
 	check_cluster_name("cluster.name", c->name, at, diags);
 	check_cluster_name("cluster.instance", c->instance, at, diags);
 	check_cluster_address(settings, at, diags);
+	if (c->pnfs && (!settings->nfs3.enabled || settings->nfs4.minor_max < 1))
+		cfg_diag_add(diags, at, CFG_ERROR,
+			     "cluster.pnfs needs nfs3.enabled, as clients read and write at other "
+			     "members by NFSv3, and nfs4.minor_max of 1 or 2");
 	if (!settings->nfs4.enabled)
 		cfg_diag_add(diags, at, CFG_ERROR,
 			     "[cluster] needs nfs4.enabled, whose records and grace period it "

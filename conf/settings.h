@@ -144,6 +144,7 @@ struct cfg_cluster {
 	char *instance;
 	char *path;
 	struct cfg_addrs address; /* that clients reach this member by; none: it does not say */
+	bool pnfs;
 	uint64_t dead_time;
 };
 
