@@ -38,7 +38,13 @@ const struct nfs4_op *nfs4_op_find(uint32_t opnum, uint32_t minor)
 		.errors = NFS4_ERRORS_OWN,                                                         \
 	}
 
+OPTIONAL(GETDEVICEINFO, getdeviceinfo, 1, 0);
 OPTIONAL(GETDEVICELIST, getdevicelist, 1, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTCOMMIT, layoutcommit, 1, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTERROR, layouterror, 2, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTGET, layoutget, 1, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTRETURN, layoutreturn, 1, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTSTATS, layoutstats, 2, NFS4_NEEDS_FH);
 
 /* The loop over a COMPOUND's operations. */
 
@@ -301,6 +307,13 @@ static bool lacks_names(struct nfs4_compound *c)
 	return n > 0 && n <= NAMES_UNKNOWN_MAX;
 }
 
+/* True if a file system that has given this machine up may have caused it (vfs_error_of_lost()). */
+static bool compound_is_doubtful(int status)
+{
+	return status == NFS4ERR_STALE || status == NFS4ERR_IO || status == NFS4ERR_ACCESS ||
+	       status == NFS4ERR_SERVERFAULT;
+}
+
 /* Ends the operation under way. Returns the status for the loop to continue with. */
 static int end_op(struct nfs4_compound *c, int status)
 {
@@ -320,6 +333,8 @@ static int end_op(struct nfs4_compound *c, int status)
 	}
 	status = status == NFS4_NO_ROOM ? compound_no_room(c)
 					: nfs4_status_for(c->op, c->minor, status);
+	if (compound_is_doubtful(status) && c->current.ctx.exp)
+		vfs_doubt(&c->current.ctx);
 	if (status != NFS4_OK && !c->keep_body) {
 		xdr_out_rewind(c->out, body);
 		if (c->op && (c->op->flags & NFS4_OP_FAILS_WITH_BITMAP) &&

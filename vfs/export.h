@@ -144,6 +144,15 @@ bool vfs_export_is_mounted_in(const struct vfs_export *inner, const struct vfs_e
  * in memory it gives without asking another process or host. */
 bool vfs_export_is_local(const struct vfs_export *exp);
 
+/*
+ * A cluster file system gives a machine up that it has not heard of, or that somebody evicts. Then nothing that this machine has is of worth, and its
+ * errors say nothing about the files (doc/design/cluster.md).
+ */
+/* True if the error may come of that. */
+bool vfs_error_of_lost(int rc);
+/* Asks whether the file system of an open directory has given this machine up. The thread is root. */
+bool vfs_is_lost(int fd);
+
 /* The exports in force, as the daemon shows them. All functions are thread-safe; none waits for a
  * name service. */
 /* An export that lies within another one. */

@@ -16,7 +16,9 @@ struct vfs_mount_entry {
 	uint64_t id, parent; /* the kernel's, of this boot: what statx(2) shows as stx_mnt_id */
 	const char *path;    /* where it is mounted */
 	const char *type;    /* of its file system; "" if the kernel does not tell */
-	bool read_only;	     /* this mount, whatever its file system allows */
+	const char *
+		fs_options; /* of its file system, with commas between; "" if the kernel does not tell */
+	bool read_only; /* this mount, whatever its file system allows */
 };
 
 struct vfs_mount_table {
@@ -33,6 +35,9 @@ void vfs_mount_table_free(struct vfs_mount_table *t);
 const struct vfs_mount_entry *vfs_mount_table_find(const struct vfs_mount_table *t, uint64_t id);
 /* True if the mount is at that path, and not covered by another mount. */
 bool vfs_mount_table_shows(const struct vfs_mount_table *t, uint64_t id, const char *path);
+
+/* True if the file system was mounted with that option, "name" or "name=value". */
+bool vfs_mount_has_option(const struct vfs_mount_entry *e, const char *option);
 
 /* statx(2) of what name_to_handle_at(2) looks up by the same name, with the mount's id (STATX_MNT_ID): kernels before
  * 5.8 and emulated ones do not tell it. 0 or -errno. */

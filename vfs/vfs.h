@@ -44,6 +44,10 @@ struct vfs_config {
 	 */
 	bool (*may_lock)(void *ctx, bool reclaim);
 	void *may_lock_ctx;
+	/* Called when the file system of that export has given this machine up: no error of it may be answered. On a worker. NULL: nobody wants
+	 * to know. */
+	void (*lost)(void *ctx, const char *path);
+	void *lost_ctx;
 	/* Other servers on other machines have the same files, with clocks that are some milliseconds apart. What clients do there is not known here. */
 	bool shared;
 	bool handle_mac;
@@ -119,6 +123,9 @@ struct vfs_dir_change {
 	bool ctime_tells;
 	struct vfs_attr before, after;
 };
+
+/* An operation has failed by an error of vfs_error_of_lost(): calls vfs_config.lost if that is why. The thread may be root afterwards. */
+void vfs_doubt(struct vfs_ctx *ctx);
 
 /* Reads the export id out of a handle, which may have been made up: vfs_fh_open looks at its MAC.
  * 0; -EBADF (NFS3ERR_BADHANDLE): not of the form of ours. */

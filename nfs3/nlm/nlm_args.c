@@ -300,6 +300,9 @@ void nlm_reply(struct rpc_request *req, const struct nlm_result *r)
 enum rpc_run nlm_answer(struct nfs3_op *op, const struct nlm_result *r, int rc)
 {
 	struct rpc_request *req = op->req;
+
+	if (vfs_error_of_lost(rc))
+		vfs_doubt(&op->ctx);
 	const enum rpc_run how = nfs3_op_end(op, rc);
 
 	if (how == RPC_RUN_DONE || how == RPC_RUN_UNDONE)

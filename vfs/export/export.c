@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #include "vfs/fs/file_system.h"
 #include "vfs/io.h"
 #include "vfs/mount_table.h"
+#include "vfs/worker/worker_state.h"
 
 #define FUSE_MAGIC 0x65735546
 
@@ -323,6 +325,46 @@ bool vfs_export_fs_known(const struct vfs_export *exp)
 bool vfs_export_is_local(const struct vfs_export *exp)
 {
 	return exp->root_mnt->fs.local;
+}
+
+bool vfs_error_of_lost(int rc)
+{
+	switch (-rc) {
+	case ESHUTDOWN: /* what Ceph calls EBLOCKLISTED */
+	case ENOTCONN:
+	case ECONNABORTED:
+	case EACCES: /* of the kernel's CephFS, once its session was rejected */
+	case EIO:
+	case ESTALE: /* of any error in opening by handle */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ceph-fuse gives all attributes from memory or says ENOENT, and answers the extended one by ESHUTDOWN. The kernel's CephFS has that one in
+ * memory; it asks a server for the attributes once its session has ended, and root is refused none. */
+bool vfs_is_lost(int fd)
+{
+	struct statx sx;
+	char client[64];
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MODE, &sx) != 0 &&
+	    vfs_error_of_lost(-errno))
+		return true;
+	return fgetxattr(fd, "ceph.client_id", client, sizeof(client)) < 0 &&
+	       vfs_error_of_lost(-errno);
+}
+
+void vfs_doubt(struct vfs_ctx *ctx)
+{
+	const struct vfs_config *cfg = &ctx->vfs->cfg;
+
+	if (!cfg->lost || !ctx->exp || ctx->exp->root_mnt->fs.local ||
+	    vfs_worker_of(ctx)->on_event_thread || vfs_act_as_root(ctx) != 0)
+		return;
+	if (vfs_is_lost(ctx->exp->root_mnt->fd))
+		cfg->lost(cfg->lost_ctx, vfs_export_path(ctx->exp));
 }
 
 uint64_t vfs_write_verifier(const struct vfs_export *exp)

@@ -60,16 +60,18 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
-/* The type stands behind optional fields, "- type source ...". The kernel escapes blanks in all fields. */
-static const char *find_type(char *options)
+/* The type stands behind optional fields, "- type source options". The kernel escapes blanks in all fields. */
+static void find_type(char *rest, struct vfs_mount_entry *e)
 {
-	char *type = strstr(options, " - ");
+	char *type = strstr(rest, " - "), *next;
 
+	e->type = e->fs_options = "";
 	if (!type)
-		return "";
-	type += 3;
-	type[strcspn(type, " ")] = '\0';
-	return type;
+		return;
+	next = type + 3;
+	e->type = strsep(&next, " ");
+	if (next && strsep(&next, " ") && next)
+		e->fs_options = next;
 }
 
 /* "id parent dev root mountpoint options ... - type ...". Path and type stay in the line. */
@@ -87,8 +89,8 @@ static bool mount_table_parse_line(char *line, struct vfs_mount_entry *e)
 	*e = (struct vfs_mount_entry){ .id = id,
 				       .parent = parent,
 				       .path = line + from,
-				       .type = find_type(options),
 				       .read_only = strncmp(options, "ro", 2) == 0 };
+	find_type(options, e);
 	return true;
 }
 
@@ -152,6 +154,20 @@ bool vfs_mount_table_shows(const struct vfs_mount_table *t, uint64_t id, const c
 			return false;
 	}
 	return true;
+}
+
+bool vfs_mount_has_option(const struct vfs_mount_entry *e, const char *option)
+{
+	const size_t len = strlen(option);
+
+	for (const char *at = e->fs_options; *at; at += *at == ',') {
+		const size_t n = strcspn(at, ",");
+
+		if (n == len && strncmp(at, option, len) == 0)
+			return true;
+		at += n;
+	}
+	return false;
 }
 
 int vfs_mount_table_watch(void)

@@ -170,6 +170,8 @@ static int open_parsed(struct vfs_ctx *ctx, const struct vfs_handle *h, const st
 	}
 	if (rc == -ESTALE)
 		atomic_fetch_add_explicit(&ctx->vfs->stale, 1, memory_order_relaxed);
+	if (vfs_error_of_lost(rc))
+		vfs_doubt(ctx);
 	return rc;
 }
 
