@@ -3,8 +3,36 @@
 #include "cluster/cluster_store.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/xattr.h>
 
 #include "lib/error.h"
+
+int cluster_store_open(const struct cluster_store_cfg *cfg, const struct rn_logger *log,
+		       struct cluster_store **store)
+{
+	int rc;
+
+	if (cfg->is_rados)
+		return cluster_store_rados_open(cfg, log, store);
+	rc = cluster_store_file_open(cfg->path, store);
+	if (rc)
+		rn_err(log, "cluster.path %s: %s", cfg->path, rn_error_text(rc));
+	return rc;
+}
+
+int cluster_cephfs_client(const char *path, uint64_t *client)
+{
+	char value[64]; /* "client4125" */
+	const ssize_t n = getxattr(path, "ceph.client_id", value, sizeof(value) - 1);
+
+	*client = 0;
+	if (n < 0)
+		return errno == ENODATA || errno == EOPNOTSUPP ? 0 : -errno;
+	value[n] = '\0';
+	return sscanf(value, "client%" SCNu64, client) == 1 && *client ? 0 : -EPROTO;
+}
 
 int cluster_store_read(struct cluster_store *s, struct cluster_object *o, uint64_t *version)
 {

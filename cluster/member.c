@@ -137,7 +137,7 @@ static uint64_t member_previous(const struct cluster_object *o, const char *name
 {
 	const struct cluster_member *row = cluster_look(o, name);
 
-	return row && row->state != CLUSTER_STOPPED ? row->incarnation : 0;
+	return row ? row->incarnation : 0;
 }
 
 /* Nanoseconds by which the clock of a heartbeat is ahead of this member's, at least: it was written before it was read, however long the reading
@@ -375,6 +375,8 @@ static bool member_evict(struct member *m, const char *name, uint64_t incarnatio
 		return true;
 	rc = m->cfg.store->ops->evict(m->cfg.store, name, incarnation);
 	m->evicted += rc == 0;
+	if (rc == -EINPROGRESS)
+		return false;
 	if (rc == -EOPNOTSUPP)
 		rc = 0;
 	return member_store_result(m, MEMBER_EVICT, rc) == 0;

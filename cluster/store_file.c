@@ -270,6 +270,16 @@ static int store_file_wait(struct cluster_store *s, uint64_t version, unsigned m
 	}
 }
 
+static int store_file_use(struct cluster_store *s, const struct cluster_self *self,
+			  const uint64_t *clients, unsigned n)
+{
+	(void)s;
+	(void)self;
+	(void)clients;
+	(void)n;
+	return 0;
+}
+
 static int store_file_evict(struct cluster_store *s, const char *name, uint64_t incarnation)
 {
 	(void)s;
@@ -293,6 +303,7 @@ static const struct cluster_store_ops store_file_ops = {
 	.beat = store_file_beat,
 	.look = store_file_look,
 	.wait = store_file_wait,
+	.use = store_file_use,
 	.evict = store_file_evict,
 	.close = store_file_close,
 };

@@ -364,16 +364,14 @@ static void check_record(const struct cfg_settings *settings, struct cfg_positio
 			     is_v4 ? "nfs4" : "nfs3", (unsigned long long)need / 1024);
 }
 
-/* Place of the first of these keys that was given, or NULL. */
+/* Place of the first key of [cluster] that was given, or NULL. */
 static const struct cfg_origin *cluster_origin(const struct cfg_settings *settings)
 {
-	static const char *const keys[] = { "cluster.name", "cluster.instance",
-					    "cluster.path", "cluster.address",
-					    "cluster.pnfs", "cluster.dead_time" };
 	const struct cfg_origin *found = NULL;
 
-	for (size_t i = 0; i < rn_array_size(keys) && !found; i++)
-		found = cfg_origin_of(settings, keys[i]);
+	for (unsigned i = 0; i < cfg_n_rows && !found; i++)
+		if (strcmp(cfg_rows[i].section, "cluster") == 0)
+			found = cfg_origin_of(settings, cfg_rows[i].key);
 	return found;
 }
 
@@ -428,6 +426,29 @@ static void check_cluster_address(const struct cfg_settings *settings, struct cf
 	}
 }
 
+static void check_cluster_backend(const struct cfg_settings *settings, struct cfg_position at,
+				  struct cfg_diags *diags)
+{
+	static const char *const rados[] = { "cluster.pool", "cluster.ceph_conf",
+					     "cluster.ceph_user", "cluster.ceph_fs" };
+	const struct cfg_cluster *c = &settings->cluster;
+
+	if (c->backend == CFG_BACKEND_RADOS && !*c->pool)
+		cfg_diag_add(diags, at, CFG_ERROR,
+			     "cluster.pool is missing: backend = rados keeps objects in a pool of "
+			     "Ceph; name it, or say backend = file");
+	for (size_t i = 0; i < rn_array_size(rados) && c->backend == CFG_BACKEND_FILE; i++) {
+		const struct cfg_origin *origin = cfg_origin_of(settings, rados[i]);
+		const struct cfg_position there = { .file = origin ? origin->name : NULL,
+						    .line = origin ? origin->line : 0 };
+
+		if (origin)
+			cfg_diag_add(diags, there, CFG_ERROR,
+				     "%s is for backend = rados only: say so, or leave it out",
+				     rados[i]);
+	}
+}
+
 static void check_cluster(const struct cfg_settings *settings, struct cfg_diags *diags)
 {
 	const struct cfg_cluster *c = &settings->cluster;
@@ -437,8 +458,9 @@ static void check_cluster(const struct cfg_settings *settings, struct cfg_diags 
 			      : !*c->path     ? "path"
 					      : NULL;
 
-	if (!origin || (!*c->name && !*c->instance && !*c->path && !c->address.n &&
-			!cfg_origin_of(settings, "cluster.dead_time")))
+	if (!origin ||
+	    (!*c->name && !*c->instance && !*c->path && !c->address.n &&
+	     c->backend == CFG_BACKEND_FILE && !cfg_origin_of(settings, "cluster.dead_time")))
 		return;
 	const struct cfg_position at = { .file = origin->name, .line = origin->line };
 
@@ -450,10 +472,10 @@ static void check_cluster(const struct cfg_settings *settings, struct cfg_diags 
 	check_cluster_name("cluster.name", c->name, at, diags);
 	check_cluster_name("cluster.instance", c->instance, at, diags);
 	check_cluster_address(settings, at, diags);
-	if (c->pnfs && (!settings->nfs3.enabled || settings->nfs4.minor_max < 1))
-		cfg_diag_add(diags, at, CFG_ERROR,
-			     "cluster.pnfs needs nfs3.enabled, as clients read and write at other "
-			     "members by NFSv3, and nfs4.minor_max of 1 or 2");
+	check_cluster_name("cluster.pool", c->pool, at, diags);
+	check_cluster_name("cluster.ceph_user", c->ceph_user, at, diags);
+	check_cluster_name("cluster.ceph_fs", c->ceph_fs, at, diags);
+	check_cluster_backend(settings, at, diags);
 	if (!settings->nfs4.enabled)
 		cfg_diag_add(diags, at, CFG_ERROR,
 			     "[cluster] needs nfs4.enabled, whose records and grace period it "

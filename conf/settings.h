@@ -24,6 +24,7 @@ enum cfg_tristate { CFG_NO, CFG_YES, CFG_AUTO };
 enum cfg_idmap { CFG_IDMAP_NUMBERS, CFG_IDMAP_AUTO, CFG_IDMAP_NAMES };
 enum cfg_statd { CFG_STATD_OFF, CFG_STATD_AUTO };
 enum cfg_io_mode { CFG_IO_BUFFERED, CFG_IO_DIRECT };
+enum cfg_backend { CFG_BACKEND_FILE, CFG_BACKEND_RADOS };
 
 enum { CFG_MAX_ADDRS = 16, CFG_MEMBER_ADDRS = 8, CFG_MAX_ROWS = 128 };
 
@@ -144,8 +145,10 @@ struct cfg_cluster {
 	char *instance;
 	char *path;
 	struct cfg_addrs address; /* that clients reach this member by; none: it does not say */
-	bool pnfs;
 	uint64_t dead_time;
+	int backend; /* enum cfg_backend; the rest is for RADOS */
+	char *pool, *ceph_conf, *ceph_user;
+	char *ceph_fs; /* empty: all file systems */
 };
 
 struct cfg_settings {

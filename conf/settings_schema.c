@@ -18,6 +18,7 @@ static const char *const tristate[] = { "no", "yes", "auto", NULL };
 static const char *const idmaps[] = { "numbers", "auto", "names", NULL };
 static const char *const statds[] = { "off", "auto", NULL };
 static const char *const io_modes[] = { "buffered", "direct", NULL };
+static const char *const backends[] = { "file", "rados", NULL };
 
 /* clang-format off */
 const struct cfg_section cfg_sections[] = {
@@ -269,12 +270,21 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(cluster, address, CFG_ADDRS), .def = "",
 	  .text = "Addresses that clients reach this member by, at most eight, which move with it to another machine. Other members and ringnfsctl(8) show them. "
 		  "Where two members may run on one machine, tcp.listen and rdma.listen have the same." },
-	{ ROW(cluster, pnfs, CFG_BOOL), .def = "no",
-	  .text = "Clients of NFSv4.1 and 4.2 get layouts of files from this member (pNFS, flexible files), by which they read and write them at another "
-		  "one, by NFSv3 and at its cluster.address. ringnfsd(8) says what that does not protect. Needs nfs3.enabled." },
 	{ ROW(cluster, dead_time, CFG_SECONDS), RANGE(2, 600), .def = "10s",
 	  .text = "A member that was not heard of for so long is dead to the others, and ends by itself before. It must be longer than the cluster "
 		  "file system pauses when one of its own servers fails. The value of the member that starts first counts." },
+	{ ROW(cluster, backend, CFG_ENUM), .words = backends, .def = "file",
+	  .text = "Where members keep what they agree upon: in files in path, or in a pool of RADOS, Ceph's object store. With rados the CephFS client of a "
+		  "machine that has died is evicted, so that its locks do not last until Ceph gives it up. That needs the libraries librados2 and libcephfs2, and a "
+		  "mount of its own for each member. pool and the keys that begin with ceph_ are for rados only." },
+	{ ROW(cluster, pool, CFG_NAME), RANGE(1, 128), .zero = true, .def = "",
+	  .text = "Pool of RADOS for three small objects of the cluster. It must be replicated, not erasure-coded." },
+	{ ROW(cluster, ceph_conf, CFG_PATH), .def = "/etc/ceph/ceph.conf", .text = "Ceph's configuration, which names its monitors." },
+	{ ROW(cluster, ceph_user, CFG_NAME), RANGE(1, 64), .def = "ringnfs",
+	  .text = "User of Ceph, without \"client.\". Its keyring must be readable to root. It needs the capabilities mon 'allow r', osd 'allow rw pool=POOL', and "
+		  "mds 'allow *', without which metadata servers evict nobody for it." },
+	{ ROW(cluster, ceph_fs, CFG_NAME), RANGE(1, 64), .zero = true, .def = "",
+	  .text = "Name of the CephFS whose metadata servers are asked to evict a client. Empty means those of all in that Ceph." },
 };
 /* clang-format on */
 const unsigned cfg_n_rows = sizeof(cfg_rows) / sizeof(cfg_rows[0]);

@@ -12,8 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/cluster_mounts.h"
 #include "daemon/keeper.h"
 #include "daemon/process.h"
+#include "daemon/ticker.h"
 #include "lib/clock.h"
 #include "lib/error.h"
 #include "lib/host.h"
@@ -32,7 +34,8 @@ struct cluster_part {
 	const struct rn_logger *log;
 	struct cluster_store *store;
 	struct keeper *keeper;
-	struct member *member; /* NULL: not joined */
+	struct member *member;	  /* NULL: not joined */
+	struct cluster_self self; /* once it has joined */
 	struct cluster_part_server server;
 	struct nfs4_cluster nfs4;
 	char major[NFS4_SERVER_ID_MAX + 1];
@@ -56,6 +59,13 @@ struct cluster_part {
 	bool has_next;	      /* next is to be told */
 	struct cluster_digest digest, next;
 	struct member_view seen; /* as of the last turn */
+	bool lists_mounts;	 /* exports have changed */
+	bool has_clients;	 /* clients are to be told to the store */
+	uint64_t client[CLUSTER_MOUNTS_MAX];
+	unsigned nclients;
+
+	struct cluster_mounts mounts; /* the ticker's, once there is one */
+	struct ticker *mounts_ticker;
 };
 
 static void cluster_part_rest(unsigned ms)
@@ -103,6 +113,19 @@ bool cluster_part_may_answer(void *part)
 	return false;
 }
 
+void cluster_part_lost(void *part, const char *path)
+{
+	struct cluster_part *p = part;
+
+	if (atomic_exchange(&p->leaving, true))
+		return;
+	rn_err(p->log,
+	       "cluster: the file system of %s has given this machine's client up: member %s ends "
+	       "without an answer; unmount and mount it again, then start the member",
+	       path, p->settings->cluster.instance);
+	process_leave(EX_TEMPFAIL);
+}
+
 _Static_assert(sizeof(((struct nfs4_member *)0)->name) == CLUSTER_NAME_SIZE, "a member's name");
 _Static_assert(CFG_MEMBER_ADDRS == CLUSTER_ADDRESSES, "a member's addresses in the settings");
 _Static_assert(NFS4_MEMBER_ADDRESSES == CLUSTER_ADDRESSES, "a member's addresses");
@@ -119,8 +142,6 @@ static unsigned cluster_part_members(void *part, struct nfs4_member *out, unsign
 		if (m->state != CLUSTER_RUNNING)
 			continue;
 		memcpy(out[n].name, m->name, sizeof(out[n].name));
-		out[n].own = strcmp(m->name, p->settings->cluster.instance) == 0;
-		out[n].run = m->incarnation;
 		memcpy(out[n].address, m->place.address, sizeof(out[n].address));
 		out[n].naddresses = m->place.naddresses;
 		out[n].tcp_port = m->place.tcp_port;
@@ -136,11 +157,27 @@ const struct nfs4_cluster *cluster_part_of_nfs4(const struct cluster_part *p)
 	return p ? &p->nfs4 : NULL;
 }
 
+static struct cluster_store_cfg cluster_part_store_cfg(const struct cfg_settings *settings)
+{
+	const struct cfg_cluster *set = &settings->cluster;
+
+	return (struct cluster_store_cfg){
+		.path = set->path,
+		.cluster = set->name,
+		.pool = set->pool,
+		.ceph_conf = set->ceph_conf,
+		.ceph_user = set->ceph_user,
+		.ceph_fs = set->ceph_fs,
+		.dead_ms = (uint32_t)set->dead_time * 1000,
+		.is_rados = set->backend == CFG_BACKEND_RADOS,
+	};
+}
+
 static int cluster_part_start_keeper(struct cluster_part *p)
 {
 	const struct keeper_cfg cfg = {
 		.member = p->settings->cluster.instance,
-		.store_path = p->settings->cluster.path,
+		.store = cluster_part_store_cfg(p->settings),
 		.state_dir = p->settings->server.state_dir,
 		.log = p->log,
 	};
@@ -169,15 +206,13 @@ int cluster_part_check(const struct cfg_settings *settings, const struct rn_logg
 
 static int cluster_part_open(struct cluster_part *p)
 {
-	const char *path = p->settings->cluster.path;
+	const struct cluster_store_cfg cfg = cluster_part_store_cfg(p->settings);
 	int rc = cluster_part_check(p->settings, p->log);
 
-	if (rc)
-		return rc;
-	rc = cluster_store_file_open(path, &p->store);
-	if (rc)
-		rn_err(p->log, "cluster.path %s: %s", path, rn_error_text(rc));
-	return rc ? rc : cluster_part_start_keeper(p);
+	/* The keeper is first: a store may have threads. */
+	if (!rc)
+		rc = cluster_part_start_keeper(p);
+	return rc ? rc : cluster_store_open(&cfg, p->log, &p->store);
 }
 
 int cluster_part_new(const struct cfg_settings *settings, const struct rn_logger *log,
@@ -202,8 +237,6 @@ int cluster_part_new(const struct cfg_settings *settings, const struct rn_logger
 		.ctx = p,
 		.scope = set->name,
 		.major = p->major,
-		.layouts = set->pnfs,
-		.data_io = (uint32_t)settings->nfs3.max_io,
 	};
 	pthread_mutex_init(&p->lock, NULL);
 	*out = p; /* to be freed in any case */
@@ -215,7 +248,10 @@ void cluster_part_free(struct cluster_part *p)
 	if (!p)
 		return;
 	keeper_dismiss(p->keeper); /* locks were closed when they might be, or there were none */
+	if (p->member)
+		p->store->ops->use(p->store, &p->self, NULL, 0);
 	member_free(p->member);
+	cluster_mounts_free(&p->mounts);
 	if (p->store)
 		p->store->ops->close(p->store);
 	pthread_mutex_destroy(&p->lock);
@@ -409,6 +445,42 @@ static void cluster_part_place(const struct cluster_part *p, struct cluster_plac
 		place->rdma_port = (uint16_t)set->rdma.port;
 }
 
+/* Has the store know through which clients of CephFS this run has its files. */
+static int cluster_part_use_clients(struct cluster_part *p, const uint64_t *clients, unsigned n)
+{
+	const int rc = p->store->ops->use(p->store, &p->self, clients, n);
+
+	if (rc == -EBUSY)
+		rn_err(p->log, "cluster: another member has its files through the same mount of "
+			       "CephFS; each member needs a mount of its own");
+	else if (rc == -ESHUTDOWN)
+		rn_err(p->log,
+		       "cluster: this machine's client of the file system is being "
+		       "evicted, as it was that of a dead member; unmount and mount it again");
+	else if (rc)
+		rn_err(p->log,
+		       "cluster: the store cannot be told of this machine's client of the file "
+		       "system: %s",
+		       cluster_store_error_text(rc));
+	return rc;
+}
+
+/* Once the store knows the clients, nobody evicts them; they must not have been evicted before. */
+static int cluster_part_use_mounts(struct cluster_part *p)
+{
+	uint64_t clients[CLUSTER_MOUNTS_MAX];
+	const unsigned n = cluster_mounts_clients(&p->mounts, clients);
+	int rc = cluster_part_use_clients(p, clients, n);
+
+	if (!rc && cluster_mounts_lost(&p->mounts))
+		rc = -ESHUTDOWN;
+	if (!rc && n == 0 && p->settings->cluster.backend == CFG_BACKEND_RADOS)
+		rn_warn(p->log, "cluster: nothing here is on a CephFS that tells its client: when "
+				"this machine dies, its locks stay until the file system itself "
+				"gives it up");
+	return rc;
+}
+
 static int cluster_part_start_member(struct cluster_part *p)
 {
 	struct member_cfg cfg = {
@@ -439,8 +511,11 @@ static int cluster_part_start_member(struct cluster_part *p)
 		       cluster_store_error_text(rc));
 		return rc;
 	}
-	rc = keeper_run_is(p->keeper,
-			   cluster_look(member_object(p->member), cfg.starter.name)->incarnation);
+	snprintf(p->self.name, sizeof(p->self.name), "%s", cfg.starter.name);
+	p->self.incarnation = cluster_look(member_object(p->member), cfg.starter.name)->incarnation;
+	rc = keeper_run_is(p->keeper, p->self.incarnation);
+	if (!rc)
+		rc = cluster_part_use_mounts(p);
 	if (rc)
 		return rc;
 	atomic_store(&p->tells, !member_has_reclaims(p->member));
@@ -452,16 +527,30 @@ static int cluster_part_start_member(struct cluster_part *p)
 
 /* ---- the thread ---- */
 
-static void cluster_part_take_digest(struct cluster_part *p)
+/* Takes what a reload has brought. */
+static void cluster_part_take_reload(struct cluster_part *p)
 {
+	uint64_t client[CLUSTER_MOUNTS_MAX];
+	unsigned nclients;
+	bool has_clients;
+
 	pthread_mutex_lock(&p->lock);
 	if (p->has_next)
 		p->digest = p->next;
 	p->has_next = false;
 	const struct cluster_digest digest = p->digest;
 
+	has_clients = p->has_clients;
+	nclients = p->nclients;
+	memcpy(client, p->client, sizeof(client));
+	p->has_clients = false;
 	pthread_mutex_unlock(&p->lock);
 	member_set_digest(p->member, &digest);
+	if (has_clients && cluster_part_use_clients(p, client, nclients) != 0) {
+		pthread_mutex_lock(&p->lock);
+		p->has_clients = true; /* again at the next turn */
+		pthread_mutex_unlock(&p->lock);
+	}
 }
 
 /* Own locks of before are in the way of reclaims as long as a keeper has them. It sees by itself that it may let them go. */
@@ -555,12 +644,37 @@ static void cluster_part_wait(struct cluster_part *p, unsigned ms, bool was_leav
 	}
 }
 
+/* On a thread of its own, as it waits for file systems. */
+static void cluster_part_look_at_mounts(void *ctx)
+{
+	struct cluster_part *p = ctx;
+	struct cluster_mounts next;
+	const char *lost;
+	bool changed;
+
+	pthread_mutex_lock(&p->lock);
+	changed = p->lists_mounts;
+	p->lists_mounts = false;
+	pthread_mutex_unlock(&p->lock);
+	if (changed && cluster_mounts_list(p->settings, p->server.exports, &next, p->log) == 0) {
+		cluster_mounts_free(&p->mounts);
+		p->mounts = next;
+		pthread_mutex_lock(&p->lock);
+		p->nclients = cluster_mounts_clients(&p->mounts, p->client);
+		p->has_clients = true;
+		pthread_mutex_unlock(&p->lock);
+	}
+	lost = cluster_mounts_lost(&p->mounts);
+	if (lost)
+		cluster_part_lost(p, lost);
+}
+
 static void *cluster_part_main(void *arg)
 {
 	struct cluster_part *p = arg;
 
 	while (!p->stop) {
-		cluster_part_take_digest(p);
+		cluster_part_take_reload(p);
 		cluster_part_end_reclaims(p);
 		const bool leaving = p->leaving;
 		const unsigned ms = member_step(p->member);
@@ -581,7 +695,11 @@ int cluster_part_join(struct cluster_part *p, const struct cluster_part_server *
 	cluster_digest_settings(p->settings, p->digest.settings);
 	rc = cluster_digest_exports(server->exports, p->digest.exports);
 	if (!rc)
+		rc = cluster_mounts_list(p->settings, server->exports, &p->mounts, p->log);
+	if (!rc)
 		rc = cluster_part_start_member(p);
+	if (!rc)
+		rc = ticker_start("mounts", cluster_part_look_at_mounts, p, &p->mounts_ticker);
 	if (!rc)
 		rc = -pthread_create(&p->thread, NULL, cluster_part_main, p);
 	if (rc)
@@ -605,6 +723,7 @@ void cluster_part_reloaded(struct cluster_part *p)
 	struct cluster_digest digest;
 
 	pthread_mutex_lock(&p->lock);
+	p->lists_mounts = true;
 	digest = p->has_next ? p->next : p->digest;
 	pthread_mutex_unlock(&p->lock);
 	cluster_part_warn_exported(p);
@@ -616,12 +735,22 @@ void cluster_part_reloaded(struct cluster_part *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
+static void cluster_part_stop_looking(struct cluster_part *p)
+{
+	ticker_stop(p->mounts_ticker);
+	p->mounts_ticker = NULL;
+}
+
 void cluster_part_leave(struct cluster_part *p)
 {
 	const uint64_t until = rn_now_ms() + LEAVE_MS;
 
-	if (!p || !p->is_running)
+	if (!p)
 		return;
+	if (!p->is_running) {
+		cluster_part_stop_looking(p);
+		return;
+	}
 	member_leave(p->member, cluster_part_has_holders(p));
 	atomic_store(&p->leaving, true);
 	while (!member_may_close(p->member) && rn_now_ms() < until)
@@ -637,6 +766,7 @@ void cluster_part_leave(struct cluster_part *p)
 	rn_notice(p->log, "cluster: member %s has left", p->settings->cluster.instance);
 	atomic_store(&p->stop, true);
 	pthread_join(p->thread, NULL);
+	cluster_part_stop_looking(p);
 	p->is_running = false;
 }
 
@@ -663,7 +793,8 @@ int cluster_part_remove(const struct cluster_part *p, const char *name, enum clu
 	struct cluster_store *store; /* one thread uses a store */
 	struct cluster_object o;
 	uint64_t version;
-	int rc = cluster_store_file_open(p->settings->cluster.path, &store);
+	const struct cluster_store_cfg cfg = cluster_part_store_cfg(p->settings);
+	int rc = cluster_store_open(&cfg, p->log, &store);
 
 	if (rc)
 		return rc;

@@ -35,6 +35,8 @@ int cluster_part_secret(struct cluster_part *p, uint8_t secret[STATE_SECRET_SIZE
 bool cluster_part_may_lock(void *part, bool reclaim);
 /* rpc_server.may_answer. Ends the process if the member was too slow. */
 bool cluster_part_may_answer(void *part);
+/* vfs_config.lost. Ends the process. */
+void cluster_part_lost(void *part, const char *path);
 /* For nfs4_config.cluster; valid as long as the part. */
 const struct nfs4_cluster *cluster_part_of_nfs4(const struct cluster_part *p);
 

@@ -143,6 +143,8 @@ static int start_vfs(struct server *s)
 		.moved_ctx = &s->counters,
 		.may_lock = s->cluster ? cluster_part_may_lock : NULL,
 		.may_lock_ctx = s->cluster,
+		.lost = s->cluster ? cluster_part_lost : NULL,
+		.lost_ctx = s->cluster,
 		.shared = s->cluster != NULL,
 		.handle_mac = s->settings->vfs.handle_mac,
 	};

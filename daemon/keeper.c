@@ -58,7 +58,9 @@ struct keeper_page {
 struct keeper {
 	struct keeper_page *page;
 	char member[CLUSTER_NAME_SIZE];
-	char store_path[PATH_MAX], state_dir[PATH_MAX];
+	struct cluster_store_cfg
+		store; /* its strings are the caller's; the keeper has a copy of them */
+	char state_dir[PATH_MAX];
 	const struct rn_logger *log; /* of the daemon */
 	pid_t daemon, pid;
 	int pidfd; /* of the keeper */
@@ -140,7 +142,7 @@ static int keeper_look(struct keeper *k, struct cluster_store **store)
 	struct cluster_self run = { .incarnation = atomic_load(&k->page->incarnation) };
 	struct cluster_object o;
 	uint64_t version = 0;
-	int rc = *store ? 0 : cluster_store_file_open(k->store_path, store);
+	int rc = *store ? 0 : cluster_store_open(&k->store, NULL, store);
 
 	if (!rc)
 		rc = cluster_store_read(*store, &o, &version);
@@ -166,7 +168,7 @@ static int keeper_try_store(struct keeper *k)
 
 	if (store)
 		store->ops->close(store);
-	if (stat(k->store_path, &st) < 0)
+	if (stat(k->store.path, &st) < 0)
 		return -errno;
 	k->store_dev = st.st_dev;
 	return rc == -ENOENT || rc > 0 ? 0 : rc;
@@ -332,23 +334,23 @@ static void keeper_close_others(struct keeper *k)
 /* True if the file system has given this machine's client up, and all locks with it, so that nothing is left to keep. */
 static bool keeper_session_is_gone(const struct keeper *k, int rc)
 {
-	return (rc == -ESHUTDOWN || rc == -ENOTCONN) && !k->elsewhere;
+	/* The store's own client is not that of the files, if it is in RADOS. */
+	return (rc == -ESHUTDOWN || rc == -ENOTCONN) && !k->elsewhere && !k->store.is_rados;
 }
 
 /* Waits until the files may be released. There is no limit: without the object nobody knows what others have been granted. */
-static void keeper_hold(struct keeper *k)
+static void keeper_hold(struct keeper *k, struct cluster_store **store)
 {
 	const struct timespec pause = { .tv_nsec = KEEPER_LOOK_MS * (long)RN_NS_PER_MS };
 	const uint64_t since = rn_now_ms();
 	uint64_t told = since;
-	struct cluster_store *store = NULL;
 	int rc;
 
 	keeper_say(k, RN_NOTICE,
 		   "ringnfsd (process %d) has died: %u of its files stay open, with their locks, "
 		   "until all members of the cluster enforce the grace period",
 		   (int)k->daemon, k->kept);
-	while ((rc = keeper_look(k, &store)) != 1 && !keeper_session_is_gone(k, rc)) {
+	while ((rc = keeper_look(k, store)) != 1 && !keeper_session_is_gone(k, rc)) {
 		if (rn_now_ms() - told >= KEEPER_TELL_MS) {
 			told = rn_now_ms();
 			keeper_say(k, RN_WARNING,
@@ -375,13 +377,31 @@ static void keeper_hold(struct keeper *k)
 static void keeper_release(const struct keeper *k)
 {
 	const int size = (int)keeper_table_size();
+	struct statx stx;
 
+	/* The store may have other descriptors, and threads that use them. */
 	for (int fd = STDERR_FILENO + 1; fd < size; fd++) {
-		if (fd == k->page->lock)
+		if (fd == k->page->lock || !keeper_is_file(fd, &stx))
 			continue;
 		fcntl(fd, F_OFD_SETLK, &(struct flock){ .l_type = F_UNLCK, .l_whence = SEEK_SET });
 		close(fd);
 	}
+}
+
+/* Nothing is left to be evicted of this run. */
+static void keeper_drop_clients(struct keeper *k, struct cluster_store *store)
+{
+	struct cluster_self run = { .incarnation = atomic_load(&k->page->incarnation) };
+	int rc = store ? 0 : cluster_store_open(&k->store, NULL, &store);
+
+	memcpy(run.name, k->member, sizeof(run.name));
+	if (!rc)
+		rc = store->ops->use(store, &run, NULL, 0);
+	if (rc)
+		keeper_say(k, RN_WARNING,
+			   "this machine's client of the file system may be evicted: the store "
+			   "cannot be told that all is released: %s",
+			   rn_error_text(rc));
 }
 
 /* Does not return. */
@@ -397,10 +417,13 @@ static void keeper_main(struct keeper *k)
 	}
 	/* A run that has not joined has granted nothing. */
 	if (atomic_load(&k->page->incarnation) != 0) {
+		struct cluster_store *store = NULL;
+
 		keeper_close_others(k);
 		if (k->kept)
-			keeper_hold(k);
+			keeper_hold(k, &store);
 		keeper_release(k);
+		keeper_drop_clients(k, store);
 	}
 	_exit(0);
 }
@@ -457,10 +480,10 @@ static int keeper_prepare(struct keeper *k, const struct keeper_cfg *cfg)
 {
 	if (!cluster_name_is_valid(cfg->member))
 		return -EINVAL;
-	if (strlen(cfg->store_path) >= PATH_MAX || strlen(cfg->state_dir) >= PATH_MAX)
+	if (strlen(cfg->state_dir) >= PATH_MAX)
 		return -ENAMETOOLONG;
 	memcpy(k->member, cfg->member, strlen(cfg->member) + 1);
-	memcpy(k->store_path, cfg->store_path, strlen(cfg->store_path) + 1);
+	k->store = cfg->store;
 	memcpy(k->state_dir, cfg->state_dir, strlen(cfg->state_dir) + 1);
 	struct keeper_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
 					MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -508,9 +531,10 @@ int keeper_start(const struct keeper_cfg *cfg, struct keeper **out)
 		rc = keeper_await_start(k);
 	if (rc) {
 		rn_err(cfg->log,
-		       "the process that keeps locks over a crash cannot start, or cannot read %s "
-		       "as user %u without capabilities: %s",
-		       cfg->store_path, (unsigned)geteuid(), strerror(-rc));
+		       "the process that keeps locks over a crash cannot start, or cannot read the "
+		       "cluster's object (%s) as user %u without capabilities: %s",
+		       cfg->store.is_rados ? cfg->store.ceph_conf : cfg->store.path,
+		       (unsigned)geteuid(), strerror(-rc));
 		keeper_free(k);
 		return rc;
 	}
@@ -559,7 +583,7 @@ int keeper_run_is(struct keeper *k, uint64_t incarnation)
 	int rc = keeper_own_dir(k->state_dir, &k->page->own_dirs[0]);
 
 	if (!rc)
-		rc = keeper_own_dir(k->store_path, &k->page->own_dirs[1]);
+		rc = keeper_own_dir(k->store.path, &k->page->own_dirs[1]);
 	if (!rc)
 		rc = keeper_lock(k);
 	if (rc)

@@ -15,12 +15,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cluster/cluster_store.h"
 #include "lib/log.h"
 
 struct keeper_cfg {
-	const char *member;	/* name in the cluster */
-	const char *store_path; /* directory of the shared object (cluster_store_file_open()) */
-	const char *state_dir;	/* of this member; need not exist yet */
+	const char *member; /* name in the cluster */
+	struct cluster_store_cfg store;
+	const char *state_dir; /* of this member; need not exist yet */
 	const struct rn_logger *log;
 };
 

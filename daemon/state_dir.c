@@ -65,7 +65,10 @@ int state_dir_check(const char *dir, const struct rn_logger *log)
 	if (rc == -ENOENT)
 		return state_dir_check_parent(dir, log);
 	if (rc && rc != -EPERM)
-		rn_err(log, "state directory %s: %s", dir, strerror(-rc));
+		rn_err(log, "state directory %s: %s%s", dir, strerror(-rc),
+		       rc == -ESHUTDOWN ? ": this machine's client of the file system was evicted; "
+					  "unmount and mount it again"
+					: "");
 	return rc;
 }
 

@@ -329,8 +329,8 @@ static int sim_evict(struct cluster_store *s, const char *name, uint64_t incarna
 	return 0;
 }
 
-static const struct cluster_store_ops sim_ops = { sim_read, sim_swap,  sim_beat, sim_look,
-						  sim_wait, sim_evict, NULL };
+static const struct cluster_store_ops sim_ops = { sim_read, sim_swap, sim_beat,	 sim_look,
+						  sim_wait, NULL,     sim_evict, NULL };
 
 static void begin(void)
 {

@@ -133,6 +133,8 @@ static const struct value_case values[] = {
 	{ "cluster.address", "nfs1", NULL },
 	{ "cluster.dead_time", "1", NULL },
 	{ "cluster.dead_time", "10m", "10m" },
+	{ "cluster.backend", "rados", "rados" },
+	{ "cluster.backend", "etcd", NULL },
 	{ "rdma.enabled", "auto", "auto" },
 	{ "rdma.enabled", "yes", "yes" },
 	{ "rdma.enabled", "on", NULL },
@@ -523,6 +525,12 @@ static const struct cluster_case {
 	{ "name = lab\ninstance = a\npath = /srv/cluster\naddress = 192.0.2.1\n"
 	  "[tcp]\nlisten = 192.0.2.2\n",
 	  "f:2: error: cluster.address: tcp.listen has others, but not 192.0.2.1" },
+	{ "name = lab\ninstance = a\npath = /srv/cluster\nbackend = rados\n",
+	  "f:2: error: cluster.pool is missing: backend = rados keeps objects in a pool of Ceph; "
+	  "name it, or say backend = file" },
+	{ "name = lab\ninstance = a\npath = /srv/cluster\npool = nfs\n",
+	  "f:5: error: cluster.pool is for backend = rados only: say so, or leave it out" },
+	{ "name = lab\ninstance = a\npath = /srv/cluster\nbackend = rados\npool = nfs\n", NULL },
 	{ "name = lab\ninstance = a\npath = /srv/cluster\n[nfs4]\nenabled = no\n",
 	  "f:2: error: [cluster] needs nfs4.enabled, whose records and grace period it uses: set "
 	  "it "

@@ -251,7 +251,7 @@ static void daemon_main(const struct daemon *d, int commands, int answers)
 {
 	const struct rn_logger log = { .level = RN_DEBUG, .write = daemon_log };
 	const struct keeper_cfg cfg = { .member = "member",
-					.store_path = path_of("store"),
+					.store.path = path_of("store"),
 					.state_dir = path_of("state"),
 					.log = &log };
 	struct told told = { .self.name = "member" };
@@ -800,14 +800,14 @@ Test(keeper, is_refused)
 {
 	const struct rn_logger log = { .level = RN_ERROR, .write = daemon_log };
 	struct keeper_cfg cfg = { .member = "a/b",
-				  .store_path = path_of("store"),
+				  .store.path = path_of("store"),
 				  .state_dir = path_of("state"),
 				  .log = &log };
 	struct keeper *k = NULL;
 
 	cr_expect_eq(keeper_start(&cfg, &k), -EINVAL);
 	cfg.member = "member";
-	cfg.store_path = path_of("nowhere");
+	cfg.store.path = path_of("nowhere");
 	cr_expect_eq(keeper_start(&cfg, &k), -ENOENT);
 	cr_expect_null(k);
 	keeper_dismiss(NULL);
