@@ -185,7 +185,9 @@ static void wake_recorded(void *waits)
 static int start_nsm(const struct programs_config *cfg, struct programs *p)
 {
 	const struct cfg_settings *set = cfg->settings;
-	const struct nsm_config nsm = {
+	const struct cfg_cluster *cluster = &set->cluster;
+	struct rpc_address at;
+	struct nsm_config nsm = {
 		.state_dir = set->server.state_dir,
 		.log = &cfg->logs->of[LOG_NFS3],
 		.port = (uint16_t)set->nlm.statd_port,
@@ -196,6 +198,13 @@ static int start_nsm(const struct programs_config *cfg, struct programs *p)
 
 	if (!set->nfs3.enabled || set->nlm.statd == CFG_STATD_OFF)
 		return 0;
+	if (*cluster->name)
+		nsm.name = cluster->instance;
+	/* Two members may run on one machine, with one port. */
+	if (cluster->address.n == 1) {
+		rpc_address_of(&cluster->address.addrs[0], &at);
+		nsm.listen = &at;
+	}
 	rc = nsm_new(&nsm, &p->nsm);
 	if (rc || nsm_former_hosts(p->nsm) == 0)
 		return rc;

@@ -2,6 +2,7 @@
 /* The thread that sends and receives, and tells hosts of a restart. */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -9,6 +10,7 @@
 
 #include "lib/clock.h"
 #include "lib/error.h"
+#include "lib/host.h"
 #include "lib/util.h"
 #include "nsm/nsm_private.h"
 #include "rpc/message.h"
@@ -17,7 +19,8 @@
 /*
  * Hosts on record are told that this server has restarted (SM_NOTIFY), with the name of this machine:
  * the full name and the one without the domain by turns, as it is not known which one the host has
- * noted. Hosts of Linux go by the address. One that cannot be reached is tried again, for as long as sm-notify of Linux does.
+ * noted. A server that moves between machines is known by its own name, or by the address that the host calls: these take turns
+ * then. Hosts of Linux go by the address. One that cannot be reached is tried again, for as long as sm-notify of Linux does.
  *
  * The first attempts are brief and go to all hosts at once, so that none waits for those that are silent: it has the grace period to
  * reclaim its locks. Later attempts are few at a time.
@@ -66,15 +69,28 @@ static void nsm_notify_told(void *ctx, int rc, struct xdr_in *results)
 			  rn_error_text(rc));
 }
 
-static uint32_t nsm_notify_put_args(const struct nsm *n, unsigned tries, uint8_t *out, size_t size)
+static void nsm_notify_name(const struct nsm *n, const struct nsm_host *h, char name[256])
+{
+	const bool other = h->tries % 2;
+
+	if (n->cfg.name && other)
+		rn_address_text(h->local.bytes, name);
+	else if (n->cfg.name)
+		snprintf(name, 256, "%s", n->cfg.name);
+	else
+		gethostname(name, 255);
+	if (!n->cfg.name && other && strchr(name, '.'))
+		*strchr(name, '.') = '\0';
+}
+
+static uint32_t nsm_notify_put_args(const struct nsm *n, const struct nsm_host *h, uint8_t *out,
+				    size_t size)
 {
 	char name[256] = "";
 	struct xdr_out x;
 
-	gethostname(name, sizeof(name) - 1);
+	nsm_notify_name(n, h, name);
 	xdr_out_init(&x, out, size);
-	if (tries % 2 && strchr(name, '.'))
-		*strchr(name, '.') = '\0';
 	xdr_put_opaque(&x, name, (uint32_t)strlen(name));
 	xdr_put_u32(&x, n->state);
 	return (uint32_t)x.used;
@@ -90,7 +106,7 @@ static void nsm_notify_tell(struct nsm *n, struct nsm_host *h)
 				       .brief = h->tries == 0 };
 	struct telling *t = malloc(sizeof(*t));
 	uint8_t args[512];
-	const uint32_t len = nsm_notify_put_args(n, h->tries, args, sizeof(args));
+	const uint32_t len = nsm_notify_put_args(n, h, args, sizeof(args));
 	int rc = -ENOMEM;
 
 	if (t) {

@@ -211,7 +211,7 @@ int nsm_new(const struct nsm_config *cfg, struct nsm **out)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&n->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	rc = nsm_calls_open(&n->calls, cfg->port);
+	rc = nsm_calls_open(&n->calls, cfg->listen, cfg->port);
 	if (rc)
 		rn_err(cfg->log,
 		       "no UDP port %u for the status monitor: %s; NFSv3 clients are not told of a "

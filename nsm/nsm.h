@@ -39,6 +39,10 @@ struct nsm_config {
 	const char *state_dir;
 	const struct rn_logger *log;
 	uint16_t port; /* UDP; 0: any privileged one */
+	/* A name that moves with the state directory from machine to machine, which hosts are told of; NULL: this machine's. */
+	const char *name;
+	const struct rpc_address *
+		listen; /* the only address of the socket; NULL: all of the machine; for nsm_new() alone */
 	/* A record that a caller of nsm_host_get has to wait for is on disk. */
 	void (*recorded)(void *ctx);
 	void *recorded_ctx;

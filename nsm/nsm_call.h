@@ -55,8 +55,8 @@ struct nsm_calls {
 	unsigned n, brief; /* under way: other calls, and brief ones */
 };
 
-/* Opens the socket: any privileged port if port is 0. 0 or -errno. */
-int nsm_calls_open(struct nsm_calls *c, uint16_t port);
+/* Opens the socket, at that address, or NULL: at all; any privileged port if port is 0. 0 or -errno. */
+int nsm_calls_open(struct nsm_calls *c, const struct rpc_address *at, uint16_t port);
 void nsm_calls_cancel(struct nsm_calls *c); /* calls under way end: -ECANCELED */
 void nsm_calls_close(struct nsm_calls *c);  /* no call is under way */
 uint16_t nsm_calls_port(const struct nsm_calls *c);

@@ -200,28 +200,33 @@ static int nsm_socket_new(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static int nsm_socket_bind(int fd, uint16_t port)
+static int nsm_socket_bind(int fd, const struct rpc_address *at, uint16_t port)
 {
-	const struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-	const struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	if (at) {
+		memcpy(&in6.sin6_addr, at->bytes, sizeof(in6.sin6_addr));
+		memcpy(&in.sin_addr, at->bytes + 12, sizeof(in.sin_addr));
+	}
 	const int rc = is_ipv6(fd) ? bind(fd, (const struct sockaddr *)&in6, sizeof(in6))
 				   : bind(fd, (const struct sockaddr *)&in, sizeof(in));
 
 	return rc < 0 ? -errno : 0;
 }
 
-static int bind_any(int fd)
+static int bind_any(int fd, const struct rpc_address *at)
 {
 	const unsigned ports = RESERVED_LAST - RESERVED_FIRST + 1,
 		       first = randombytes_uniform(ports);
 	int rc = -EADDRINUSE;
 
 	for (unsigned i = 0; i < ports && rc == -EADDRINUSE; i++)
-		rc = nsm_socket_bind(fd, (uint16_t)(RESERVED_FIRST + (first + i) % ports));
+		rc = nsm_socket_bind(fd, at, (uint16_t)(RESERVED_FIRST + (first + i) % ports));
 	return rc;
 }
 
-int nsm_calls_open(struct nsm_calls *c, uint16_t port)
+int nsm_calls_open(struct nsm_calls *c, const struct rpc_address *at, uint16_t port)
 {
 	const int fd = nsm_socket_new();
 	int rc;
@@ -231,7 +236,7 @@ int nsm_calls_open(struct nsm_calls *c, uint16_t port)
 	c->fd = -1;
 	if (fd < 0)
 		return fd;
-	rc = port ? nsm_socket_bind(fd, port) : bind_any(fd);
+	rc = port ? nsm_socket_bind(fd, at, port) : bind_any(fd, at);
 	if (rc)
 		close(fd);
 	else

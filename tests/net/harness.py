@@ -113,6 +113,7 @@ class Daemon:
 
     pass_fds = ()
     args = ()  # further options of its command line
+    host = "127.0.0.1"  # that it listens at
 
     def __init__(self, exports, settings=None, nofile=None, before=(), env=None, hosts=("127.0.0.0/8",)):
         self.binary = os.environ.get("RINGNFSD", "./ringnfsd")
@@ -178,7 +179,7 @@ class Daemon:
             if self.process.poll() is not None:
                 break
             try:
-                with rpc.Conn(self.port, timeout=30) as c:
+                with rpc.Conn(self.port, self.host, timeout=30) as c:
                     c.nfs(rpc.NULL)
                 return
             except rpc.Refused:  # there is no NFSv3
@@ -241,7 +242,7 @@ class Daemon:
         return status, log
 
     def connect(self, **kw):
-        return rpc.Conn(self.port, **kw)
+        return rpc.Conn(self.port, self.host, **kw)
 
     def root(self, conn, export):
         status, fh, _ = conn.mnt(self.exports[export])

@@ -296,6 +296,7 @@ class Client:
     cb_attrs = b""  # body of its answers to CB_GETATTR
     # Minor version 0: program, netid, universal address, ident. Nobody can be called at this one.
     callback = (0x40000000, b"tcp", b"127.0.0.1.0.0", 0)
+    host = "127.0.0.1"  # that it calls
     source = None  # (address, port) that it calls from
     tag = b""  # of its COMPOUNDs
 
@@ -307,7 +308,7 @@ class Client:
         self._connect()
 
     def _connect(self):
-        self.conn = r.Conn(self.port, source=self.source)
+        self.conn = r.Conn(self.port, self.host, source=self.source)
         if self.back:
             self.conn.on_call = self._on_call
 

@@ -32,11 +32,12 @@ def name_spaces():
 
 
 class Rpcbind:
-    def __init__(self):
+    def __init__(self, before=()):
+        self.before = before
         self.process = None
 
     def start(self):
-        self.process = subprocess.Popen([shutil.which("rpcbind", path="/usr/sbin:/sbin:/usr/bin"), "-f"], stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen([*self.before, shutil.which("rpcbind", path="/usr/sbin:/sbin:/usr/bin"), "-f"], stderr=subprocess.DEVNULL)
         end = time.monotonic() + 20
         while time.monotonic() < end:
             try:
