@@ -60,6 +60,14 @@ def link(i):
     return f"10.77.{i}.1", f"10.77.{i}.2", f"vec0:transport=raw,ifname={far},depth=64,mtu=9000,mac={mac}02"
 
 
+def say_where(call, address, port):
+    """The answer of an rpcbind to a call: every program is at that port."""
+    x = r.In(call)
+    xid, _, _, _, version, proc = (x.u32() for _ in range(6))
+    where = f"{address}.{port >> 8}.{port & 255}".encode()
+    return r.u32(xid) + r.u32(1) + bytes(16) + (b"" if proc != GETADDR else r.u32(port) if version == 2 else r.opaque(where))
+
+
 class Relay:
     """Stands for the server before the guest. source: the address that the server sees."""
 
@@ -70,7 +78,7 @@ class Relay:
         self.listener, self.rpcbind = socket.create_server((address, 0)), socket.create_server((address, RPCBIND))
         self.port = self.listener.getsockname()[1]
         accept_all(self.listener, self.relay)
-        accept_all(self.rpcbind, lambda conn: serve_calls(conn, self.say_where))
+        accept_all(self.rpcbind, lambda conn: serve_calls(conn, lambda call: say_where(call, address, self.port)))
 
     def end(self):
         for s in (self.listener, self.rpcbind):
@@ -84,13 +92,6 @@ class Relay:
                 s.shutdown(socket.SHUT_RDWR)
         while self.near:
             time.sleep(0.001)
-
-    def say_where(self, call):
-        """rpcbind's part: every program is at the relay's port."""
-        x = r.In(call)
-        xid, _, _, _, version, proc = (x.u32() for _ in range(6))
-        address = f"{self.listener.getsockname()[0]}.{self.port >> 8}.{self.port & 255}".encode()
-        return r.u32(xid) + r.u32(1) + bytes(16) + (b"" if proc != GETADDR else r.u32(self.port) if version == 2 else r.opaque(address))
 
     def connect(self, port):
         while not self.server.over:
@@ -129,22 +130,66 @@ class Relay:
                     return
 
 
-class Linux(Client):
+class Guest:
+    """A machine of user-mode Linux. Its first process is a script that calls by_path.main(), whose object's methods ask() calls."""
+
+    def __init__(self, i, link, init, *options):
+        """link: as link() has it."""
+        self.host, self.own, device = link
+        self.process, self.top = None, tempfile.mkdtemp(prefix="ringnfs-guest-")
+        self.command = [
+            kernel(), "mem=128M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}", "con=null", "con0=null,fd:1", f"uml_dir={self.top}",
+            "umid=guest", "seccomp=on", "quiet", "loglevel=4", "panic=-1", "norandmaps", "dummy.numdummies=0", f"hostname=guest{i}", device, *options]
+
+    def boot(self):
+        with socket.create_server((self.host, 0)) as listener, open(self.top + "/console", "ab") as console:
+            self.process = subprocess.Popen([*self.command, f"GUEST={self.own},{self.host},{listener.getsockname()[1]}"], stdin=subprocess.DEVNULL, stdout=console,
+                                            stderr=console, env={**os.environ, "TMPDIR": "/dev/shm"})
+            listener.settimeout(BOOT_PATIENCE)
+            self.conn = listener.accept()[0]
+        self.guest = self.conn.makefile("rwb")
+
+    def is_over(self):
+        """True if nobody waits for the answer."""
+        return False
+
+    def ask(self, name, *args):
+        pickle.dump((name, args), self.guest)
+        self.guest.flush()
+        end = time.monotonic() + PATIENCE
+        while not select.select([self.conn], [], [], 0.5)[0]:
+            if self.is_over():
+                raise Stop()
+            if time.monotonic() > end:
+                raise Silent(f"no answer to {name} in {PATIENCE} s")
+        answer = pickle.load(self.guest)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        if self.process:
+            self.kill()
+        shutil.rmtree(self.top, ignore_errors=True)
+
+
+class Linux(Guest, Client):
     """A guest of its own. Its calls are by_path.Mounted's. names: what is judged are names, too, so the client must not keep them for a time."""
 
     def __init__(self, i, kind, server, rng, faults, names, where, count):
+        super().__init__(i, link(i), f"{HERE}/by_path.py", *NO_DIRECTORIES[:names])
         options = rng.choice(FRESH if names else ("", "", ",actimeo=1", *FRESH))
-        host, own, device = link(i)
-        self.server, self.rng, self.host, self.process = server, rng, host, None
+        self.server, self.rng, host = server, rng, self.host
         self.looks_up = "lookupcache=none" in options
         self.sessions = kind in ("linux41", "linux42")
         self.v4 = kind != "linux3"  # it reclaims locks after a restart; its REMOVE takes files and directories
-        self.relay, self.top = Relay(server, rng, host, f"127.{rng.randrange(1, 250)}.77.{i + 1}", faults, count), tempfile.mkdtemp(prefix="ringnfs-guest-")
-        self.command = [
-            kernel(), "mem=128M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={HERE}/by_path.py", "con=null", "con0=null,fd:1", f"uml_dir={self.top}",
-            "umid=guest", "seccomp=on", "quiet", "loglevel=4", "panic=-1", "norandmaps", "dummy.numdummies=0", f"hostname=guest{i}", device, *NO_DIRECTORIES[:names]]
-        self.own, options = own, (f"vers={KINDS[kind]},addr={host},clientaddr={own},proto=tcp,port={self.relay.port},hard{options}" +
-                                  (f",mountaddr={host},mountproto=tcp,mountport={self.relay.port}" if kind == "linux3" else ""))
+        self.relay = Relay(server, rng, host, f"127.{rng.randrange(1, 250)}.77.{i + 1}", faults, count)
+        options = (f"vers={KINDS[kind]},addr={host},clientaddr={self.own},proto=tcp,port={self.relay.port},hard{options}" +
+                   (f",mountaddr={host},mountproto=tcp,mountport={self.relay.port}" if kind == "linux3" else ""))
         self.mount = f"{host}:{server.export}", options, {key: os.path.relpath(path, server.export) for key, (_, path) in where.items()}
         self.boot()
 
@@ -153,27 +198,11 @@ class Linux(Client):
         if self.process:
             self.kill()
             self.relay.drop()
-        with socket.create_server((self.host, 0)) as listener, open(self.top + "/console", "ab") as console:
-            self.process = subprocess.Popen([*self.command, f"GUEST={self.own},{self.host},{listener.getsockname()[1]}"], stdin=subprocess.DEVNULL, stdout=console,
-                                            stderr=console, env={**os.environ, "TMPDIR": "/dev/shm"})
-            listener.settimeout(BOOT_PATIENCE)
-            self.conn = listener.accept()[0]
-        self.guest = self.conn.makefile("rwb")
+        super().boot()
         self.ask("mount", *self.mount)
 
-    def ask(self, name, *args):
-        pickle.dump((name, args), self.guest)
-        self.guest.flush()
-        end = time.monotonic() + PATIENCE
-        while not select.select([self.conn], [], [], 0.5)[0]:
-            if self.server.over:
-                raise Stop()
-            if time.monotonic() > end:
-                raise Silent(f"no answer to {name} in {PATIENCE} s")
-        answer = pickle.load(self.guest)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+    def is_over(self):
+        return self.server.over
 
     def __getattr__(self, name):
         return lambda *args: self.ask(name, *args)
@@ -189,11 +218,6 @@ class Linux(Client):
         self.direct = self.rng.random() < 0.3
         return self.ask("read", key, offset, size, self.direct)
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
     def end(self):
-        self.kill()
+        super().end()
         self.relay.end()
-        shutil.rmtree(self.top, ignore_errors=True)

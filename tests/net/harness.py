@@ -111,6 +111,7 @@ class Daemon:
     before: words of a command that becomes the daemon; env: its environment; hosts: to which it exports; pass_fds: descriptors
     that it gets."""
 
+    host = "127.0.0.1"  # where it answers
     pass_fds = ()
     args = ()  # further options of its command line
     host = "127.0.0.1"  # that it listens at
@@ -184,7 +185,7 @@ class Daemon:
                 return
             except rpc.Refused:  # there is no NFSv3
                 return
-            except (ConnectionRefusedError, rpc.Closed):
+            except (OSError, rpc.Closed):
                 time.sleep(0.01)
         print(self.read_log())
         raise SystemExit("ringnfsd does not start")

@@ -1,0 +1,379 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-2-Clause
+"""Linux's client over failovers: guests of user-mode Linux, by NFSv3 and 4.2, work at a member of a cluster, which is killed and started again, and which is
+taken over by another machine, with its address and state directory.
+
+Network name spaces stand for the machines. In each guest, threads write records by O_SYNC and by fsync(2), make, rename and remove files, and one holds a lock
+and counts under it. What was acknowledged must be there afterwards, no call may fail, and no client of the other member may get what is locked. The longest
+time that a call took is printed. Each kind of failover comes once, or as often as the first argument or the environment's CLUSTER_ROUNDS says."""
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "..", "history"))
+import by_path  # noqa: E402
+
+RECORD, BATCH = 4096, 8
+NETWORK, HOST, SERVER = "10.78.0", "10.78.0.254", "10.78.0.1"
+
+
+def record(number):
+    return struct.pack(">Q", number) * (RECORD // 8)
+
+
+class Busy(by_path.Mounted):
+    """In the guest: threads that work until end()."""
+
+    def begin(self, name):
+        self.over, self.acknowledged, self.failed, self.slowest, self.again = False, {}, [], {}, 0
+        self.at = f"{self.top}/{name}"
+        os.mkdir(self.at)
+        self.fd = os.open(self.at + "/locked", os.O_RDWR | os.O_CREAT, 0o666)
+        fcntl.lockf(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.threads = [threading.Thread(target=self.work, args=(what,)) for what in (self.sync, self.fsync, self.names, self.count)]
+        for t in self.threads:
+            t.start()
+
+    def work(self, what):
+        """One call after the other, numbered from 0 on."""
+        number, name = 0, what.__name__
+        step = what()
+        while not self.over:
+            began = time.monotonic()
+            try:
+                next(step)
+            except Exception as e:
+                self.failed.append(f"{name} {number}: {e!r}")
+                return
+            self.slowest[name] = max(self.slowest.get(name, 0), time.monotonic() - began)
+            number += 1
+            self.acknowledged[name] = number
+            time.sleep(0.002)
+
+    def sync(self):
+        fd = os.open(self.at + "/sync", os.O_WRONLY | os.O_CREAT | os.O_SYNC, 0o666)
+        number = 0
+        while True:
+            os.pwrite(fd, record(number), number * RECORD)
+            number += 1
+            yield
+
+    def fsync(self):
+        fd = os.open(self.at + "/fsync", os.O_WRONLY | os.O_CREAT, 0o666)
+        number = 0
+        while True:
+            for _ in range(BATCH):
+                os.pwrite(fd, record(number), number * RECORD)
+                number += 1
+            os.fsync(fd)
+            yield
+
+    def once(self, act, has_done):
+        """act(), or its effect: a call whose answer was lost with the server is made again, and the next server does not know it."""
+        try:
+            act()
+        except OSError:
+            if not has_done():
+                raise
+            self.again += 1
+
+    def names(self):
+        number = 0
+        while True:
+            a, b = f"{self.at}/a{number}", f"{self.at}/b{number}"
+            self.once(lambda: os.close(os.open(a, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)), lambda: os.path.exists(a))
+            self.once(lambda: os.rename(a, b), lambda: os.path.exists(b) and not os.path.exists(a))
+            if number % 2:
+                self.once(lambda: os.unlink(b), lambda: not os.path.exists(b))
+            number += 1
+            yield
+
+    def count(self):
+        """Under the lock. Linux's client fails what it does after its lock was lost."""
+        number = 0
+        while True:
+            found = os.pread(self.fd, 8, 0)
+            if struct.unpack(">Q", found.ljust(8, b"\0"))[0] != number:
+                raise ValueError(f"the counter is {found.hex()}, not {number}")
+            number += 1
+            os.pwrite(self.fd, struct.pack(">Q", number), 0)
+            os.fsync(self.fd)
+            yield
+
+    def progress(self):
+        return dict(self.acknowledged), self.failed
+
+    def finish(self):
+        self.over = True
+        for t in self.threads:
+            t.join()
+        os.close(self.fd)
+        return dict(self.acknowledged), self.failed, dict(self.slowest), self.again
+
+
+if os.getpid() == 1:
+    by_path.main(Busy)
+
+import linux_client  # noqa: E402
+import nfs4client as n  # noqa: E402
+from cluster import ENDED, Member, await_status, new_client, stop_all  # noqa: E402
+from harness import Count, result, scratch, skip_all  # noqa: E402
+from wire import accept_all, serve_calls  # noqa: E402
+
+PATIENCE = 90  # seconds
+GRACE = 5  # of a member with clients of NFSv3, who do not say when they have reclaimed all
+DEAD = 3
+SETTLED = 30  # calls of each thread between failovers
+libc = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNET = 0x40000000
+
+
+def ip(*lines):
+    subprocess.run(["ip", "-batch", "-"], input="".join(line + "\n" for line in lines), check=True, text=True)
+
+
+class Machine:
+    """A network name space with a device on the common network, kept by a process that sleeps."""
+
+    def __init__(self, name):
+        self.name = name
+        self.keeper = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"], stdout=subprocess.PIPE)
+        self.keeper.stdout.read(1)
+        ip(f"link add {name}h mtu 9000 type veth peer name {name} mtu 9000 netns {self.keeper.pid}", f"link set {name}h master br0 up")
+        self.run("ip", "link", "set", "lo", "up")
+        self.run("ip", "link", "set", name, "gso_max_segs", "1", "up")
+
+    def command(self):
+        return ["nsenter", f"--net=/proc/{self.keeper.pid}/ns/net"]
+
+    def run(self, *words):
+        subprocess.run([*self.command(), *words], check=True)
+
+    def sockets(self, make):
+        """make() with the sockets of this machine."""
+        got = []
+
+        def inside():
+            with open(f"/proc/{self.keeper.pid}/ns/net") as f:
+                if libc.setns(f.fileno(), CLONE_NEWNET):
+                    raise OSError(ctypes.get_errno(), "setns")
+            got.append(make())
+        t = threading.Thread(target=inside)
+        t.start()
+        t.join()
+        return got[0]
+
+    def take_address(self):
+        """As keepalived does: adds it, and tells the network where it is now, again and again for a while, as such a packet may be lost."""
+        self.run("ip", "addr", "add", f"{SERVER}/24", "dev", self.name)
+        s = self.sockets(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
+        self.sockets(lambda: s.bind((self.name, 0)))
+        mac, address = s.getsockname()[4], socket.inet_aton(SERVER)
+        told = b"\xff" * 6 + mac + struct.pack(">HHHBBH", 0x806, 1, 0x800, 6, 4, 1) + mac + address + bytes(6) + address
+        self.given = threading.Event()
+
+        def tell(given, times=10):
+            with s:
+                while not given.wait(0.5 if times < 10 else 0) and times:
+                    s.send(told)
+                    times -= 1
+        threading.Thread(target=tell, args=(self.given,), daemon=True).start()
+
+    def give_address(self):
+        self.given.set()
+        self.run("ip", "addr", "del", f"{SERVER}/24", "dev", self.name)
+
+    def end(self):
+        self.keeper.kill()
+        self.keeper.wait()
+
+
+class Moving(Member):
+    """A member with an address of its own, which one of the machines has."""
+    host = SERVER
+
+    def __init__(self, common, machines):
+        super().__init__("a", common, {"nfs4.grace_time": GRACE, "tcp.listen": SERVER, "cluster.address": SERVER})
+        self.machines = machines
+        for m in machines:  # each has an rpcbind
+            accept_all(m.sockets(lambda: socket.create_server(("", linux_client.RPCBIND))),
+                       lambda conn: serve_calls(conn, lambda call: linux_client.say_where(call, SERVER, self.port)))
+        self.before = machines[0].command()
+        machines[0].take_address()
+
+    def move(self):
+        """To the other machine."""
+        self.machines[0].give_address()
+        self.machines.reverse()
+        self.machines[0].take_address()
+        self.before = self.machines[0].command()
+
+
+def link(i):
+    """As linux_client.link(), on the common network."""
+    near, far, mac = f"lx{i}h", f"lx{i}g", f"52:54:00:03:{i:02x}:02"
+    ip(f"link add {near} mtu 9000 type veth peer name {far} mtu 9000", f"link set {near} master br0 gso_max_segs 1 up", f"link set {far} up")
+    return HOST, f"{NETWORK}.{i + 10}", f"vec0:transport=raw,ifname={far},depth=64,mtu=9000,mac={mac}"
+
+
+class Guest(linux_client.Guest):
+    def __init__(self, i, vers, a):
+        super().__init__(i, link(i), os.path.abspath(__file__))
+        self.name = "v" + vers
+        self.boot()
+        more = f",mountaddr={SERVER},mountproto=tcp,mountport={a.port}" if vers == "3" else f",clientaddr={self.own}"
+        self.ask("mount", f"{SERVER}:{a.exports['one']}", f"vers={vers},addr={SERVER},proto=tcp,port={a.port},hard{more}", {})
+        self.ask("begin", self.name)
+
+
+class Intruder(threading.Thread):
+    """A client of the other member, who wants what is locked all the time."""
+
+    def __init__(self, b, names):
+        super().__init__(daemon=True)
+        self.c, self.over, self.got, self.asked = new_client(b, "intruder"), False, [], 0
+        root = self.c.path(b.exports["one"])
+        self.files = [(name, *self.c.open(self.c.path(b.exports["one"] + "/" + name), "locked")[::-1]) for name in names]
+        self.root = root
+
+    def run(self):
+        while not self.over:
+            for name, fh, res in self.files:
+                if self.c.lock(fh, res["stateid"])["status"] == n.OK:
+                    self.got.append(name)
+                    return
+                self.asked += 1
+            time.sleep(0.005)
+
+
+def await_work(t, guests, calls):
+    """Waits until each thread has made so many calls more."""
+    before = [g.ask("progress")[0] for g in guests]
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        now = [g.ask("progress") for g in guests]
+        if any(failed for _, failed in now) or all(done.get(what, 0) >= was.get(what, 0) + calls for (done, _), was in zip(now, before)
+                                                   for what in ("sync", "fsync", "names", "count")):
+            break
+        time.sleep(0.1)
+    else:
+        t.check("all go on", False, (before, now))
+
+
+def killed(a):
+    a.killed()
+    a.start()
+
+
+def moved(a):
+    a.killed()
+    a.move()
+    a.start()
+
+
+def moved_late(a):
+    """The others have declared it dead."""
+    a.killed()
+    time.sleep(DEAD + 1)
+    a.move()
+    a.start()
+
+
+def moved_by_plan(a):
+    a.stop()
+    a.move()
+    a.start()
+
+
+def hung(a):
+    """For longer than its lease."""
+    a.process.send_signal(signal.SIGSTOP)
+    time.sleep(DEAD + 1)
+    a.process.send_signal(signal.SIGCONT)
+    if a.process.wait(PATIENCE) != ENDED:
+        raise SystemExit("it goes on after its lease")
+    a.start()
+
+
+FAILOVERS = killed, moved, moved_late, moved_by_plan, hung
+
+
+def check_files(t, top, name, acknowledged):
+    for what, each in (("sync", 1), ("fsync", BATCH)):
+        with open(f"{top}/{name}/{what}", "rb") as f:
+            wrong = sum(f.read(RECORD) != record(i) for i in range(acknowledged[what] * each))
+        t.equal(f"{name}: records acknowledged by {what} that are not there, of {acknowledged[what] * each}", wrong, 0)
+    there = {f for f in os.listdir(f"{top}/{name}") if f[0] in "ab"}
+    want = {f"b{i}" for i in range(0, acknowledged["names"], 2)}
+    t.equal(f"{name}: names that are not as they were left", sorted(want ^ there)[:5], [])
+    with open(f"{top}/{name}/locked", "rb") as f:
+        t.equal(f"{name}: the counter", struct.unpack(">Q", f.read(8))[0], acknowledged["count"])
+
+
+def work(t, a, b, guests, rounds):
+    await_work(t, guests, SETTLED)
+    intruder = Intruder(b, [g.name for g in guests])
+    intruder.start()
+    for _ in range(rounds):
+        for failover in FAILOVERS:
+            since = time.monotonic()
+            failover(a)
+            started = time.monotonic() - since
+            await_work(t, guests, SETTLED)
+            print(f"# {failover.__name__}: it answered after {started:.1f} s, all went on after {time.monotonic() - since:.1f} s", flush=True)
+    for g in guests:
+        acknowledged, failed, slowest, again = g.ask("finish")
+        t.equal(f"{g.name}: calls that failed", failed, [])
+        t.check(f"{g.name}: calls made again that found their work done: one for each server that ended, at most", again <= rounds * len(FAILOVERS), again)
+        print(f"# {g.name}: acknowledged " + ", ".join(f"{what} {k}" for what, k in acknowledged.items()) + "; longest " +
+              ", ".join(f"{what} {s:.1f} s" for what, s in slowest.items()) + f"; {again} names were made again")
+        check_files(t, a.exports["one"], g.name, acknowledged)
+        g.acknowledged = acknowledged
+        if g is guests[0]:
+            intruder.over = True
+            intruder.join()
+    t.equal(f"locks that the other member's client got, of {intruder.asked} tries", intruder.got, [])
+    fh, res = next((fh, res) for name, fh, res in intruder.files if name == guests[0].name)
+    t.equal("it gets what is not locked any more", await_status(lambda: intruder.c.lock(fh, res["stateid"]), n.GRACE, n.DENIED)["status"], n.OK)
+
+
+def main():
+    if why := linux_client.missing():
+        skip_all(why)
+    ip("link add br0 mtu 9000 type bridge", "link set br0 up", f"addr add {HOST}/24 dev br0")
+    t, common, machines, guests = Count(), scratch(), [], []
+    os.chmod(common, 0o755)
+    for name, mode in (("one", 0o777), ("cluster", 0o700)):
+        os.mkdir(f"{common}/{name}")
+        os.chmod(f"{common}/{name}", mode)
+    try:
+        machines += [Machine("lan0"), Machine("lan1")]
+        a, b = Moving(common, list(machines)), Member("b", common, {"nfs4.grace_time": GRACE})
+        for m in (a, b):
+            m.write_exports([f"{m.exports['one']} 127.0.0.0/8(rw,no_root_squash,insecure) {NETWORK}.0/24(rw,no_root_squash,insecure)"])
+        with a, b:
+            guests += [Guest(i, vers, a) for i, vers in enumerate(("3", "4.2"))]
+            work(t, a, b, guests, int((sys.argv[1:] or [os.environ.get("CLUSTER_ROUNDS", 1)])[0]))
+            stop_all(t, a, b)
+            if t.failed:
+                print(a.read_log()[-8000:], b.read_log()[-8000:], sep="\n-- b --\n")
+    finally:
+        for g in guests:
+            g.end()
+        for m in machines:
+            m.end()
+        shutil.rmtree(common, ignore_errors=True)
+    result(t)
+
+
+if __name__ == "__main__":
+    main()
