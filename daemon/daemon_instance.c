@@ -124,6 +124,28 @@ int instance_take(const char *state_dir, unsigned wait_ms, const struct rn_logge
 	return 0;
 }
 
+int instance_adopt(int fd, const struct rn_logger *log, struct instance **out)
+{
+	struct instance *inst = calloc(1, sizeof(*inst));
+
+	if (!inst) {
+		close(fd);
+		return -ENOMEM;
+	}
+	inst->fd = fd;
+	inst->log = log;
+	if (instance_get_status(fd, &inst->status) < 0)
+		inst->status = (struct status){ 0 };
+	inst->status.pid = getpid();
+	*out = inst;
+	return instance_put_status(fd, &inst->status);
+}
+
+int instance_fd(const struct instance *inst)
+{
+	return inst->fd;
+}
+
 void instance_release(struct instance *inst)
 {
 	if (!inst)

@@ -19,6 +19,10 @@ struct instance;
  * process id) or -errno, logged. */
 int instance_take(const char *state_dir, unsigned wait_ms, const struct rn_logger *log,
 		  struct instance **out);
+/* The same, by the lock that the program before this one had, whose descriptor this takes, on errors too. */
+int instance_adopt(int fd, const struct rn_logger *log, struct instance **out);
+/* Descriptor of the lock. */
+int instance_fd(const struct instance *inst);
 void instance_release(struct instance *inst); /* NULL is allowed */
 
 /* Records that a reload begins, and its verdict: 0 or the -errno for which it was refused. */

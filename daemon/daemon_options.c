@@ -11,7 +11,7 @@
 #include "config.h"
 #include "lib/util.h"
 
-enum { OPT_CHECK = 1000, OPT_PRINT, OPT_RELOAD, OPT_KEY };
+enum { OPT_CHECK = 1000, OPT_PRINT, OPT_RELOAD, OPT_FORMATS, OPT_KEY };
 static const char short_options[] = "c:FhV";
 
 /* Options that set one key of ringnfs.conf; fixed is the value of an option without argument. */
@@ -44,6 +44,7 @@ static const struct option plain_options[] = {
 	{ "check-config", no_argument, NULL, OPT_CHECK },
 	{ "print-config", no_argument, NULL, OPT_PRINT },
 	{ "reload", no_argument, NULL, OPT_RELOAD },
+	{ "image-formats", no_argument, NULL, OPT_FORMATS },
 	{ "version", no_argument, NULL, 'V' },
 	{ "help", no_argument, NULL, 'h' },
 };
@@ -61,6 +62,8 @@ static void options_print_help(void)
 	printf("  --check-config  check settings and exports, then exit\n"
 	       "  --print-config  print the settings in force, then exit\n"
 	       "  --reload  have the running ringnfsd read the exports again; fails if it refuses\n"
+	       "  --image-formats  print which images of a server's state this version reads, then "
+	       "exit\n"
 	       "  -F, --foreground  accepted: ringnfsd never forks into the background\n"
 	       "  -V, --version  print the version, then exit\n"
 	       "  -h, --help  print this text, then exit\n");
@@ -135,6 +138,8 @@ enum options_action options_load(int argc, char **argv, struct cfg_settings *set
 			action = OPTIONS_PRINT_CONFIG;
 		else if (c == OPT_RELOAD)
 			action = OPTIONS_RELOAD;
+		else if (c == OPT_FORMATS)
+			action = OPTIONS_IMAGE_FORMATS;
 		else if (c == 'h' || c == 'V') {
 			c == 'h' ? options_print_help() : (void)puts(PACKAGE_STRING);
 			return OPTIONS_DONE;

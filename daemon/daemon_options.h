@@ -12,6 +12,7 @@ enum options_action {
 	OPTIONS_CHECK_CONFIG,
 	OPTIONS_PRINT_CONFIG,
 	OPTIONS_RELOAD,
+	OPTIONS_IMAGE_FORMATS,
 	OPTIONS_DONE,	/* --help or --version was answered */
 	OPTIONS_FAILED, /* the diagnostics have the reason */
 };

@@ -11,6 +11,7 @@
 #include <sysexits.h>
 #include <systemd/sd-daemon.h>
 
+#include "config.h"
 #include "daemon/admin/control.h"
 #include "daemon/cluster_part.h"
 #include "daemon/counters/counters.h"
@@ -38,6 +39,7 @@
 #include "lib/clock.h"
 #include "lib/log_ids.h"
 #include "lib/pipe.h"
+#include "lib/util.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
 #include "nsm/nsm.h"
@@ -91,14 +93,64 @@ struct server {
 	struct registration *registration;
 	_Atomic bool registered; /* with rpcbind, or not to be */
 	struct service_manager *manager;
+	struct image_reader
+		*image; /* of the program before this one, while the server starts; or NULL */
+	struct start_report report;
 };
+
+/* The server's own section of the image. */
+#define SERVER_SECTION "server"
+
+struct saved_server {
+	uint64_t
+		begun_ns; /* CLOCK_MONOTONIC: when the program before this one took no more calls */
+	struct image_bytes version, why;
+	int instance; /* descriptor of the lock */
+};
+static const struct image_field saved_server_fields[] = {
+	IMAGE_NUMBER(1, struct saved_server, begun_ns),
+	IMAGE_BYTES(2, struct saved_server, version),
+	IMAGE_BYTES(3, struct saved_server, why),
+	IMAGE_FD(4, struct saved_server, instance),
+};
+static const struct image_kind saved_server_kind = { 1, rn_array_size(saved_server_fields),
+						     saved_server_fields };
+
+static void copy_text(char *to, size_t size, const struct image_bytes *from)
+{
+	snprintf(to, size, "%.*s", (int)from->len, from->at ? (const char *)from->at : "");
+}
+
+/* What the program before this one says of itself. */
+static int start_from_image(struct server *s, int *instance)
+{
+	struct saved_server saved = { .instance = -1 };
+	struct image_at at;
+
+	*instance = -1;
+	if (!s->image)
+		return 0;
+	if (!image_enter(s->image, SERVER_SECTION, &at) ||
+	    image_get(&at, &saved_server_kind, &saved) < 0)
+		return -EPROTO;
+	*instance = saved.instance;
+	s->report.begun_ns = saved.begun_ns;
+	copy_text(s->report.version, sizeof(s->report.version), &saved.version);
+	copy_text(s->report.why, sizeof(s->report.why), &saved.why);
+	s->report.how = saved.why.at ? START_LISTENERS : START_WHOLE;
+	return 0;
+}
 
 /* First of all: a second daemon must not touch the files of the first. */
 static int start_state(struct server *s)
 {
 	const char *dir = s->settings->server.state_dir;
-	int rc = state_dir_make(dir, s->log);
+	int instance, rc = start_from_image(s, &instance);
 
+	if (instance >= 0)
+		return instance_adopt(instance, s->log, &s->instance);
+	if (!rc)
+		rc = state_dir_make(dir, s->log);
 	/* The keeper of a member that was killed gives the directory back in a moment. */
 	return rc ? rc
 		  : instance_take(dir, *s->settings->cluster.name ? KEEPER_CLOSES_MS : 0, s->log,
@@ -243,6 +295,8 @@ static int start_programs(struct server *s)
 	s->rpc.background_ctx = s;
 	int rc = programs_start(&cfg, &s->programs, &s->rpc);
 
+	if (!rc && s->image)
+		rc = programs_load(&s->programs, s->image);
 	s->ports.nfs2 = s->programs.nfs2;
 	s->ports.nfs3 = s->programs.nfs3 != NULL;
 	s->ports.nfs4 = s->programs.nfs4 != NULL;
@@ -416,7 +470,7 @@ static int server_start_listening(struct server *s)
 	int rc = 0;
 
 	if (s->tcp)
-		rc = listeners_tcp(s->tcp, &s->settings->tcp, s->log, &s->ports);
+		rc = listeners_tcp(s->tcp, &s->settings->tcp, s->image, s->log, &s->ports);
 	if (!rc && s->udp)
 		rc = listen_udp(s);
 	if (!rc && s->rdma)
@@ -587,7 +641,7 @@ static struct server_parts server_parts(struct server *s)
 
 static int reload(void *ctx, struct exports_outcome *out);
 
-/* The last step: the handlers read what the others have started. */
+/* The handlers read what the others have started. */
 static int start_answers(struct server *s)
 {
 	const struct control_sources sources = {
@@ -613,9 +667,42 @@ static int start_answers(struct server *s)
 		.ports = s->ports,
 		.loops = s->loops,
 		.event_threads = s->nloops,
+		.report = &s->report,
 	};
 
 	return control_start(s->control, &sources);
+}
+
+/* The last step: clients go on from here. */
+static int start_connections(struct server *s)
+{
+	if (!s->image || !s->tcp)
+		return 0;
+	const int rc = tcp_server_load(s->tcp, s->image);
+	const char *unread = image_unread(s->image);
+
+	if (!rc && unread)
+		rn_err(s->log, "the image has a part '%s', which this version does not know",
+		       unread);
+	return rc ? rc : unread ? -EPROTO : 0;
+}
+
+/* Says how the start went on from the program before this one. */
+static void server_report_start(struct server *s)
+{
+	struct start_report *r = &s->report;
+
+	if (r->how == START_FRESH)
+		return;
+	r->ms = (rn_now_ns() - r->begun_ns) / RN_NS_PER_MS;
+	if (r->how == START_WHOLE)
+		rn_notice(s->log, "goes on from ringnfsd %s: calls waited for %" PRIu64 " ms",
+			  r->version, r->ms);
+	else
+		rn_notice(s->log,
+			  "an ordinary start after ringnfsd %s, whose state could not be handed "
+			  "over: %s",
+			  r->version, r->why);
 }
 
 static const struct {
@@ -643,9 +730,11 @@ static const struct {
 	{ "mount table", start_mount_watch },
 	{ "rpcbind", start_registration },
 	{ "answers on the control socket", start_answers },
+	{ "connections", start_connections },
 };
 
-int server_start(const struct cfg_settings *settings, struct logs *logs, struct server **out)
+int server_start(const struct cfg_settings *settings, struct logs *logs, struct image_reader *image,
+		 struct server **out)
 {
 	struct server *s = calloc(1, sizeof(*s));
 
@@ -653,6 +742,7 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
 		return -ENOMEM;
 	s->settings = settings;
 	s->logs = logs;
+	s->image = image;
 	s->log = &logs->of[LOG_DAEMON];
 	pthread_mutex_init(&s->clients_lock, NULL);
 	trace_init(&s->trace);
@@ -667,8 +757,10 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
 			return rc;
 		}
 	}
+	s->image = NULL;
 	exports_log(s->exports);
 	programs_log_exports(&s->programs);
+	server_report_start(s);
 	*out = s;
 	return 0;
 }
@@ -717,20 +809,20 @@ static bool free_askers(struct server *s)
 	return false;
 }
 
-bool server_stop(struct server *s)
+/* Ends what begins work by itself. True: calls waited for something, and go on to be answered. Nothing happens the second time. */
+static bool server_silence(struct server *s)
 {
-	bool all;
-
-	cluster_part_leave(s->cluster); /* as long as calls are answered */
 	service_manager_stop(s->manager);
+	s->manager = NULL;
 	control_stop(s->control);
+	s->control = NULL;
 	tasks_free(s->tasks);
+	s->tasks = NULL;
 	if (s->exports)
 		exports_unwatch(s->exports);
 	ticker_stop(s->clients_ticker);
 	ticker_stop(s->files_ticker);
-	registration_stop(s->registration);
-	nsm_stop(s->programs.nsm);
+	s->clients_ticker = s->files_ticker = NULL;
 	const bool waited = stop_asking(s);
 
 	if (s->programs.nfs3)
@@ -738,12 +830,91 @@ bool server_stop(struct server *s)
 	if (s->programs.nfs4)
 		nfs4_stop_copies(s->programs.nfs4);
 	dialer_close(&s->dialer);
-	if (s->tcp)
-		tcp_server_quiesce(s->tcp);
+	return waited;
+}
+
+static void quiesce_datagrams(struct server *s)
+{
 	if (s->udp)
 		udp_server_quiesce(s->udp);
 	if (s->rdma)
 		rr_server_quiesce(s->rdma);
+}
+
+static uint64_t rdma_busy(struct server *s)
+{
+	struct rr_stats rdma = { .requests_busy = 0 };
+
+	if (s->rdma)
+		rr_server_stats(s->rdma, &rdma);
+	return rdma.requests_busy;
+}
+
+/* Waits until no call is under way, nor read in part. False: some take too long. */
+static bool come_to_rest(struct server *s)
+{
+	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
+
+	for (unsigned ms = 0; ms < ANSWERS_MS; ms++) {
+		if ((s->tcp ? tcp_server_busy(s->tcp) : 0) + rdma_busy(s) == 0)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+static void server_save_own(const char *why, int instance, uint64_t begun_ns,
+			    struct image_writer *w)
+{
+	struct saved_server saved = {
+		.begun_ns = begun_ns,
+		.version = { (const uint8_t *)PACKAGE_VERSION, sizeof(PACKAGE_VERSION) - 1 },
+		.instance = instance,
+	};
+
+	if (why)
+		saved.why = (struct image_bytes){ (const uint8_t *)why, (uint32_t)strlen(why) };
+	image_begin(w, SERVER_SECTION);
+	image_put(w, &saved_server_kind, &saved);
+}
+
+const char *server_save(struct server *s, struct image_writer *w)
+{
+	const uint64_t begun_ns = rn_now_ns();
+
+	if (s->cluster)
+		return "a member of a cluster starts anew";
+	server_silence(s);
+	if (s->tcp)
+		tcp_server_finish(s->tcp);
+	quiesce_datagrams(s);
+	if (!come_to_rest(s))
+		return "calls under way did not end in a second";
+	server_save_own(NULL, instance_fd(s->instance), begun_ns, w);
+	if (s->tcp)
+		tcp_server_save(s->tcp, w);
+	return programs_save(&s->programs, w);
+}
+
+void server_save_listeners(struct server *s, const char *why, struct image_writer *w)
+{
+	server_save_own(why, -1, rn_now_ns(), w);
+	if (s->tcp)
+		tcp_server_save_listeners(s->tcp, w);
+}
+
+bool server_stop(struct server *s)
+{
+	bool all;
+
+	cluster_part_leave(s->cluster); /* as long as calls are answered */
+	const bool waited = server_silence(s);
+
+	registration_stop(s->registration);
+	nsm_stop(s->programs.nsm);
+	if (s->tcp)
+		tcp_server_quiesce(s->tcp);
+	quiesce_datagrams(s);
 	if (waited)
 		await_answers(s);
 	if (s->tcp)

@@ -8,11 +8,21 @@
 
 #include "conf/settings.h"
 #include "daemon/logs.h"
+#include "lib/image.h"
 
 struct server;
 
-/* 0 or -errno; the reason is in the log. settings and logs must outlive the server. */
-int server_start(const struct cfg_settings *settings, struct logs *logs, struct server **out);
+/* 0 or -errno; the reason is in the log. settings and logs must outlive the server. image: of the program before this one, or NULL; what the
+ * server takes out of it is not there any more, also if it fails. */
+int server_start(const struct cfg_settings *settings, struct logs *logs, struct image_reader *image,
+		 struct server **out);
+/*
+ * Takes no new calls, waits for those under way, for a second at most, and writes the state into w, for hand_over_run(). Nothing goes on after
+ * that: if the next program does not run, the server is to be stopped. NULL, or why the state cannot be handed over: w is of no use then.
+ */
+const char *server_save(struct server *s, struct image_writer *w);
+/* Writes what an ordinary start may have of the program before: the listening sockets, which stay open over server_stop(). */
+void server_save_listeners(struct server *s, const char *why, struct image_writer *w);
 /* Takes no new calls, answers those in flight, and frees everything. False: a thread is still in a library, for a service that does not
  * answer. The process must end by process_leave(). */
 bool server_stop(struct server *s);

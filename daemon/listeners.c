@@ -17,6 +17,17 @@
 
 enum { TEXT_MAX = INET6_ADDRSTRLEN + 8 };
 
+enum { ACTIVATION_MAX = 64 }; /* sockets that may be passed */
+
+struct activation {
+	struct activation_socket {
+		int fd;	      /* -1: taken */
+		bool managed; /* the service manager's */
+		struct sockaddr_storage at;
+	} socket[ACTIVATION_MAX];
+	unsigned n;
+};
+
 static const char *text_of(const struct sockaddr_storage *ss, char text[TEXT_MAX])
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)ss;
@@ -88,6 +99,7 @@ static int activation_take(struct activation *a, const struct rn_logger *log)
 		struct activation_socket *s = &a->socket[a->n++];
 
 		s->fd = SD_LISTEN_FDS_START + i;
+		s->managed = true;
 		const char *fault = fault_of(s->fd, &s->at);
 
 		if (!fault && activation_prepare(s->fd) < 0)
@@ -100,6 +112,23 @@ static int activation_take(struct activation *a, const struct rn_logger *log)
 	if (rc)
 		activation_close_all(a);
 	return rc;
+}
+
+/* Takes those that the program before this one listened on. */
+static void activation_inherit(struct activation *a, struct image_reader *image)
+{
+	struct image_at at = { 0 };
+	int fd;
+
+	while (image && a->n < ACTIVATION_MAX && (fd = tcp_saved_listener(image, &at)) >= 0) {
+		struct activation_socket *s = &a->socket[a->n];
+
+		*s = (struct activation_socket){ .fd = fd };
+		if (fault_of(fd, &s->at))
+			close(fd);
+		else
+			a->n++;
+	}
 }
 
 static bool is_at(const struct sockaddr_storage *is, const struct sockaddr_storage *want)
@@ -133,13 +162,13 @@ static int activation_get(struct activation *a, const struct sockaddr_storage *a
 	return -1;
 }
 
-/* Closes those that nobody has asked for, and logs each, with what to change. */
+/* Closes those that nobody has asked for, and logs each of the service manager's, with what to change. */
 static void activation_end(struct activation *a, const struct rn_logger *log)
 {
 	char text[TEXT_MAX];
 
 	for (unsigned i = 0; i < a->n; i++)
-		if (a->socket[i].fd >= 0)
+		if (a->socket[i].fd >= 0 && a->socket[i].managed)
 			rn_warn(log,
 				"the service manager has a socket at %s, which [tcp] does not "
 				"name: it is "
@@ -299,8 +328,8 @@ static int listen_tcp(struct listening *l, struct registration_ports *ports)
 	return 0;
 }
 
-int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct rn_logger *log,
-		  struct registration_ports *ports)
+int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, struct image_reader *image,
+		  const struct rn_logger *log, struct registration_ports *ports)
 {
 	struct activation passed;
 	struct listening l = { .s = s, .passed = &passed, .cfg = cfg, .log = log };
@@ -308,6 +337,7 @@ int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct 
 
 	if (rc)
 		return rc;
+	activation_inherit(&passed, image);
 	rc = listen_tcp(&l, ports);
 	activation_end(&passed, log);
 	return rc;

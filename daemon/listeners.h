@@ -1,39 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listening sockets that the service manager has opened and passed on (sd_listen_fds(3), ringnfsd.socket). It
- * keeps them while the server is restarted, so that clients which connect meanwhile wait and are not refused.
+ * Sockets and RDMA identifiers that the settings ask for. Listening sockets may come from the service manager (sd_listen_fds(3),
+ * ringnfsd.socket), which keeps them while the server is restarted, or from the program before this one (daemon/hand_over.h): clients which
+ * connect meanwhile wait and are not refused.
  */
 #ifndef RN_DAEMON_LISTENERS_H
 #define RN_DAEMON_LISTENERS_H
 
 #include <stdbool.h>
-#include <sys/socket.h>
 
 #include "conf/settings.h"
 #include "daemon/daemon_register.h"
+#include "lib/image.h"
 #include "lib/log.h"
-
-enum { ACTIVATION_MAX = 32 }; /* sockets that may be passed */
-
-struct activation {
-	struct activation_socket {
-		int fd; /* -1: taken */
-		struct sockaddr_storage at;
-	} socket[ACTIVATION_MAX];
-	unsigned n;
-};
-
-/* The sockets and RDMA identifiers that the settings ask for. */
 
 struct tcp_server;
 struct udp_server;
 struct rr_server;
 
-/* Listens for NFS, for MOUNT if ports->nfs3 and for RQUOTA if ports->rquota; fills their ports. Where the service manager
- * has passed a socket for an address and port, that one is used. A NFS port that is taken is an error; a
+/* Listens for NFS, for MOUNT if ports->nfs3 and for RQUOTA if ports->rquota; fills their ports. Where the service manager, or image (or
+ * NULL), has a socket for an address and port, that one is used. A NFS port that is taken is an error; a
  * MOUNT or RQUOTA port that is taken is a warning, since both are answered on the NFS port too. 0 or -errno, logged. */
-int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct rn_logger *log,
-		  struct registration_ports *ports);
+int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, struct image_reader *image,
+		  const struct rn_logger *log, struct registration_ports *ports);
 
 /* Receives on the UDP ports of the same numbers, for MOUNT, NLM and RQUOTA, and for NFS if the settings say so; fills
  * their ports. A port that is taken is an error if NFS is to be served there, else a warning. 0 or -errno, logged. */

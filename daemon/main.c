@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ringnfsd(8): reads its settings, starts the server, and then only waits for signals. SIGTERM and
- * SIGINT stop it, SIGHUP reads the exports again, SIGUSR1 writes the counters to the log.
+ * SIGINT stop it, SIGHUP reads the exports again, SIGUSR1 writes the counters to the log, SIGUSR2 runs the program anew (daemon/hand_over.h).
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,9 +22,11 @@
 #include "daemon/daemon_instance.h"
 #include "daemon/daemon_options.h"
 #include "daemon/daemon_server.h"
+#include "daemon/hand_over.h"
 #include "daemon/limits.h"
 #include "daemon/logs.h"
 #include "daemon/process.h"
+#include "lib/clock.h"
 #include "lib/log_ids.h"
 
 #define RELOAD_SECONDS 85 /* seconds; below the 90 that systemd gives ExecReload= */
@@ -45,6 +48,7 @@ static void block_signals(sigset_t *set)
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGHUP);
 	sigaddset(set, SIGUSR1);
+	sigaddset(set, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ,
@@ -79,62 +83,91 @@ static int main_check_config(const struct cfg_settings *settings)
 	return check_config(settings, &log) ? EX_CONFIG : EX_OK;
 }
 
-/* False: it is to stop. */
-static bool take_signal(struct server *s, const sigset_t *set, const struct rn_logger *log)
+enum main_next { MAIN_SERVE, MAIN_STOP, MAIN_RESTART };
+
+static enum main_next take_signal(struct server *s, const sigset_t *set,
+				  const struct rn_logger *log)
 {
 	const struct timespec now = { 0 };
 	int sig = sigtimedwait(set, NULL, &now);
 
 	if (sig == SIGTERM || sig == SIGINT) {
 		rn_notice(log, "stopping");
-		return false;
+		return MAIN_STOP;
 	}
+	if (sig == SIGUSR2)
+		return MAIN_RESTART;
 	if (sig == SIGHUP)
 		server_reload(s);
 	else if (sig == SIGUSR1)
 		server_log_counters(s, RN_NOTICE);
-	return true;
+	return MAIN_SERVE;
 }
 
 /* Each turn takes a signal before it runs a task, so that no queue of tasks delays signals. Without a descriptor for
  * signals they are looked for once a second. */
-static void main_serve(struct server *s, const sigset_t *set, const struct rn_logger *log)
+static enum main_next main_serve(struct server *s, const sigset_t *set, const struct rn_logger *log)
 {
 	const int signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 	struct pollfd p[] = { { .fd = signals, .events = POLLIN },
 			      { .fd = server_tasks_fd(s), .events = POLLIN } };
+	enum main_next next;
 
-	while (take_signal(s, set, log)) {
+	while ((next = take_signal(s, set, log)) == MAIN_SERVE) {
 		if (poll(p, 2, 1000) > 0 && p[1].revents && !p[0].revents)
 			server_run_task(s);
 	}
 	if (signals >= 0)
 		close(signals);
+	return next;
 }
 
-static int main_run(const struct cfg_settings *settings)
-{
-	struct logs logs;
-	const struct rn_logger *const log = &logs.of[LOG_DAEMON];
-	struct server *server = NULL;
-	sigset_t set;
+/* What main() was given, and the program's file when it began: a package's upgrade puts a new one in its place. */
+struct main_program {
+	char path[PATH_MAX];
+	char *const *argv;
+};
 
-	log_sink_init(&logs, levels[settings->server.log_level]);
-	umask(0); /* modes come from clients */
-	block_signals(&set);
-	rn_notice(log, PACKAGE_STRING " starts");
-	if (server_start(settings, &logs, &server) < 0)
-		return EX_UNAVAILABLE;
-	int rc = server_tick_by_itself(server);
-	if (rc) {
-		rn_err(log, "cannot start: %s", strerror(-rc));
-		if (!server_stop(server))
-			process_leave(EX_UNAVAILABLE);
-		return EX_UNAVAILABLE;
+/* Ends the server and runs the program anew. Returns if it cannot be run. */
+static int main_restart(struct server *server, const struct main_program *p, bool may_save,
+			const struct rn_logger *log)
+{
+	struct image_writer *w = NULL, *listeners = NULL;
+	const char *why = "the next program cannot read it";
+	int rc = may_save ? image_write(&w) : 0;
+
+	if (w) {
+		why = server_save(server, w);
+		if (!why)
+			rc = hand_over_run(p->path, p->argv, w);
 	}
-	sd_notify(0, "READY=1");
-	rn_log_event(log, RN_NOTICE, &(struct rn_log_event){ .id = RN_ID_READY }, "ready");
-	main_serve(server, &set, log);
+	if (rc)
+		why = strerror(-rc);
+	rn_notice(log, "an ordinary restart: the state cannot be handed over: %s", why);
+	image_writer_free(w);
+	deadline_start(log, END_SECONDS);
+	if (may_save && image_write(&listeners) == 0)
+		server_save_listeners(server, why, listeners);
+	(void)server_stop(server);
+	rc = hand_over_run(p->path, p->argv, listeners);
+	rn_err(log, "cannot run %s: %s", p->path, strerror(-rc));
+	return EX_TEMPFAIL;
+}
+
+/* Serves until a signal ends it; goes on after a restart that was refused. */
+static int main_serve_all(struct server *server, const sigset_t *set, const struct main_program *p,
+			  const struct rn_logger *log)
+{
+	while (main_serve(server, set, log) == MAIN_RESTART) {
+		rn_notice(log, "restarting");
+		const int rc = hand_over_try(p->path, p->argv, log);
+
+		if (rc == -ENOEXEC)
+			continue;
+		sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+			   (unsigned long long)(rn_now_ns() / 1000));
+		return main_restart(server, p, rc == 0, log);
+	}
 	/* The deadline holds even if the service manager takes no messages. */
 	deadline_start(log, END_SECONDS);
 	sd_notify(0, "STOPPING=1");
@@ -147,12 +180,55 @@ static int main_run(const struct cfg_settings *settings)
 	return EX_OK;
 }
 
+static int main_start(const struct cfg_settings *settings, struct logs *logs,
+		      struct server **server)
+{
+	struct hand_over *from = hand_over_receive(&logs->of[LOG_DAEMON]);
+	const int rc = server_start(settings, logs, hand_over_image(from), server);
+
+	hand_over_end(from);
+	if (rc < 0 && from) {
+		rn_err(&logs->of[LOG_DAEMON],
+		       "cannot go on from the image: this is an ordinary start");
+		return server_start(settings, logs, NULL, server);
+	}
+	return rc;
+}
+
+static int main_run(const struct cfg_settings *settings, const struct main_program *program)
+{
+	struct logs logs;
+	const struct rn_logger *const log = &logs.of[LOG_DAEMON];
+	struct server *server = NULL;
+	sigset_t set;
+
+	log_sink_init(&logs, levels[settings->server.log_level]);
+	umask(0); /* modes come from clients */
+	block_signals(&set);
+	rn_notice(log, PACKAGE_STRING " starts");
+	if (main_start(settings, &logs, &server) < 0)
+		return EX_UNAVAILABLE;
+	int rc = server_tick_by_itself(server);
+	if (rc) {
+		rn_err(log, "cannot start: %s", strerror(-rc));
+		if (!server_stop(server))
+			process_leave(EX_UNAVAILABLE);
+		return EX_UNAVAILABLE;
+	}
+	sd_notify(0, "READY=1");
+	rn_log_event(log, RN_NOTICE, &(struct rn_log_event){ .id = RN_ID_READY }, "ready");
+	return main_serve_all(server, &set, program, log);
+}
+
 int main(int argc, char **argv)
 {
+	struct main_program program = { .argv = argv };
 	struct cfg_settings settings = { 0 };
 	struct cfg_diags diags;
 	int status = EX_OK;
 
+	if (readlink("/proc/self/exe", program.path, sizeof(program.path) - 1) < 0)
+		snprintf(program.path, sizeof(program.path), "%s", argv[0]);
 	hold_standard_fds();
 	cfg_diags_init(&diags);
 	enum options_action action = options_load(argc, argv, &settings, &diags);
@@ -166,6 +242,8 @@ int main(int argc, char **argv)
 		status = EX_CONFIG;
 	else if (action == OPTIONS_PRINT_CONFIG)
 		cfg_print_origins(&settings, stdout);
+	else if (action == OPTIONS_IMAGE_FORMATS)
+		hand_over_print_formats();
 	else if (action == OPTIONS_CHECK_CONFIG)
 		status = main_check_config(&settings);
 	else if (action == OPTIONS_RELOAD)
@@ -173,7 +251,7 @@ int main(int argc, char **argv)
 				 ? EX_UNAVAILABLE
 				 : EX_OK;
 	else if (action == OPTIONS_RUN)
-		status = main_run(&settings);
+		status = main_run(&settings, &program);
 	cfg_free(&settings);
 	return status;
 }

@@ -432,3 +432,21 @@ bool programs_stop(struct programs *p)
 	idmap_free(p->idmap);
 	return all;
 }
+
+const char *programs_save(struct programs *p, struct image_writer *w)
+{
+	struct nfs4_held held = { 0 };
+
+	if (p->nfs4)
+		nfs4_held(p->nfs4, &held);
+	if (held.clients > 0)
+		return "clients of NFSv4 are there";
+	if (p->drc)
+		drc_save(p->drc, w);
+	return NULL;
+}
+
+int programs_load(struct programs *p, struct image_reader *image)
+{
+	return p->drc ? drc_load(p->drc, image) : 0;
+}

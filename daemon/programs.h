@@ -14,6 +14,7 @@
 #include "daemon/logs.h"
 #include "daemon/names/names.h"
 #include "lib/budget.h"
+#include "lib/image.h"
 #include "lib/payload.h"
 #include "rpc/backchannel.h"
 #include "rpc/program.h"
@@ -94,6 +95,10 @@ struct programs {
  * programs_stop() releases everything, when no request is under way any more. False: a thread of Kerberos is still in its library. */
 int programs_start(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc);
 bool programs_stop(struct programs *p);
+/* Hand the programs' state to the next server program, and take it, before any call (daemon/hand_over.h). save: nothing is under way; NULL, or why it
+ * cannot be. load: 0 or -errno. */
+const char *programs_save(struct programs *p, struct image_writer *w);
+int programs_load(struct programs *p, struct image_reader *image);
 /* Logs which of the exports in force a protocol cannot serve. */
 void programs_log_exports(const struct programs *p);
 /* Reads again what a reload of the exports does not: the keytab, and the map of certificates. 0 or -errno; the old ones then

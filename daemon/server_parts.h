@@ -17,6 +17,18 @@
 
 struct gss;
 
+/* How this program has begun. */
+struct start_report {
+	enum {
+		START_FRESH,	 /* after no other */
+		START_WHOLE,	 /* with the state of the program before it (daemon/hand_over.h) */
+		START_LISTENERS, /* with its listening sockets only */
+	} how;
+	char version[32];      /* of the program before it */
+	char why[128];	       /* START_LISTENERS: the reason */
+	uint64_t begun_ns, ms; /* START_WHOLE: for how long calls have waited */
+};
+
 /* The parts of a running server, for those who show and administer them. Borrowed pointers. nfs4, nsm, tcp, udp, rdma and gss may be NULL: not
  * served. */
 struct server_parts {

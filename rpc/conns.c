@@ -58,12 +58,23 @@ void rpc_conns_free(struct rpc_conns *conns)
 
 void rpc_conns_enter(struct rpc_conns *conns, struct rpc_conn *conn)
 {
+	struct rpc_conn *before;
+
 	conn->made_ns = rn_now_ns();
 	TAILQ_INIT(&conn->under_way);
 	conn->conns = conns;
 	pthread_mutex_lock(&conns->lock);
-	conn->id = ++conns->last_id;
-	TAILQ_INSERT_TAIL(&conns->bucket[conn->id % BUCKETS], conn, of_conns);
+	if (!conn->id)
+		conn->id = conns->last_id + 1;
+	if (conn->id > conns->last_id)
+		conns->last_id = conn->id;
+	before = TAILQ_LAST(&conns->bucket[conn->id % BUCKETS], conn_list);
+	while (before && before->id > conn->id)
+		before = TAILQ_PREV(before, conn_list, of_conns);
+	if (before)
+		TAILQ_INSERT_AFTER(&conns->bucket[conn->id % BUCKETS], before, conn, of_conns);
+	else
+		TAILQ_INSERT_HEAD(&conns->bucket[conn->id % BUCKETS], conn, of_conns);
 	pthread_mutex_unlock(&conns->lock);
 }
 

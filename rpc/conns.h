@@ -17,7 +17,7 @@ struct rpc_conns;
 struct rpc_conns *rpc_conns_new(void);	      /* NULL: no memory */
 void rpc_conns_free(struct rpc_conns *conns); /* after all connections have gone. NULL is allowed */
 
-/* Gives the connection its id, and adds it. Its constant members are set. */
+/* Gives the connection its id, unless it has one of the program before, and adds it. Its constant members are set. */
 void rpc_conns_enter(struct rpc_conns *conns, struct rpc_conn *conn);
 /* Removes the connection, if it was added. Any thread. */
 void rpc_conns_leave(struct rpc_conn *conn);

@@ -6,6 +6,7 @@
  */
 #include "rpc/drc.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -408,18 +409,17 @@ static void drc_make_room(struct drc_shard *s, const struct rn_host *host, bool 
 	}
 }
 
-/* Under the lock. Keeps the reply within the shard's bounds; false if it cannot be kept. */
-static bool drc_entry_store(struct drc_entry *e, const struct rpc_request *req, uint64_t now)
+/* Under the lock. Keeps a copy of the reply, given at that time, within the shard's bounds; false if it cannot be kept. */
+static bool drc_entry_keep(struct drc_entry *e, const uint8_t *reply, size_t len, bool admitted,
+			   uint64_t now)
 {
-	const bool admitted = rpc_conn_admission(req->conn) == RPC_ADMITTED;
-	const struct xdr_out *out = &req->out;
-	const size_t cost = rn_max(sizeof(*e) + out->used, e->shard->least_cost);
+	const size_t cost = rn_max(sizeof(*e) + len, e->shard->least_cost);
 	struct drc_shard *s = e->shard;
 	struct rn_host host;
 
-	if (out->overflow || out->nbulks > 0 || out->used == 0 || out->used > DRC_REPLY_MAX)
+	if (len == 0 || len > DRC_REPLY_MAX)
 		return false;
-	e->reply = malloc(out->used);
+	e->reply = malloc(len);
 	if (!e->reply)
 		return false;
 	rn_host_of_mapped(e->key.addr.bytes, e->key.addr.scope, &host);
@@ -428,12 +428,21 @@ static bool drc_entry_store(struct drc_entry *e, const struct rpc_request *req, 
 		free(e->reply);
 		return false;
 	}
-	memcpy(e->reply, out->base, out->used);
-	e->reply_len = (uint32_t)out->used;
+	memcpy(e->reply, reply, len);
+	e->reply_len = (uint32_t)len;
 	e->done_ns = now;
-	s->stats.bytes += sizeof(*e) + out->used;
+	s->stats.bytes += sizeof(*e) + len;
 	TAILQ_INSERT_TAIL(&s->finished, e, age);
 	return true;
+}
+
+static bool drc_entry_store(struct drc_entry *e, const struct rpc_request *req, uint64_t now)
+{
+	const struct xdr_out *out = &req->out;
+
+	return !out->overflow && out->nbulks == 0 &&
+	       drc_entry_keep(e, out->base, out->used,
+			      rpc_conn_admission(req->conn) == RPC_ADMITTED, now);
 }
 
 static void drc_entry_finish(const struct drc *drc, struct rpc_request *req, bool answered)
@@ -494,4 +503,137 @@ void drc_stats(struct drc *drc, struct drc_stats *out)
 		out->expired += s->stats.expired;
 		pthread_mutex_unlock(&s->lock);
 	}
+}
+
+#define DRC_SECTION "duplicates"
+
+struct saved_drc {
+	uint8_t hash_key[crypto_shorthash_KEYBYTES];
+	struct rpc_sum_secret secret;
+};
+static const struct image_field saved_drc_fields[] = {
+	IMAGE_FIXED(1, struct saved_drc, hash_key),
+	IMAGE_FIXED(2, struct saved_drc, secret),
+};
+static const struct image_kind saved_drc_kind = { 1, 2, saved_drc_fields };
+
+struct saved_reply {
+	struct drc_key key;
+	struct rpc_cred cred;
+	uint8_t flavor, sec, protection;
+	uint64_t age_ns;
+	struct image_bytes principal, reply;
+};
+static const struct image_field saved_reply_fields[] = {
+	IMAGE_FIXED(1, struct saved_reply, key.addr.bytes),
+	IMAGE_NUMBER(2, struct saved_reply, key.addr.scope),
+	IMAGE_NUMBER(3, struct saved_reply, key.port),
+	IMAGE_NUMBER(4, struct saved_reply, key.xid),
+	IMAGE_NUMBER(5, struct saved_reply, key.prog),
+	IMAGE_NUMBER(6, struct saved_reply, key.vers),
+	IMAGE_NUMBER(7, struct saved_reply, key.proc),
+	IMAGE_NUMBER(8, struct saved_reply, key.args_len),
+	IMAGE_NUMBER(9, struct saved_reply, key.sum.low),
+	IMAGE_NUMBER(10, struct saved_reply, key.sum.high),
+	IMAGE_NUMBER(11, struct saved_reply, flavor),
+	IMAGE_NUMBER(12, struct saved_reply, sec),
+	IMAGE_NUMBER(13, struct saved_reply, protection),
+	IMAGE_NUMBER(14, struct saved_reply, cred.uid),
+	IMAGE_NUMBER(15, struct saved_reply, cred.gid),
+	IMAGE_NUMBER(16, struct saved_reply, cred.ngids),
+	IMAGE_FIXED(17, struct saved_reply, cred.gids),
+	IMAGE_BYTES(18, struct saved_reply, principal),
+	IMAGE_NUMBER(19, struct saved_reply, age_ns),
+	IMAGE_BYTES(20, struct saved_reply, reply),
+};
+static const struct image_kind saved_reply_kind = { 2, rn_array_size(saved_reply_fields),
+						    saved_reply_fields };
+
+static void save_reply(struct image_writer *w, const struct drc_entry *e, uint64_t now)
+{
+	const struct rpc_principal *name = e->cred.principal;
+	struct saved_reply r = {
+		.key = e->key,
+		.cred = e->cred,
+		.flavor = (uint8_t)e->cred.flavor,
+		.sec = (uint8_t)e->cred.sec,
+		.protection = (uint8_t)e->cred.protection,
+		.age_ns = now - e->done_ns,
+		.reply = { e->reply, e->reply_len },
+	};
+
+	if (name)
+		r.principal =
+			(struct image_bytes){ (const uint8_t *)name->name, (uint32_t)name->len };
+	image_put(w, &saved_reply_kind, &r);
+}
+
+void drc_save(struct drc *drc, struct image_writer *w)
+{
+	const uint64_t now = drc->now();
+	struct saved_drc whole = { .secret = drc->secret };
+	struct drc_entry *e;
+
+	memcpy(whole.hash_key, drc->hash_key, sizeof(whole.hash_key));
+	image_begin(w, DRC_SECTION);
+	image_put(w, &saved_drc_kind, &whole);
+	explicit_bzero(&whole, sizeof(whole));
+	for (unsigned i = 0; i < drc->nshards; i++) {
+		pthread_mutex_lock(&drc->shards[i].lock);
+		TAILQ_FOREACH (e, &drc->shards[i].finished, age)
+			save_reply(w, e, now);
+		pthread_mutex_unlock(&drc->shards[i].lock);
+	}
+}
+
+/* Adds the reply, if there is room for it and for its caller's name. */
+static void load_reply(struct drc *drc, const struct saved_reply *r)
+{
+	const uint64_t now = drc->now(), hash = key_hash(drc, &r->key);
+	struct drc_shard *s = drc_shard_of(drc, &r->key, hash);
+	struct drc_entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return;
+	e->shard = s;
+	e->key = r->key;
+	e->cred = r->cred;
+	if (r->principal.at)
+		e->cred.principal =
+			rpc_principal_new((const char *)r->principal.at, r->principal.len);
+	pthread_mutex_lock(&s->lock);
+	LIST_INSERT_HEAD(&s->buckets[hash & s->bucket_mask], e, link);
+	s->stats.entries++;
+	if ((r->principal.at && !e->cred.principal) ||
+	    !drc_entry_keep(e, r->reply.at, r->reply.len, true, now - rn_min(now, r->age_ns)))
+		drc_entry_drop(e);
+	pthread_mutex_unlock(&s->lock);
+}
+
+int drc_load(struct drc *drc, struct image_reader *image)
+{
+	struct saved_drc whole;
+	struct image_at at;
+
+	if (!image_enter(image, DRC_SECTION, &at))
+		return 0;
+	if (image_get(&at, &saved_drc_kind, &whole) < 0)
+		return -EPROTO;
+	memcpy(drc->hash_key, whole.hash_key, sizeof(whole.hash_key));
+	drc->secret = whole.secret;
+	explicit_bzero(&whole, sizeof(whole));
+	while (image_next(&at)) {
+		struct saved_reply r;
+
+		memset(&r, 0, sizeof(r));
+		if (image_get(&at, &saved_reply_kind, &r) < 0 ||
+		    r.cred.ngids > RPC_AUTH_SYS_GIDS_MAX)
+			return -EPROTO;
+		r.cred.flavor = r.flavor;
+		r.cred.sec = r.sec;
+		r.cred.protection = r.protection;
+		r.cred.principal = NULL;
+		load_reply(drc, &r);
+	}
+	return 0;
 }

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/image.h"
 #include "rpc/request.h"
 
 /* Age at which a call with the same key is a new call. Clients that lost a connection send their
@@ -54,6 +55,10 @@ enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req);
 void drc_done(struct drc *drc, struct rpc_request *req);
 /* Forgets a call that got no reply. */
 void drc_abandon(struct drc *drc, struct rpc_request *req);
+
+/* Hands replies, and the keys that find them, to the next program (lib/image.h); nothing is under way. load: before any call. 0 or -EPROTO. */
+void drc_save(struct drc *drc, struct image_writer *w);
+int drc_load(struct drc *drc, struct image_reader *image);
 
 struct drc_stats {
 	uint64_t entries, bytes, hits, in_progress, misses, evicted, expired;

@@ -56,6 +56,7 @@ struct control_sources {
 	struct registration_ports ports; /* those of TCP; RDMA's may come later */
 	struct ev_loop *const *loops;
 	unsigned event_threads;
+	const struct start_report *report;
 };
 
 /* Takes the socket, so that a second daemon is told before it does anything, and listens for those who read metrics

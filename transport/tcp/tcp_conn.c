@@ -304,14 +304,15 @@ static void tcp_conn_start(struct ev_task *task)
 	(void)tcp_conn_admission(c);
 	if (tcp_conn_is_over_quota(c))
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "too many of a host that no export is for");
+	else if (c->pending) /* read by the program before this one */
+		tcp_conn_take_turn(c);
 	else if (!c->loop->quiesced && event_add(&c->rd, NULL) < 0)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
 	else if (c->rpc.dialed)
 		await_connection(c);
 }
 
-/* Makes a connection that is not counted yet; its loop is chosen. NULL: no memory. */
-static struct tcp_conn *tcp_conn_make(struct tcp_server *srv, int fd,
+struct tcp_conn *tcp_conn_make(struct tcp_server *srv, int fd,
 				      const struct sockaddr_storage *peer)
 {
 	struct tcp_conn *c = calloc(1, sizeof(*c)); /* in the budget since start */
@@ -361,11 +362,16 @@ int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *
 		close(fd);
 		return -ENOMEM;
 	}
-	pthread_mutex_lock(&srv->lock);
-	srv->live++;
-	pthread_mutex_unlock(&srv->lock);
-	launch(c);
+	tcp_conn_admit(c);
 	return 0;
+}
+
+void tcp_conn_admit(struct tcp_conn *c)
+{
+	pthread_mutex_lock(&c->srv->lock);
+	c->srv->live++;
+	pthread_mutex_unlock(&c->srv->lock);
+	launch(c);
 }
 
 /*
@@ -388,10 +394,10 @@ static bool count_dialed(struct tcp_server *srv, struct rpc_client *client)
 	return room;
 }
 
-/* Frees a connection that no loop has seen. */
-static void tcp_conn_discard(struct tcp_conn *c)
+void tcp_conn_discard(struct tcp_conn *c)
 {
 	close(c->fd);
+	free(c->pending);
 	pthread_mutex_destroy(&c->lock);
 	rpc_client_put(c->rpc.client);
 	free(c);

@@ -32,6 +32,13 @@ void tcp_drop_input(struct tcp_conn *c);
 /* Takes fd, on error too. On any loop. 0 or -ENOMEM. */
 int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer);
 
+/* Makes a connection that is on no loop and not counted yet. NULL: no memory, and fd is still the caller's. */
+struct tcp_conn *tcp_conn_make(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer);
+/* Counts it, and hands it to a loop. */
+void tcp_conn_admit(struct tcp_conn *c);
+/* Frees a connection that no loop has seen. */
+void tcp_conn_discard(struct tcp_conn *c);
+
 /* tcp_read.c: reading of calls. On the loop. */
 
 /* Callback of the readable socket. */

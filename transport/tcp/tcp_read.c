@@ -70,6 +70,10 @@ static bool ask_room(struct tcp_conn *c)
 /* Takes a request for the record that begins. */
 static enum feed begin_record(struct tcp_conn *c)
 {
+	if (c->loop->finishing) {
+		c->pause = TCP_WAIT_END;
+		return FEED_PAUSED;
+	}
 	if (!ask_room(c)) {
 		c->pause = TCP_WAIT_ROOM;
 		return FEED_PAUSED;

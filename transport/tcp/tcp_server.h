@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "lib/budget.h"
+#include "lib/image.h"
 #include "lib/log.h"
 #include "rpc/request.h"
 #include "transport/event_loop.h"
@@ -65,6 +66,22 @@ int tcp_server_adopt(struct tcp_server *s, int fd, struct sockaddr_storage *boun
  */
 int tcp_server_dial(struct tcp_server *s, const struct rpc_route *route,
 		    struct rpc_backchannel **out);
+/*
+ * Handing over to the next program (lib/image.h), in this order.
+ * finish: begins to read no further call; those that have come in part are still read. busy: connections with such a call, or one under way.
+ * save, after tcp_server_finish() and before anything is freed: adds listeners and the connections that are at rest to the image, and
+ * reads and accepts nothing more. Others end with this program: those with calls that did not end, those under TLS, and those to clients.
+ * load, in the next program: takes the connections. Listeners are tcp_server_adopt()'s, by tcp_saved_listener(). 0, or -EPROTO, -ENOMEM.
+ */
+void tcp_server_finish(struct tcp_server *s);
+unsigned tcp_server_busy(struct tcp_server *s);
+void tcp_server_save(struct tcp_server *s, struct image_writer *w);
+/* Adds the listening sockets only, which go on when this server is freed. */
+void tcp_server_save_listeners(struct tcp_server *s, struct image_writer *w);
+int tcp_server_load(struct tcp_server *s, struct image_reader *r);
+/* The next listening socket of the image, the caller's from now on, or -1; *at is {0} at first. */
+int tcp_saved_listener(struct image_reader *r, struct image_at *at);
+
 /* Stops accepting and reading; requests in flight are still answered. */
 void tcp_server_quiesce(struct tcp_server *s);
 /* Closes everything and frees; waits until requests in flight have come back. */

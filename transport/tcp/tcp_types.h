@@ -112,6 +112,7 @@ enum tcp_pause {
 	TCP_WAIT_TLS,	  /* replies go out before a TLS handshake */
 	TCP_SHAKING,	  /* the TLS handshake */
 	TCP_LEAVING,	  /* replies go out before it moves to another loop */
+	TCP_WAIT_END,	  /* the next program reads on (tcp_hand_over.c) */
 };
 
 struct tcp_conn {
@@ -191,7 +192,8 @@ struct tcp_loop {
 	struct event *retry;	    /* while connections starve for a request */
 	struct tcp_conn_list conns; /* longest without input first */
 	struct tcp_conn_list starving;
-	bool quiesced; /* no new connections and calls */
+	bool finishing; /* no call is begun to be read */
+	bool quiesced;	/* no new connections and calls */
 	unsigned index;
 	struct tcp_conn *leaving; /* the connection that is TCP_LEAVING, or NULL */
 	struct tcp_loop *leaves_to;

@@ -281,7 +281,7 @@ static void start_server(struct ss_world *w)
 	for (unsigned try = 0; try < 20; try++) {
 		if (!set_up(w))
 			break;
-		if (server_start(&world.settings, &world.logs, &world.server) == 0) {
+		if (server_start(&world.settings, &world.logs, NULL, &world.server) == 0) {
 			ss_ask_handles(w->port, &w->values);
 			warm_up(w);
 			world.sessions = 0;
