@@ -47,6 +47,7 @@
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
 #include "transport/udp/udp_server.h"
+#include "vfs/hand_over.h"
 #include "vfs/vfs.h"
 #include "vfs/vfs_worker.h"
 
@@ -141,6 +142,12 @@ static int start_from_image(struct server *s, int *instance)
 	return 0;
 }
 
+/* The image if it has the state of the program before, or NULL. */
+static struct image_reader *state_of_image(const struct server *s)
+{
+	return s->report.how == START_WHOLE ? s->image : NULL;
+}
+
 /* First of all: a second daemon must not touch the files of the first. */
 static int start_state(struct server *s)
 {
@@ -210,7 +217,7 @@ static int start_vfs(struct server *s)
 		return -errno;
 	rc = vfs_new(&cfg, &s->vfs);
 	explicit_bzero(cfg.secret, sizeof(cfg.secret));
-	return rc;
+	return rc || !state_of_image(s) ? rc : vfs_load(s->vfs, s->image);
 }
 
 static int start_exports(struct server *s)
@@ -281,6 +288,7 @@ static int start_programs(struct server *s)
 		.dialer = &s->dialer,
 		.waits = s->waits,
 		.cluster = cluster_part_of_nfs4(s->cluster),
+		.image = state_of_image(s),
 	};
 
 	if (s->cluster) {
@@ -295,8 +303,7 @@ static int start_programs(struct server *s)
 	s->rpc.background_ctx = s;
 	int rc = programs_start(&cfg, &s->programs, &s->rpc);
 
-	if (!rc && s->image)
-		rc = programs_load(&s->programs, s->image);
+	vfs_load_end(s->vfs);
 	s->ports.nfs2 = s->programs.nfs2;
 	s->ports.nfs3 = s->programs.nfs3 != NULL;
 	s->ports.nfs4 = s->programs.nfs4 != NULL;
@@ -484,7 +491,8 @@ static void tell_hosts(void *ctx)
 {
 	const struct server *s = ctx;
 
-	if (s->programs.nsm && s->registered && (!s->cluster || cluster_part_tells(s->cluster)))
+	if (s->programs.nsm && s->registered && s->report.how != START_WHOLE &&
+	    (!s->cluster || cluster_part_tells(s->cluster)))
 		nsm_tell_hosts(s->programs.nsm);
 }
 
@@ -893,7 +901,9 @@ const char *server_save(struct server *s, struct image_writer *w)
 	server_save_own(NULL, instance_fd(s->instance), begun_ns, w);
 	if (s->tcp)
 		tcp_server_save(s->tcp, w);
-	return programs_save(&s->programs, w);
+	const char *why = programs_save(&s->programs, w);
+
+	return why ? why : vfs_save(s->vfs, w);
 }
 
 void server_save_listeners(struct server *s, const char *why, struct image_writer *w)

@@ -206,7 +206,7 @@ static int start_nsm(const struct programs_config *cfg, struct programs *p)
 		nsm.listen = &at;
 	}
 	rc = nsm_new(&nsm, &p->nsm);
-	if (rc || nsm_former_hosts(p->nsm) == 0)
+	if (rc || nsm_former_hosts(p->nsm) == 0 || cfg->image)
 		return rc;
 	p->grace_until_ns = rn_now_ns() + set->nfs4.grace_time * RN_NS_PER_SECOND;
 	rn_notice(&cfg->logs->of[LOG_NFS3],
@@ -292,7 +292,8 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.minor_max = (unsigned)set->minor_max,
 		.lease_seconds = (unsigned)set->lease_time,
 		.grace_seconds = (unsigned)set->grace_time,
-		.other_clients = p->nsm ? nsm_former_hosts(p->nsm) : 0,
+		.image = cfg->image,
+		.other_clients = p->nsm && !cfg->image ? nsm_former_hosts(p->nsm) : 0,
 		.max_sessions = (unsigned)set->max_sessions,
 		/* Other members cannot recall them. */
 		.delegations = set->delegations && !cfg->cluster,
@@ -389,6 +390,10 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	p->drc = drc_new(set->nfs3.drc_size, set->nfs3.drc_memory);
 	if (!p->drc)
 		return -ENOMEM;
+	if (cfg->image)
+		rc = drc_load(p->drc, cfg->image);
+	if (rc)
+		return rc;
 	p->rquota = set->nfs3.enabled && set->nfs3.rquota;
 	p->nfs2 = set->nfs3.enabled && set->nfs2.enabled;
 	rc = start_nsm(cfg, p);
@@ -435,18 +440,13 @@ bool programs_stop(struct programs *p)
 
 const char *programs_save(struct programs *p, struct image_writer *w)
 {
-	struct nfs4_held held = { 0 };
+	const char *why = NULL;
 
-	if (p->nfs4)
-		nfs4_held(p->nfs4, &held);
-	if (held.clients > 0)
-		return "clients of NFSv4 are there";
+	if (p->nfs3 && nlm_has_holders(p->nfs3))
+		return "clients of NFSv3 have locks";
 	if (p->drc)
 		drc_save(p->drc, w);
-	return NULL;
-}
-
-int programs_load(struct programs *p, struct image_reader *image)
-{
-	return p->drc ? drc_load(p->drc, image) : 0;
+	if (p->nfs4)
+		why = nfs4_save(p->nfs4, w);
+	return why;
 }

@@ -62,6 +62,8 @@ struct programs_config {
 	struct dialer *dialer;
 	struct rpc_waits *waits;
 	const struct nfs4_cluster *cluster; /* NULL: the server is alone */
+	struct image_reader *
+		image; /* of the program before this one, which programs_start() takes the state from; or NULL */
 };
 
 struct programs {
@@ -95,10 +97,8 @@ struct programs {
  * programs_stop() releases everything, when no request is under way any more. False: a thread of Kerberos is still in its library. */
 int programs_start(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc);
 bool programs_stop(struct programs *p);
-/* Hand the programs' state to the next server program, and take it, before any call (daemon/hand_over.h). save: nothing is under way; NULL, or why it
- * cannot be. load: 0 or -errno. */
+/* Hands the programs' state to the next program (daemon/hand_over.h); nothing is under way. NULL, or why it cannot be. */
 const char *programs_save(struct programs *p, struct image_writer *w);
-int programs_load(struct programs *p, struct image_reader *image);
 /* Logs which of the exports in force a protocol cannot serve. */
 void programs_log_exports(const struct programs *p);
 /* Reads again what a reload of the exports does not: the keytab, and the map of certificates. 0 or -errno; the old ones then

@@ -89,6 +89,8 @@ bool nlm_host_rebooted(struct nfs3_server *s, const struct nsm_reboot *r);
  * held some. The new exports are in force already. Any thread. */
 uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost);
 /* Number of lock owners that this would find. Not at the same time as the other. */
+/* True if clients have locks or shares, or wait for locks. */
+bool nlm_has_holders(struct nfs3_server *s);
 uint64_t nlm_count_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost);
 
 /* tcp_config.bulk_offset for calls of this program: where WRITE's data starts; 0: nowhere, or not

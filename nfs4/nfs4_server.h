@@ -3,6 +3,7 @@
 #ifndef RN_NFS4_NFS4_SERVER_H
 #define RN_NFS4_NFS4_SERVER_H
 
+#include "lib/image.h"
 #include "lib/log.h"
 #include "rpc/backchannel.h"
 #include "rpc/program.h"
@@ -71,6 +72,8 @@ struct nfs4_config {
 	struct rn_budget *budget; /* pays for state */
 	struct rpc_waits *waits;  /* that of the rpc_server */
 	const struct rn_logger *log;
+	struct image_reader
+		*image; /* of the program before this one, for nfs4_server_new() only; or NULL */
 	struct nfs4_idmap idmap;
 	uint32_t max_io;    /* maxread, maxwrite: bytes */
 	unsigned minor_max; /* highest minor version served: 0..2 */
@@ -217,6 +220,8 @@ struct nfs4_held {
 	uint64_t copies_begun, copies_cancelled, copied_bytes;
 };
 void nfs4_held(struct nfs4_server *s, struct nfs4_held *out);
+/* Hands clients with their state to the next program; no call is under way. NULL, or why it cannot be. nfs4_config.image takes it. */
+const char *nfs4_save(struct nfs4_server *s, struct image_writer *w);
 /* True if client records could not be written at the last attempt: those that are missing would not
  * get their locks back after a restart. */
 bool nfs4_records_failing(const struct nfs4_server *s);

@@ -500,6 +500,11 @@ uint64_t nlm_count_exports(struct nfs3_server *s, const struct vfs_exports_lost 
 	return nlm_owners_count(s->nlm, lost);
 }
 
+bool nlm_has_holders(struct nfs3_server *s)
+{
+	return nlm_owners_any(s->nlm);
+}
+
 const struct rpc_proc nlm_proc_free_all = {
 	.name = "FREE_ALL",
 	.decode = nlm_decode_free_all,

@@ -559,3 +559,14 @@ uint64_t nlm_owners_count(struct nlm_owners *t, const struct vfs_exports_lost *l
 {
 	return walk_lost(t, lost, false);
 }
+
+bool nlm_owners_any(struct nlm_owners *t)
+{
+	bool any = false;
+
+	pthread_mutex_lock(&t->lock);
+	for (unsigned i = 0; i < NLM_BUCKETS && !any; i++)
+		any = !LIST_EMPTY(&t->bucket[i]);
+	pthread_mutex_unlock(&t->lock);
+	return any;
+}

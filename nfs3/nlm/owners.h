@@ -154,6 +154,9 @@ uint64_t nlm_owners_revoke(struct nlm_owners *t, const struct vfs_exports_lost *
 /* Number of owners that this would find. */
 uint64_t nlm_owners_count(struct nlm_owners *t, const struct vfs_exports_lost *lost);
 
+/* True if there are owners. */
+bool nlm_owners_any(struct nlm_owners *t);
+
 /* NLM owner behind this holder; NULL if it is not NLM's. */
 const struct nlm_owner *nlm_owner_of(const struct vfs_holder *h);
 

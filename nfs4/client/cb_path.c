@@ -422,7 +422,7 @@ static bool cb_path_add_conn(struct nfs4_session *s, struct rpc_backchannel *b)
 	return true;
 }
 
-bool nfs4_cb_bind(struct nfs4_session *s, struct rpc_conn *conn)
+static bool cb_bind_locked(struct nfs4_session *s, struct rpc_conn *conn)
 {
 	struct rpc_backchannel *b = s->cb_path ? rpc_backchannel_get(conn) : NULL;
 	struct nfs4_cb_path *p = s->cb_path;
@@ -430,7 +430,6 @@ bool nfs4_cb_bind(struct nfs4_session *s, struct rpc_conn *conn)
 
 	if (!b)
 		return false;
-	pthread_mutex_lock(&s->lock);
 	nfs4_cb_is_connected(s);
 	known = cb_path_has_conn(p, conn);
 	bound = known || cb_path_add_conn(s, b);
@@ -439,10 +438,29 @@ bool nfs4_cb_bind(struct nfs4_session *s, struct rpc_conn *conn)
 				      memory_order_relaxed);
 	if (bound && (p->state == NFS4_CB_UNBOUND || p->state == NFS4_CB_DOWN))
 		p->state = NFS4_CB_UNTRIED;
-	pthread_mutex_unlock(&s->lock);
 	if (known || !bound)
 		rpc_backchannel_put(b);
 	return bound;
+}
+
+bool nfs4_cb_bind(struct nfs4_session *s, struct rpc_conn *conn)
+{
+	pthread_mutex_lock(&s->lock);
+	const bool bound = cb_bind_locked(s, conn);
+
+	pthread_mutex_unlock(&s->lock);
+	return bound;
+}
+
+void nfs4_cb_return(struct nfs4_session *s, struct rpc_conn *conn)
+{
+	struct nfs4_cb_path *p = s->cb_path;
+
+	for (unsigned i = 0; p && i < NFS4_CB_CONNS; i++)
+		if (p->returning[i] == conn->id) {
+			p->returning[i] = 0;
+			(void)cb_bind_locked(s, conn);
+		}
 }
 
 bool nfs4_cb_is_bound(struct nfs4_session *s, const struct rpc_conn *conn)

@@ -49,7 +49,9 @@ struct nfs4_cb_path {
 	struct nfs4_cb_slot slot[NFS4_CB_SLOTS];
 	uint32_t nconns;
 	struct rpc_backchannel *conn[NFS4_CB_CONNS]; /* references, the latest last */
-	TAILQ_HEAD(, nfs4_cb) waiting;		     /* for a slot */
+	/* Ids of connections that were bound in the program before this one, and are bound again by their next SEQUENCE; 0: none. */
+	uint64_t returning[NFS4_CB_CONNS];
+	TAILQ_HEAD(, nfs4_cb) waiting; /* for a slot */
 	uint32_t nwaiting;
 };
 
@@ -73,6 +75,8 @@ bool nfs4_cb_works(struct nfs4_session *s);
 
 /* The functions below need the session's lock. */
 
+/* Binds the connection if it was bound in the program before this one. */
+void nfs4_cb_return(struct nfs4_session *s, struct rpc_conn *conn);
 /* True if a connection is bound and open; others are unbound. */
 bool nfs4_cb_is_connected(struct nfs4_session *s);
 /* Unbinds a connection. */

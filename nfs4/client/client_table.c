@@ -170,10 +170,15 @@ static uint32_t free_number(struct nfs4_clients *all)
 
 void nfs4_client_insert(struct nfs4_clients *all, struct nfs4_client *cl)
 {
+	nfs4_client_insert_as(all, cl, free_number(all));
+}
+
+void nfs4_client_insert_as(struct nfs4_clients *all, struct nfs4_client *cl, uint32_t number)
+{
 	struct id_part *part;
 
 	nfs4_host_count(cl->host, NFS4_UNCONFIRMED, 1);
-	cl->number = free_number(all);
+	cl->number = number;
 	cl->clientid = nfs4_make_clientid(all, cl->number);
 	cl->since = nfs4_clients_now(all->srv);
 	TAILQ_INSERT_TAIL(&all->unconfirmed, cl, aging);

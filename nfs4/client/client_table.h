@@ -78,6 +78,8 @@ struct nfs4_client *nfs4_client_waiting(struct nfs4_clients *all,
 					const struct nfs4_host *host);
 /* Gives cl its id and takes over the caller's reference. */
 void nfs4_client_insert(struct nfs4_clients *all, struct nfs4_client *cl);
+/* The same with that number, which no other has. */
+void nfs4_client_insert_as(struct nfs4_clients *all, struct nfs4_client *cl, uint32_t number);
 /* Removes cl from every table; its status is gone. The caller gets the table's reference, and calls
  * nfs4_client_destroy() after it has released the lock. */
 void nfs4_client_detach(struct nfs4_clients *all, struct nfs4_client *cl);

@@ -2,6 +2,7 @@
 /* Sessions, their slots, and the sums by which a retry is told from another call. */
 #include "nfs4/client/session.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,6 +135,29 @@ static void drop_reply(struct nfs4_session *s, struct nfs4_slot *slot)
 	atomic_fetch_sub(&s->client->srv->clients->ncached, 1);
 }
 
+int nfs4_slot_load(struct nfs4_session *s, struct nfs4_slot *slot, const struct image_bytes *words,
+		   const struct nfs4_cached *like)
+{
+	struct nfs4_cached *r = malloc(sizeof(*r) + words->len);
+
+	if (!r)
+		return -ENOMEM;
+	*r = *like;
+	r->size = words->len;
+	memcpy(r->words, words->at, words->len);
+	if (!nfs4_host_take(s->client->host, cached_cost(r), NFS4_TO_ANSWER)) {
+		free(r);
+		return -ENOMEM;
+	}
+	atomic_init(&r->refs, 1);
+	slot->reply = r;
+	slot->cached = true;
+	s->cost += cached_cost(r);
+	s->ncached++;
+	atomic_fetch_add(&s->client->srv->clients->ncached, 1);
+	return 0;
+}
+
 int nfs4_slot_reply(struct nfs4_session *s, uint32_t id, uint32_t seqid, struct nfs4_cached **kept)
 {
 	struct nfs4_slot *slot = id < s->nmade ? slot_at(s, id) : NULL;
@@ -224,6 +248,32 @@ void nfs4_slots_adjust(struct nfs4_session *s, uint32_t id, uint32_t highest, bo
 		s->target_state = NFS4_TARGET_SEEN;
 	if (s->target_state == NFS4_TARGET_SEEN && highest < s->target && id < s->target)
 		retire(s);
+}
+
+struct nfs4_session *nfs4_session_make(struct nfs4_client *cl, const struct nfs4_channel *fore,
+				       const struct nfs4_channel *back)
+{
+	struct nfs4_session *s = NULL;
+
+	if (!nfs4_host_take(cl->host, sizeof(*s), NFS4_TO_BEGIN))
+		return NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		nfs4_host_give(cl->host, sizeof(*s));
+		return NULL;
+	}
+	nfs4_client_ref(cl);
+	nfs4_host_count(cl->host, NFS4_SESSIONS, 1);
+	atomic_fetch_add(&cl->srv->clients->nsessions, 1);
+	s->client = cl;
+	s->made = nfs4_clients_now(cl->srv);
+	s->fore = *fore;
+	s->back = *back;
+	s->nslots = s->target = fore->max_requests;
+	s->cost = sizeof(*s);
+	atomic_init(&s->refs, 1);
+	pthread_mutex_init(&s->lock, NULL);
+	return s;
 }
 
 /* Sets the id: a serial number for the lookup amid random bytes. With SP4_NONE a caller that knows

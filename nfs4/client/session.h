@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/image.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/object.h"
 
@@ -59,6 +60,9 @@ struct nfs4_slot *nfs4_slot_get(struct nfs4_session *s, uint32_t id);
  */
 void nfs4_slots_adjust(struct nfs4_session *s, uint32_t id, uint32_t highest, bool short_of_memory);
 
+/* Keeps a reply of the program before in a slot without one; like: its length, bulk items and exports. 0 or -ENOMEM. */
+int nfs4_slot_load(struct nfs4_session *s, struct nfs4_slot *slot, const struct image_bytes *words,
+		   const struct nfs4_cached *like);
 void nfs4_cached_put(struct nfs4_cached *r); /* NULL is allowed */
 /*
  * The result for a retry of that request: NFS4_REPLAYED, with a reference of the reply in *kept, or
@@ -143,6 +147,9 @@ struct nfs4_cs_reply {
 	struct nfs4_channel fore, back;
 };
 
+/* A session of cl that is in no table, with a reference; without an id and slots. NULL: no memory. */
+struct nfs4_session *nfs4_session_make(struct nfs4_client *cl, const struct nfs4_channel *fore,
+				       const struct nfs4_channel *back);
 /* Sets the id of s. */
 void nfs4_session_name(struct nfs4_session *s);
 void nfs4_session_ref(struct nfs4_session *s);

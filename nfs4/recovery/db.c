@@ -186,6 +186,14 @@ int nfs4_db_begin_epoch(struct nfs4_db *db)
 	return exec(db, sql);
 }
 
+int nfs4_db_continue(struct nfs4_db *db)
+{
+	char sql[96];
+
+	snprintf(sql, sizeof(sql), "UPDATE client SET epoch=%" PRId64, db->epoch);
+	return exec(db, sql);
+}
+
 /* Allocates blocks for a file as it may grow to. Some file systems cannot. */
 static void db_reserve_blocks(const char *path, off_t bytes)
 {

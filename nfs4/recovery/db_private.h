@@ -54,6 +54,8 @@ void nfs4_db_close(struct nfs4_db *db);
 
 /* In a transaction, the first one of this run: begins the epoch. */
 int nfs4_db_begin_epoch(struct nfs4_db *db);
+/* In the same: the records of the epoch before become those of this one. */
+int nfs4_db_continue(struct nfs4_db *db);
 /* Allocates space that later transactions will need, if there is some. */
 void nfs4_db_reserve(const struct nfs4_db *db);
 

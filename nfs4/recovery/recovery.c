@@ -39,7 +39,9 @@ static void start_records(struct nfs4_recovery *r)
 	atomic_store(&r->failing, rc != 0);
 	if (!r->records)
 		return;
-	rc = r->db ? nfs4_db_each(r->db, nfs4_expected_add, r) : 0;
+	/* Clients of the program before this one are this one's, and their records go on. */
+	r->continues = cfg->image != NULL;
+	rc = r->db && !r->continues ? nfs4_db_each(r->db, nfs4_expected_add, r) : 0;
 	if (!rc && r->db)
 		(void)nfs4_writer_begin(r);
 	if (!rc)
@@ -50,7 +52,8 @@ static void start_records(struct nfs4_recovery *r)
 		recovery_give_up(r);
 		return;
 	}
-	nfs4_grace_begin(r, grace > old_lease ? grace : old_lease);
+	if (!r->continues)
+		nfs4_grace_begin(r, grace > old_lease ? grace : old_lease);
 }
 
 int nfs4_recovery_new(struct nfs4_server *srv)

@@ -85,6 +85,7 @@ struct nfs4_recovery {
 	_Atomic bool failing; /* the last transaction failed; changed by the thread */
 	uint64_t open_at_s;   /* no attempt to open it before: nfs4_now(); thread only */
 	bool begun;	      /* this run's epoch is on disk; thread only */
+	bool continues;	      /* the database's records become those of this run; thread only */
 	bool prune;	      /* no client may reclaim what the database has; thread only */
 	struct nfs4_grace grace;
 };

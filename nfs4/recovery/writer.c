@@ -145,7 +145,7 @@ static int open_again(struct nfs4_recovery *r)
 		return -EIO;
 	r->open_at_s = nfs4_now() + AGAIN_S;
 	r->begun = false;
-	r->prune = true;
+	r->prune = !r->continues;
 	return nfs4_db_open(cfg->state_dir, cfg->lease_seconds, r->log, true, &r->db, &old_lease);
 }
 
@@ -158,6 +158,8 @@ static int write_jobs(struct nfs4_recovery *r, const struct nfs4_record_job *job
 	/* Also a change that shows whether the disk takes one, if there is no job. */
 	if (!rc && (!r->begun || atomic_load(&r->failing)))
 		rc = nfs4_db_begin_epoch(r->db);
+	if (!rc && r->continues)
+		rc = nfs4_db_continue(r->db);
 	if (!rc && r->prune)
 		rc = nfs4_db_end_grace(r->db, r->srv->cfg.lease_seconds);
 	for (; !rc && jobs; jobs = jobs->next)
@@ -183,7 +185,7 @@ static int transaction(struct nfs4_recovery *r, const struct nfs4_record_job *jo
 	atomic_store(&r->failing, rc != 0);
 	if (!rc) {
 		r->begun = true;
-		r->prune = false;
+		r->continues = r->prune = false;
 	} else if (r->db) {
 		nfs4_db_rollback(r->db);
 	}

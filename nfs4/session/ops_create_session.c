@@ -124,7 +124,8 @@ static int count_session(struct nfs4_clients *all, const struct nfs4_host *h)
 static int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
 			    const struct nfs4_channel *back, struct nfs4_session **out)
 {
-	const size_t slots = NFS4_SLOT_PIECE * sizeof(struct nfs4_slot);
+	const size_t need =
+		sizeof(struct nfs4_session) + NFS4_SLOT_PIECE * sizeof(struct nfs4_slot);
 	struct nfs4_clients *all = cl->srv->clients;
 	struct nfs4_session *s = NULL;
 	int status = count_session(all, cl->host);
@@ -132,32 +133,17 @@ static int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *f
 	if (status != NFS4_OK)
 		return status;
 	/* Memory for the first slots is included, so that the session can be used. */
-	if (nfs4_clients_take(all, cl->host, sizeof(*s) + slots, NFS4_TO_BEGIN))
-		s = calloc(1, sizeof(*s));
-	else
-		goto uncount;
+	if (nfs4_clients_take(all, cl->host, need, NFS4_TO_BEGIN)) {
+		nfs4_host_give(cl->host, need);
+		s = nfs4_session_make(cl, fore, back);
+	}
+	atomic_fetch_sub(&all->nsessions, 1);
 	if (!s)
-		goto give;
-	nfs4_client_ref(cl);
-	nfs4_host_count(cl->host, NFS4_SESSIONS, 1);
-	s->client = cl;
-	s->made = nfs4_clients_now(cl->srv);
-	s->fore = *fore;
-	s->back = *back;
-	s->nslots = s->target = fore->max_requests;
-	s->cost = sizeof(*s);
-	atomic_init(&s->refs, 1);
-	pthread_mutex_init(&s->lock, NULL);
+		return NFS4ERR_DELAY;
 	nfs4_session_name(s);
-	nfs4_host_give(cl->host, slots);
 	nfs4_slot_get(s, 0);
 	*out = s;
 	return NFS4_OK;
-give:
-	nfs4_host_give(cl->host, sizeof(*s) + slots);
-uncount:
-	atomic_fetch_sub(&all->nsessions, 1);
-	return NFS4ERR_DELAY;
 }
 
 /*

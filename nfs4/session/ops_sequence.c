@@ -562,6 +562,8 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 	status = sequence_find_slot(c, a, s, &found);
 	if (status == NFS4_OK || status == NFS4_REPLAYED)
 		nfs4_session_bind_locked(s, c->req->conn);
+	if (status == NFS4_OK)
+		nfs4_cb_return(s, c->req->conn);
 	nfs4_sequence_look(a, s);
 	probe = status == NFS4_OK && nfs4_cb_begin_probe(s);
 	if (status == MUST_WAIT) {

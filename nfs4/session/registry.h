@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+struct image_reader;
+struct image_writer;
 struct nfs4_clients;
 struct nfs4_loss;
 struct nfs4_compound;
@@ -17,6 +19,12 @@ int nfs4_clients_new(struct nfs4_server *srv);
 /* No request may be running. Drops every client's state; the records stay for the next run. NULL is
  * allowed. */
 void nfs4_clients_free(struct nfs4_clients *all);
+
+/* Hand clients to the next program, and take them (nfs4/session/clients_image.c); no call is under way. save: NULL, or why it cannot be.
+ * load_keys: before all else that the server has, as its tables go by the keys; -ENOENT: the image has no clients. load: 0; -EPROTO, -ENOMEM. */
+const char *nfs4_clients_save(struct nfs4_clients *all, struct image_writer *w);
+int nfs4_clients_load_keys(struct nfs4_server *srv, struct image_reader *image);
+int nfs4_clients_load(struct nfs4_clients *all, struct image_reader *image);
 
 /* Called at the end of a COMPOUND, with its whole result in c->out, before the reply goes: stores it for a retry, and renews
  * the client's lease. Puts c->session, c->slot and c->client, any of which may be NULL. */

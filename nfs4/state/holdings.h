@@ -15,13 +15,16 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "lib/image.h"
 #include "nfs4/callback/cb_ops.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_proto.h"
 
 struct nfs4_deleg;
+struct nfs4_lock;
 struct nfs4_loss;
 struct nfs4_owner;
+struct nfs4_session;
 struct nfs4_state;
 
 enum nfs4_revoked_by {
@@ -159,6 +162,34 @@ bool nfs4_holdings_have_revoked(const struct nfs4_holdings *held, int status);
 /* Called about once a lease: frees owners that have been idle or unconfirmed for a lease,
  * and state that was revoked a lease ago. Minor version 0 only. Locks as for nfs4_holdings_drop. */
 void nfs4_holdings_tick(struct nfs4_client *cl);
+
+/* Kinds of records in the image of NFSv4's state (lib/image.h); never used for anything else. */
+enum nfs4_image_kind {
+	NFS4_IMAGE_KEYS = 1,
+	NFS4_IMAGE_CLIENT,
+	NFS4_IMAGE_SESSION,
+	NFS4_IMAGE_SLOT,
+	NFS4_IMAGE_STATEIDS,
+	NFS4_IMAGE_OWNER,
+	NFS4_IMAGE_OPEN,
+	NFS4_IMAGE_LOCK,
+	NFS4_IMAGE_RANGE,
+};
+
+/* Adds cl's holdings, but delegations, to the image (nfs4/state/holdings_image.c). */
+void nfs4_holdings_save(struct nfs4_client *cl, struct image_writer *w);
+/* Where a reader of the image is. */
+struct nfs4_loading {
+	struct nfs4_client *client; /* of the records that follow; NULL: none yet */
+	struct nfs4_session *session;
+	struct nfs4_owner **owner; /* those of the client, by their number in the image */
+	uint32_t nowners, owners_size;
+	struct nfs4_lock *lock; /* that the next range belongs to */
+};
+/* Takes a record of one of the last five kinds. 0; -EPROTO; -ENOMEM. */
+int nfs4_holdings_load(struct nfs4_loading *l, struct image_at *at);
+/* The client's records have ended. */
+void nfs4_holdings_load_end(struct nfs4_loading *l);
 
 enum nfs4_expire {
 	NFS4_HOLDS,   /* the lease is good; the client keeps its state */

@@ -230,6 +230,22 @@ int nfs4_owner_get(struct nfs4_compound *c, struct nfs4_client *cl,
 	return status;
 }
 
+struct nfs4_owner *nfs4_owner_load(struct nfs4_client *cl, const struct nfs4_owner_name *name,
+				   bool unconfirmed, uint32_t since)
+{
+	const uint32_t hash = owner_table_hash(cl, name);
+	struct nfs4_owner *o;
+
+	pthread_mutex_lock(&cl->lock);
+	o = owner_table_find(cl->holdings, name, hash) ? NULL : new_owner(cl, name, hash);
+	if (o && unconfirmed)
+		begin_unconfirmed(cl->holdings, o);
+	if (o)
+		o->since = since;
+	pthread_mutex_unlock(&cl->lock);
+	return o;
+}
+
 struct nfs4_owner *nfs4_owner_find(struct nfs4_client *cl, const struct nfs4_owner_name *name)
 {
 	struct nfs4_owner *o;
@@ -477,8 +493,8 @@ static int owner_seq_refusal(enum seq_verdict v)
 	}
 }
 
-/* Memory for a reply: the owner's if it is large enough, else new. Under the client's lock. */
-static struct nfs4_replay *replay_for(struct nfs4_owner *o, uint32_t len)
+/* The owner's if it is large enough, else new. */
+struct nfs4_replay *nfs4_replay_for(struct nfs4_owner *o, uint32_t len)
 {
 	struct nfs4_client *cl = o->client;
 	uint32_t size = ((uint32_t)sizeof(struct nfs4_replay) + len + 63u) & ~63u;
@@ -507,7 +523,7 @@ static void keep_answer(const struct nfs4_compound *c, struct nfs4_owner *o, int
 {
 	size_t at = c->status_at + 4;
 	uint32_t len = (uint32_t)(xdr_out_pos(c->out) - at);
-	struct nfs4_replay *r = o->in_table ? replay_for(o, len) : NULL;
+	struct nfs4_replay *r = o->in_table ? nfs4_replay_for(o, len) : NULL;
 
 	if (!r)
 		return;

@@ -31,6 +31,11 @@ struct nfs4_owner_name {
  * NFS4ERR_EXPIRED if the client's state is being dropped. Takes the client's lock. */
 int nfs4_owner_get(struct nfs4_compound *c, struct nfs4_client *cl,
 		   const struct nfs4_owner_name *name, struct nfs4_owner **out);
+/* Makes the owner of that name, of the program before, without users. NULL: no memory. Takes the client's lock. */
+struct nfs4_owner *nfs4_owner_load(struct nfs4_client *cl, const struct nfs4_owner_name *name,
+				   bool unconfirmed, uint32_t since);
+/* Memory for a stored reply of that length, in o->replay. NULL: no memory. Under the client's lock. */
+struct nfs4_replay *nfs4_replay_for(struct nfs4_owner *o, uint32_t len);
 /* NULL if there is none. */
 struct nfs4_owner *nfs4_owner_find(struct nfs4_client *cl, const struct nfs4_owner_name *name);
 /* Marks an owner as used that the caller found by other means; under the client's lock. */

@@ -61,6 +61,7 @@ struct nfs4_owner {
 	LIST_HEAD(, nfs4_lock) locks; /* locks of a lock-owner */
 
 	struct nfs4_client *client; /* a reference */
+	uint32_t number;	    /* in the image of the state, while that is written */
 	uint32_t hash;
 	uint32_t len;
 	uint8_t name[];
@@ -212,6 +213,8 @@ struct nfs4_lock *nfs4_lock_find(struct nfs4_client *cl, const struct nfs4_owner
 /* Adds a state to the tables, with a reference for them. 0 or -ENOMEM, -ENOSPC, -ESTALE: the
  * client's state is being dropped. */
 int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st);
+/* The same with its id of the program before, in a table by nfs4_stateids_load(). Also -EPROTO. */
+int nfs4_state_return(struct nfs4_client *cl, struct nfs4_state *st, uint32_t id);
 /* Removes a state from the tables; the caller puts the table's reference later. keep: its stateid
  * still finds it until nfs4_state_forget. */
 void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep);
@@ -231,6 +234,9 @@ void nfs4_stateids_init(struct nfs4_holdings *held);
 /* Entries of the table, and the state of one of them; NULL if it is free. */
 uint32_t nfs4_stateid_entries(const struct nfs4_holdings *held);
 struct nfs4_state *nfs4_stateid_at(const struct nfs4_holdings *held, uint32_t entry);
+/* The generations of all entries, two bytes each, for the image of the state; and the empty table of a client with them. 0, -EPROTO or -ENOMEM. */
+void nfs4_stateids_put(const struct nfs4_holdings *held, uint8_t *out);
+int nfs4_stateids_load(struct nfs4_client *cl, const uint8_t *in, uint32_t entries);
 /* NULL if the entry is free, or used by another generation. */
 struct nfs4_state *nfs4_stateid_find(const struct nfs4_holdings *held, uint32_t id);
 

@@ -210,6 +210,60 @@ static int nfs4_stateid_take(struct nfs4_client *cl, struct nfs4_state *st)
 	return 0;
 }
 
+/*
+ * The table in an image: two bytes for each entry, the generation of its state, or of the next one, and a bit for a state. An entry
+ * whose state has not come yet is free, and in no list of free ones.
+ */
+#define SAVED_USED 0x8000u
+
+void nfs4_stateids_put(const struct nfs4_holdings *held, uint8_t *out)
+{
+	for (uint32_t i = 0; i < nfs4_stateid_entries(held); i++) {
+		const struct nfs4_state *st = nfs4_stateid_at(held, i);
+		const uint32_t v =
+			st ? (st->id & GEN_MASK) | SAVED_USED : gen_of(*entry_at(held, i));
+
+		out[2 * i] = (uint8_t)(v >> 8);
+		out[2 * i + 1] = (uint8_t)v;
+	}
+}
+
+int nfs4_stateids_load(struct nfs4_client *cl, const uint8_t *in, uint32_t entries)
+{
+	struct nfs4_holdings *held = cl->holdings;
+	int rc = held->nchunks > 0 || entries % CHUNK != 0 ? -EPROTO : 0;
+
+	while (rc == 0 && nfs4_stateid_entries(held) < entries)
+		rc = stateid_add_chunk(cl);
+	if (rc != 0)
+		return rc;
+	nfs4_stateids_init(held);
+	for (uint32_t i = 0; i < entries; i++) {
+		const uint32_t v = (uint32_t)in[2 * i] << 8 | in[2 * i + 1];
+
+		if (v & SAVED_USED)
+			*entry_at(held, i) = free_entry(NONE, v & GEN_MASK);
+		else
+			append_free(held, i, v & GEN_MASK);
+	}
+	return 0;
+}
+
+/* Gives st its entry of the program before. -EPROTO: that is another's, or there is none. */
+static int nfs4_stateid_return(struct nfs4_client *cl, struct nfs4_state *st, uint32_t id)
+{
+	struct nfs4_holdings *held = cl->holdings;
+	const uint32_t i = id >> GEN_BITS;
+
+	if (i >= nfs4_stateid_entries(held) || nfs4_stateid_at(held, i) ||
+	    gen_of(*entry_at(held, i)) != (id & GEN_MASK))
+		return -EPROTO;
+	st->id = id;
+	st->tag = nfs4_stateid_tag(cl->srv, cl->number, id);
+	*entry_at(held, i) = (uint64_t)(uintptr_t)st;
+	return 0;
+}
+
 static void nfs4_stateid_free(struct nfs4_holdings *held, uint32_t id)
 {
 	append_free(held, id >> GEN_BITS, (id & GEN_MASK) + 1);
@@ -351,7 +405,8 @@ static void count_live(struct nfs4_holdings *held, const struct nfs4_state *st, 
 		held->live.delegs += (uint32_t)by;
 }
 
-int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
+/* id: of the program before; NULL: a new one. */
+static int nfs4_state_enter(struct nfs4_client *cl, struct nfs4_state *st, const uint32_t *id)
 {
 	struct nfs4_holdings *held = cl->holdings;
 	int rc = 0;
@@ -364,7 +419,7 @@ int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
 		rc = -ENOMEM;
 	if (rc != 0)
 		return rc;
-	rc = nfs4_stateid_take(cl, st);
+	rc = id ? nfs4_stateid_return(cl, st, *id) : nfs4_stateid_take(cl, st);
 	if (rc != 0) {
 		nfs4_state_discharge(cl, cost_of(st));
 		return rc;
@@ -382,6 +437,16 @@ int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
 	nfs4_state_count(cl, st, 1);
 	count_live(held, st, 1);
 	return 0;
+}
+
+int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
+{
+	return nfs4_state_enter(cl, st, NULL);
+}
+
+int nfs4_state_return(struct nfs4_client *cl, struct nfs4_state *st, uint32_t id)
+{
+	return nfs4_state_enter(cl, st, &id);
 }
 
 void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep)

@@ -1,12 +1,18 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
 """The program is run anew in the same process while clients are connected: connections, replies and what was read of a call go on."""
+import fcntl
+import os
 import re
 import signal
+import struct
 import time
 
+import nfs4client as n
 import rpcclient as r
 from harness import Count, Daemon, result
+
+ROUNDS = 3
 
 
 def restart(t, d, what):
@@ -19,15 +25,16 @@ def restart(t, d, what):
             break
         time.sleep(0.005)
     t.check(f"{what}: it serves", re.search(r"\bready\b", said), said)
+    print(f"# {what}:", *re.findall(r"calls waited for \d+ ms", said))
     t.check(f"{what}: the same process", d.process.poll() is None and d.process.pid == pid)
     return said
 
 
-def calls_by_tcp(t, d):
+def calls_by_tcp(t, d, name):
     with r.Conn(d.port) as c, r.Conn(d.port) as part:
         root = c.mnt(d.exports["one"])[1]
         xid = r.next_xid()
-        args = r.mkdir_args(root, "once")
+        args = r.mkdir_args(root, name)
         first = c.nfs(r.MKDIR, args, xid=xid)
         t.equal("MKDIR", first["status"], 0)
         # A call of which the first bytes only have come, with a whole one before it.
@@ -36,7 +43,6 @@ def calls_by_tcp(t, d):
         part.send_raw(record[:7])
         said = restart(t, d, "NFSv3")
         t.check("the state goes along", "goes on from" in said, said)
-        print("#", *re.findall(r"calls waited for \d+ ms", said))
         part.send_raw(record[7:])
         t.equal("a call that had come in part", part.recv()[4:8], r.u32(1))
         t.equal("the same call again", c.nfs(r.MKDIR, args, xid=xid), first)
@@ -44,15 +50,65 @@ def calls_by_tcp(t, d):
         t.equal("GETATTR", c.nfs(r.GETATTR, r.getattr_args(root))["status"], 0)
 
 
+def is_locked(path):
+    """Does the kernel have a byte of the file locked?"""
+    with open(path, "r+b") as f:
+        try:
+            fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 100)
+        except OSError:
+            return True
+        fcntl.lockf(f, fcntl.LOCK_UN, 1, 100)
+        return False
+
+
+def holder_goes_on(t, d, minor):
+    """A client with an open, locks and a slot; another one that wants the lock."""
+    path = os.path.join(d.exports["one"], f"file {minor}")
+    one, other = (n.Client(d.port, f"{who} {minor}", minor) for who in ("holder", "other"))
+    for c in (one, other):
+        t.equal("registered", c.register()["status"], n.OK)
+        t.equal("RECLAIM_COMPLETE", c.reclaim_complete(), n.OK)
+    root = one.path(d.exports["one"])
+    opened, fh = one.open(root, f"file {minor}", create=True)
+    t.equal("OPEN", opened["status"], n.OK)
+    locked = one.lock(fh, opened["stateid"], offset=100, length=50)
+    t.equal("LOCK", locked["status"], n.OK)
+    theirs = other.open(root, f"file {minor}")[0]
+    closed, _ = one.open(root, "closed", create=True)
+    t.equal("CLOSE", one.close_file(_, closed["stateid"])["status"], n.OK)
+    for i in range(ROUNDS):
+        t.equal("WRITE", one.last(n.putfh(fh), n.write(opened["stateid"], 0, b"round %d" % i))["status"], n.OK)
+        said = restart(t, d, f"NFSv4.{minor}")
+        t.check("the state goes along", "goes on from" in said, said)
+        t.check("a local process does not get the lock", is_locked(path))
+        t.equal("READ by the same open", one.last(n.putfh(fh), n.read(opened["stateid"], 0, 100)).get("data"), b"round %d" % i)
+        res = other.lock(fh, theirs["stateid"], offset=120, length=1)
+        t.equal("LOCK by another client", res["status"], n.DENIED)
+        t.equal("one that is in nobody's way", other.lock(fh, theirs["stateid"], offset=300 + i, length=1)["status"], n.OK)
+        res = one.last(n.putfh(fh), n.read(closed["stateid"], 0, 10))
+        t.check("a stateid that was closed before", res["status"] == n.BAD_STATEID, res)
+        fresh, f2 = one.open(root, f"fresh {minor}.{i}", create=True)
+        t.equal("a new OPEN", fresh["status"], n.OK)
+        t.equal("and its CLOSE", one.close_file(f2, fresh["stateid"])["status"], n.OK)
+    unlock = r.u32(n.WRITE_LT) + r.u32(1) + locked["stateid"] + r.u64(100) + r.u64(50)  # the lock-owner's second operation
+    t.equal("LOCKU", one.last(n.putfh(fh), (n.LOCKU, unlock))["status"], n.OK)
+    t.check("the kernel has it unlocked", not is_locked(path))
+    t.equal("LOCK by the other client", other.lock(fh, theirs["stateid"], offset=120, length=1)["status"], n.OK)
+    t.equal("CLOSE", one.close_file(fh, opened["stateid"])["status"], n.OK)
+    for c in (one, other):
+        c.close()
+
+
 def main():
     t = Count()
-    with Daemon({"one": "rw,no_root_squash,insecure"}) as d:
-        for _ in range(3):
-            calls_by_tcp(t, d)
-            import os
-            os.rmdir(d.exports["one"] + "/once")
+    with Daemon({"one": "rw,no_root_squash,insecure"}, {"nfs4.delegations": "no", "nfs4.lease_time": 10}) as d:
+        for i in range(ROUNDS):
+            calls_by_tcp(t, d, f"once {i}")
+        for minor in (1, 2, 0):
+            holder_goes_on(t, d, minor)
         t.check("the daemon ends well", d.stop(), d.read_log())
     result(t)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -33,6 +33,7 @@ struct vfs_flusher;
 struct vfs_guards;
 struct vfs_handle_cache;
 struct vfs_leases;
+struct vfs_loaded;
 
 #define VFS_GUARDED_SLOTS 4096u
 #define VFS_VERIFIER_LISTS 256u
@@ -50,6 +51,8 @@ struct vfs {
 	struct vfs_flusher *flusher; /* vfs/node/uncommitted.h */
 	_Atomic long uncommitted;    /* nodes with uncommitted data */
 	_Atomic unsigned syncing;    /* calls that wait in vfs_sync() */
+	struct vfs_loaded *
+		loaded; /* files of the program before, while the server starts; vfs/hold/hold_image.c */
 	/* Stopping: no request is answered any more; the next run has other verifiers */
 	_Atomic bool stopping;
 	pthread_mutex_t exports_lock;

@@ -257,6 +257,14 @@ void vfs_mirror_mend(struct vfs *vfs);
 int vfs_mirror_test(struct vfs_file *f, int fd, enum vfs_lock_type type,
 		    const struct vfs_span *span, struct vfs_conflict *c);
 
+struct vfs_file_id; /* vfs/hand_over.h */
+/* Makes the file of that identity, with a reference. NULL: no memory, or there is one. */
+struct vfs_file *vfs_file_make(struct vfs *vfs, const struct vfs_file_id *id);
+/* Under f->lock: add a share or a range, which nothing is in the way of. */
+void vfs_share_insert(struct vfs_file *f, struct vfs_share *s);
+void vfs_lock_insert(struct vfs_lock_owner *o, struct vfs_range *r, const struct vfs_span *span,
+		     uint8_t type);
+
 /* Waiters for locks (vfs/hold/lock.c), under f->lock: forgets all of them. */
 void vfs_wait_forget_all(struct vfs_file *f);
 /* Gives up the file's lock, and makes the calls that are due. */

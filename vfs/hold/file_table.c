@@ -13,6 +13,7 @@
 #include "vfs/fs/file_system.h"
 #include "vfs/fs/handle.h"
 #include "vfs/hold/deleg_table.h"
+#include "vfs/hand_over.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/unlinked.h"
 
@@ -83,14 +84,21 @@ struct identity {
 	uint32_t len;
 };
 
+static struct identity identity_of_id(const struct vfs *vfs, const struct vfs_file_id *file)
+{
+	struct identity id = { .dev = file->dev, .key = file->key.at, .len = file->key.len };
+
+	crypto_shorthash((uint8_t *)&id.hash, id.key, id.len, vfs->hash_key);
+	id.hash ^= id.dev * 0x9e3779b97f4a7c15u;
+	return id;
+}
+
 static struct identity identity_of(const struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh)
 {
-	struct identity id = { .dev = dev };
+	struct vfs_file_id file = { .dev = dev };
 
-	id.key = vfs_handle_file_part(fh, &id.len);
-	crypto_shorthash((uint8_t *)&id.hash, id.key, id.len, vfs->hash_key);
-	id.hash ^= dev * 0x9e3779b97f4a7c15u;
-	return id;
+	file.key.at = vfs_handle_file_part(fh, &file.key.len);
+	return identity_of_id(vfs, &file);
 }
 
 static bool same(const struct vfs_file *f, const struct identity *id)
@@ -242,6 +250,32 @@ int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out)
 		file_free(fresh);
 	*out = f;
 	return 0;
+}
+
+struct vfs_file *vfs_file_by_id(struct vfs *vfs, const struct vfs_file_id *file)
+{
+	const struct identity id = identity_of_id(vfs, file);
+
+	return file_find(vfs, &id);
+}
+
+struct vfs_file *vfs_file_make(struct vfs *vfs, const struct vfs_file_id *file)
+{
+	const struct identity id = identity_of_id(vfs, file);
+	struct vfs_file_shard *s = file_shard_of(vfs, id.hash);
+	struct vfs_file *f = file_find(vfs, &id);
+
+	if (f) {
+		vfs_file_put(f);
+		return NULL;
+	}
+	f = file_new(vfs, &id);
+	if (!f)
+		return NULL;
+	pthread_mutex_lock(&s->lock);
+	LIST_INSERT_HEAD(file_bucket_of(s, id.hash), f, link);
+	pthread_mutex_unlock(&s->lock);
+	return f;
 }
 
 void vfs_file_ref(struct vfs_file *f)

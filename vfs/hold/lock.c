@@ -365,8 +365,8 @@ static void lock_fill_conflict(struct vfs_conflict *c, const struct vfs_range *r
 		c->holder->ops->ref(c->holder);
 }
 
-static void lock_insert_range(struct vfs_lock_owner *o, struct vfs_range *r,
-			      const struct vfs_span *span, uint8_t type)
+void vfs_lock_insert(struct vfs_lock_owner *o, struct vfs_range *r, const struct vfs_span *span,
+		     uint8_t type)
 {
 	r->owner = o;
 	r->start = span->start;
@@ -393,9 +393,9 @@ static void lock_cut_range(struct vfs_lock_owner *o, struct vfs_range *r,
 
 	lock_remove_range(o, r);
 	if (has_head)
-		lock_insert_range(o, r, &head, type);
+		vfs_lock_insert(o, r, &head, type);
 	if (has_tail)
-		lock_insert_range(o, has_head ? spares->range[--spares->count] : r, &tail, type);
+		vfs_lock_insert(o, has_head ? spares->range[--spares->count] : r, &tail, type);
 	if (!has_head && !has_tail)
 		free(r);
 }
@@ -465,7 +465,7 @@ static int lock_locked(struct vfs_lock_owner *o, const struct vfs_lock_request *
 	struct vfs_span wide = merged(o, span, (uint8_t)r->type);
 
 	lock_clear_span(o, &wide, spares, false);
-	lock_insert_range(o, spares->range[--spares->count], &wide, (uint8_t)r->type);
+	vfs_lock_insert(o, spares->range[--spares->count], &wide, (uint8_t)r->type);
 	if (r->type == VFS_LOCK_READ) /* it may have been locked to write */
 		vfs_wait_freed(o->file);
 	return 0;

@@ -108,6 +108,14 @@ static int check_delegs(struct vfs_file *f, const struct vfs_share *s, uint8_t a
 	return -RN_EDELEG;
 }
 
+void vfs_share_insert(struct vfs_file *f, struct vfs_share *s)
+{
+	LIST_INSERT_HEAD(&f->shares, s, link);
+	f->nshares++;
+	count_bits(f, s, 1);
+	atomic_fetch_add(&f->vfs->files->shares, 1);
+}
+
 static int share_add(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *c)
 {
 	int rc;
@@ -116,12 +124,8 @@ static int share_add(struct vfs_file *f, struct vfs_share *s, struct vfs_conflic
 	rc = share_check_access(f, NULL, s->access, s->deny, c);
 	if (rc == 0)
 		rc = check_delegs(f, s, s->access, s->deny);
-	if (rc == 0) {
-		LIST_INSERT_HEAD(&f->shares, s, link);
-		f->nshares++;
-		count_bits(f, s, 1);
-		atomic_fetch_add(&f->vfs->files->shares, 1);
-	}
+	if (rc == 0)
+		vfs_share_insert(f, s);
 	pthread_mutex_unlock(&f->lock);
 	return rc;
 }

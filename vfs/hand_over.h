@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What clients hold of files on its way to the next program (lib/image.h): files with the descriptors that keep them and carry the kernel's locks.
+ * The protocols name a file by its identity, and hand shares and ranges over with their own state. Nobody else calls into vfs/ meanwhile.
+ */
+#ifndef RN_VFS_HAND_OVER_H
+#define RN_VFS_HAND_OVER_H
+
+#include "lib/image.h"
+#include "vfs/lock.h"
+#include "vfs/share.h"
+
+/* Closes what is used by nobody, and adds the files to the image. NULL, or why they cannot be handed over. */
+const char *vfs_save(struct vfs *vfs, struct image_writer *w);
+/* Takes the files, each with a reference until vfs_load_end(). 0; -EPROTO; -ENOMEM: what was taken stays until vfs_load_end(). */
+int vfs_load(struct vfs *vfs, struct image_reader *image);
+/* Puts those references: what no protocol has taken is closed. */
+void vfs_load_end(struct vfs *vfs);
+
+/* The identity of a file. The key is the file's, or the image's. */
+struct vfs_file_id {
+	uint64_t dev;
+	struct image_bytes key;
+};
+struct vfs_file_id vfs_file_id(const struct vfs_file *f);
+/* The file of that identity, with a reference; NULL: there is none. */
+struct vfs_file *vfs_file_by_id(struct vfs *vfs, const struct vfs_file_id *id);
+
+/* Opens a share that the program before has granted, with the bits that it had. client: as vfs_ctx.client. */
+void vfs_share_load(struct vfs_file *f, struct vfs_share *s, const struct vfs_share_request *r,
+		    const void *client, bool advisory);
+
+struct vfs_locked_range {
+	uint64_t start, end; /* both are part of it */
+	uint8_t type;	     /* enum vfs_lock_type */
+};
+/* Calls each() for the owner's ranges. */
+void vfs_lock_each(const struct vfs_lock_owner *o,
+		   void (*each)(void *arg, const struct vfs_locked_range *r), void *arg);
+/* Adds a range that the program before has granted; the kernel has it locked by the file's descriptor. -EPROTO: it overlaps with
+ * another; -ENOMEM. */
+int vfs_lock_load(struct vfs_lock_owner *o, const struct vfs_locked_range *r);
+
+#endif

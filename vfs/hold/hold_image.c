@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/hand_over.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/util.h"
+#include "vfs/base/instance.h"
+#include "vfs/hold/file.h"
+#include "vfs/node/cache.h"
+
+#define VFS_SECTION "files"
+
+struct saved_file {
+	struct vfs_file_id id;
+	bool is_dir, remote, unheld, surplus;
+	uint8_t held;
+	int fd;
+	uint8_t shift;
+	uint32_t pieces, coarser_at;
+};
+static const struct image_field saved_file_fields[] = {
+	IMAGE_NUMBER(1, struct saved_file, id.dev),
+	IMAGE_BYTES(2, struct saved_file, id.key),
+	IMAGE_NUMBER(3, struct saved_file, is_dir),
+	IMAGE_NUMBER(4, struct saved_file, remote),
+	IMAGE_NUMBER(5, struct saved_file, unheld),
+	IMAGE_NUMBER(6, struct saved_file, surplus),
+	IMAGE_NUMBER(7, struct saved_file, held),
+	IMAGE_FD(8, struct saved_file, fd),
+	IMAGE_NUMBER(9, struct saved_file, shift),
+	IMAGE_NUMBER(10, struct saved_file, pieces),
+	IMAGE_NUMBER(11, struct saved_file, coarser_at),
+};
+static const struct image_kind saved_file_kind = { 1, rn_array_size(saved_file_fields),
+						   saved_file_fields };
+
+struct vfs_file_id vfs_file_id(const struct vfs_file *f)
+{
+	return (struct vfs_file_id){ f->dev, { f->key, f->key_len } };
+}
+
+static void save_file(struct image_writer *w, const struct vfs_file *f)
+{
+	const struct saved_file s = {
+		.id = vfs_file_id(f),
+		.is_dir = f->is_dir,
+		.remote = f->remote,
+		.unheld = f->unheld,
+		.surplus = atomic_load(&f->surplus),
+		.held = (uint8_t)f->held,
+		.fd = f->fd,
+		.shift = f->granularity.shift,
+		.pieces = f->granularity.pieces,
+		.coarser_at = f->granularity.coarser_at,
+	};
+
+	image_put(w, &saved_file_kind, &s);
+}
+
+const char *vfs_save(struct vfs *vfs, struct image_writer *w)
+{
+	struct vfs_file_sweep sweep;
+	struct vfs_file *f;
+
+	if (atomic_load(&vfs->files->delegs) > 0)
+		return "clients have delegations";
+	/* What is not on disk yet is the kernel's from here: the next program has other write verifiers, so clients write it again. */
+	vfs->stopping = true;
+	/* A node leaves its descriptor to the file, if clients have that open. */
+	while (vfs_cache_evict(vfs))
+		;
+	image_begin(w, VFS_SECTION);
+	vfs_file_sweep_begin(&sweep, vfs);
+	while ((f = vfs_file_sweep_next(&sweep)) != NULL) {
+		save_file(w, f);
+		vfs_file_put(f);
+	}
+	return NULL;
+}
+
+/* Files that were loaded, until the protocols have taken theirs. */
+struct vfs_loaded {
+	size_t n, size;
+	struct vfs_file *file[];
+};
+
+static struct vfs_loaded *loaded_room(struct vfs_loaded *all)
+{
+	const size_t size = all ? 2 * all->size : 64;
+
+	if (all && all->n < all->size)
+		return all;
+	struct vfs_loaded *more = realloc(all, sizeof(*all) + size * sizeof(struct vfs_file *));
+
+	if (more && !all)
+		more->n = 0;
+	if (more)
+		more->size = size;
+	return more;
+}
+
+/* Takes s->fd. */
+static int load_file(struct vfs *vfs, const struct saved_file *s)
+{
+	struct vfs_loaded *room = loaded_room(vfs->loaded);
+	struct vfs_file *f = NULL;
+
+	if (room)
+		vfs->loaded = room;
+	if (s->id.key.len > 0 && s->id.key.len <= UINT8_MAX && s->held <= VFS_HELD_WRITE &&
+	    (s->fd >= 0) == (s->held != VFS_HELD_NONE) && room)
+		f = vfs_file_make(vfs, &s->id);
+	if (!f) {
+		if (s->fd >= 0)
+			close(s->fd);
+		return room ? -EPROTO : -ENOMEM;
+	}
+	room->file[room->n++] = f;
+	f->is_dir = s->is_dir;
+	f->remote = s->remote;
+	f->unheld = s->unheld;
+	f->granularity = (struct vfs_lock_granularity){ .shift = s->shift,
+							.pieces = s->pieces,
+							.coarser_at = s->coarser_at };
+	if (s->unheld)
+		atomic_fetch_add(&vfs->files->unheld, 1);
+	if (s->fd >= 0) {
+		atomic_fetch_add(&vfs->fds, 1);
+		vfs_file_hold(f, (enum vfs_held)s->held, s->fd);
+	}
+	if (s->surplus && s->held >= VFS_HELD_READ)
+		vfs_file_set_surplus(f, true);
+	return 0;
+}
+
+int vfs_load(struct vfs *vfs, struct image_reader *image)
+{
+	struct image_at at;
+	int rc = 0;
+
+	if (!image_enter(image, VFS_SECTION, &at))
+		return 0;
+	while (rc == 0 && image_next(&at)) {
+		struct saved_file s = { .fd = -1 };
+
+		rc = image_get(&at, &saved_file_kind, &s);
+		if (rc == 0)
+			rc = load_file(vfs, &s);
+	}
+	return rc;
+}
+
+void vfs_load_end(struct vfs *vfs)
+{
+	struct vfs_loaded *all = vfs->loaded;
+
+	vfs->loaded = NULL;
+	for (size_t i = 0; all && i < all->n; i++) {
+		struct vfs_file *f = all->file[i];
+
+		pthread_mutex_lock(&f->lock);
+		const int fd = vfs_file_release(f); /* nobody holds anything of it */
+
+		pthread_mutex_unlock(&f->lock);
+		vfs_fd_close(vfs, fd);
+		vfs_file_put(f);
+	}
+	free(all);
+}
+
+void vfs_share_load(struct vfs_file *f, struct vfs_share *s, const struct vfs_share_request *r,
+		    const void *client, bool advisory)
+{
+	*s = (struct vfs_share){ .file = f,
+				 .holder = r->holder,
+				 .access = r->access & VFS_SHARE_BOTH,
+				 .deny = r->deny & VFS_SHARE_BOTH,
+				 .advisory = advisory,
+				 .client = client };
+	vfs_file_ref(f);
+	pthread_mutex_lock(&f->lock);
+	vfs_share_insert(f, s);
+	pthread_mutex_unlock(&f->lock);
+}
+
+void vfs_lock_each(const struct vfs_lock_owner *o,
+		   void (*each)(void *arg, const struct vfs_locked_range *r), void *arg)
+{
+	struct vfs_range *r;
+
+	for (r = vfs_range_own(o, 0); r; r = vfs_range_own_next(r))
+		each(arg, &(struct vfs_locked_range){ r->start, r->end, r->type });
+}
+
+int vfs_lock_load(struct vfs_lock_owner *o, const struct vfs_locked_range *range)
+{
+	const struct vfs_span span = { range->start, range->end };
+	struct vfs_file *f = o->file;
+	struct vfs_range *r, *own;
+	int rc = -EPROTO;
+
+	if (span.start > span.end ||
+	    (range->type != VFS_LOCK_READ && range->type != VFS_LOCK_WRITE))
+		return -EPROTO;
+	r = malloc(sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	pthread_mutex_lock(&f->lock);
+	own = vfs_range_own(o, span.start);
+	if ((!own || own->start > span.end) &&
+	    !vfs_range_conflict(&f->ranges, o, (enum vfs_lock_type)range->type, &span)) {
+		vfs_lock_insert(o, r, &span, range->type);
+		rc = 0;
+	}
+	pthread_mutex_unlock(&f->lock);
+	if (rc != 0)
+		free(r);
+	return rc;
+}
