@@ -901,9 +901,9 @@ const char *server_save(struct server *s, struct image_writer *w)
 	server_save_own(NULL, instance_fd(s->instance), begun_ns, w);
 	if (s->tcp)
 		tcp_server_save(s->tcp, w);
-	const char *why = programs_save(&s->programs, w);
+	const char *why = vfs_save(s->vfs, w);
 
-	return why ? why : vfs_save(s->vfs, w);
+	return why ? why : programs_save(&s->programs, w);
 }
 
 void server_save_listeners(struct server *s, const char *why, struct image_writer *w)

@@ -12,6 +12,7 @@
 #include "nfs4/data/nfs4_copies.h"
 #include "nfs4/deleg/deleg_pressure.h"
 #include "nfs4/deleg/delegations.h"
+#include "nfs4/nfs4_image.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery.h"
@@ -65,7 +66,7 @@ int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
 	rpc_sum_draw(&s->sum_secret);
 	rn_log_hosts_init(&s->told);
 	if (s->cfg.image)
-		rc = nfs4_clients_load_keys(s, s->cfg.image);
+		rc = nfs4_image_begin(s, s->cfg.image);
 	if (rc == -ENOENT) {
 		s->cfg.image = NULL;
 		rc = 0;
@@ -73,7 +74,7 @@ int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
 	for (unsigned i = 0; i < rn_array_size(parts) && rc == 0; i++)
 		rc = parts[i](s);
 	if (rc == 0 && s->cfg.image)
-		rc = nfs4_clients_load(s->clients, s->cfg.image);
+		rc = nfs4_image_load(s, s->cfg.image);
 	s->cfg.image = NULL;
 	if (rc < 0) {
 		nfs4_server_free(s);
@@ -109,18 +110,6 @@ void nfs4_version(struct nfs4_server *s, struct rpc_version *out)
 		.nprocs = NFSPROC4_COUNT,
 		.ctx = s,
 	};
-}
-
-const char *nfs4_save(struct nfs4_server *s, struct image_writer *w)
-{
-	struct nfs4_held held;
-
-	nfs4_held(s, &held);
-	if (held.copies > 0 || held.copy_sources > 0)
-		return "clients copy files";
-	if (held.delegations > 0)
-		return "clients have delegations";
-	return nfs4_clients_save(s->clients, w);
 }
 
 int nfs4_exports_changed(struct nfs4_server *s)

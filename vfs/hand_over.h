@@ -7,6 +7,7 @@
 #define RN_VFS_HAND_OVER_H
 
 #include "lib/image.h"
+#include "vfs/deleg.h"
 #include "vfs/lock.h"
 #include "vfs/share.h"
 
@@ -29,6 +30,10 @@ struct vfs_file *vfs_file_by_id(struct vfs *vfs, const struct vfs_file_id *id);
 /* Opens a share that the program before has granted, with the bits that it had. client: as vfs_ctx.client. */
 void vfs_share_load(struct vfs_file *f, struct vfs_share *s, const struct vfs_share_request *r,
 		    const void *client, bool advisory);
+
+/* A delegation that the program before has given; d as for vfs_deleg_give(), with recalled, late and within_s. Changes of a directory
+ * recall it. */
+void vfs_deleg_load(struct vfs_file *f, struct vfs_deleg *d);
 
 struct vfs_locked_range {
 	uint64_t start, end; /* both are part of it */

@@ -34,6 +34,10 @@ void nfs4_recalls_tick(struct nfs4_server *srv);
  * calls recall() when somebody waits. The caller holds a reference and no lock. */
 void nfs4_recall_own(struct nfs4_deleg *d);
 
+/* Delegations in the image of the state (nfs4/deleg/deleg_image.c). load: takes a record of kind NFS4_IMAGE_DELEG; 0, -EPROTO, -ENOMEM. */
+void nfs4_delegs_save(struct nfs4_client *cl, struct image_writer *w);
+int nfs4_deleg_load(struct nfs4_client *cl, struct image_at *at);
+
 /* Recalls delegations of exports that are drained, a part of them at each call; about once a second. */
 void nfs4_drain_tick(struct nfs4_server *srv);
 

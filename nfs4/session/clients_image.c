@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Clients on their way to the next program (lib/image.h): the server's keys, then each client, behind it its sessions with their slots, and its
- * holdings (nfs4/state/holdings_image.c). Times go as ages. No call is under way.
+ * The server's keys, clients, and sessions with their slots, on their way to the next program (nfs4/nfs4_image.c). Times go as ages.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,13 +12,10 @@
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/session.h"
 #include "nfs4/nfs4_private.h"
-#include "nfs4/recovery/grace.h"
 #include "nfs4/session/registry.h"
 #include "nfs4/session/session_private.h"
 #include "nfs4/state/holdings.h"
 #include "rpc/principal.h"
-
-#define NFS4_SECTION "nfs4"
 
 struct saved_keys {
 	uint8_t hash_key[crypto_shorthash_KEYBYTES], id_key[crypto_shorthash_KEYBYTES];
@@ -327,7 +323,7 @@ static void save_session(struct image_writer *w, struct nfs4_session *s)
 	}
 }
 
-static void save_whole_client(struct image_writer *w, struct nfs4_client *cl)
+void nfs4_client_save(struct nfs4_client *cl, struct image_writer *w)
 {
 	struct nfs4_session *s, *all[NFS4_SESSIONS_PER_CLIENT];
 	unsigned n = 0;
@@ -338,30 +334,19 @@ static void save_whole_client(struct image_writer *w, struct nfs4_client *cl)
 			all[n++] = s;
 	while (n > 0) /* the oldest first, which is the last of the list */
 		save_session(w, all[--n]);
-	nfs4_holdings_save(cl, w);
 }
 
-const char *nfs4_clients_save(struct nfs4_clients *all, struct image_writer *w)
+void nfs4_keys_save(struct nfs4_server *srv, struct image_writer *w)
 {
-	struct nfs4_server *srv = all->srv;
+	struct nfs4_clients *all = srv->clients;
 	struct saved_keys keys = { .sum_secret = srv->sum_secret,
 				   .last_number = all->last_number,
 				   .last_session = atomic_load(&all->last_session) };
-	struct nfs4_client *cl, *next;
 
-	if (nfs4_in_grace(srv))
-		return "the grace period is not over";
 	memcpy(keys.hash_key, srv->hash_key, sizeof(keys.hash_key));
 	memcpy(keys.id_key, all->id_key, sizeof(keys.id_key));
-	image_begin(w, NFS4_SECTION);
 	image_put(w, &keys_kind, &keys);
 	explicit_bzero(&keys, sizeof(keys));
-	for (cl = nfs4_client_after(srv, 0); cl; cl = next) {
-		next = nfs4_client_after(srv, cl->number);
-		save_whole_client(w, cl);
-		nfs4_client_put(cl);
-	}
-	return NULL;
 }
 
 /* The next program. */
@@ -583,55 +568,37 @@ static int load_slot(struct nfs4_session *s, struct image_at *at)
 		&(struct nfs4_cached){ .len = in.len, .nbulks = in.nbulks, .exports = in.exports });
 }
 
-static int load_record(struct nfs4_clients *all, struct image_at *at, struct nfs4_loading *l)
+int nfs4_client_load(struct nfs4_clients *all, struct image_at *at, struct nfs4_loading *l)
 {
 	switch (image_next(at)) {
 	case NFS4_IMAGE_CLIENT:
-		l->session = NULL;
 		nfs4_holdings_load_end(l);
+		l->session = NULL;
 		return load_client(all, at, &l->client);
 	case NFS4_IMAGE_SESSION:
 		return l->client ? load_session(l->client, at, &l->session) : -EPROTO;
 	case NFS4_IMAGE_SLOT:
 		return l->session ? load_slot(l->session, at) : -EPROTO;
 	default:
-		return l->client ? nfs4_holdings_load(l, at) : -EPROTO;
+		return -EPROTO;
 	}
 }
 
-int nfs4_clients_load_keys(struct nfs4_server *srv, struct image_reader *image)
+int nfs4_keys_load(struct nfs4_server *srv, struct image_at *at)
 {
+	struct nfs4_clients *all = srv->clients;
 	struct saved_keys keys;
-	struct image_at at;
+	const int rc = image_get(at, &keys_kind, &keys);
 
-	if (!image_enter(image, NFS4_SECTION, &at))
-		return -ENOENT;
-	if (image_get(&at, &keys_kind, &keys) < 0)
-		return -EPROTO;
-	memcpy(srv->hash_key, keys.hash_key, sizeof(srv->hash_key));
-	srv->sum_secret = keys.sum_secret;
-	explicit_bzero(&keys, sizeof(keys));
-	return 0;
-}
-
-int nfs4_clients_load(struct nfs4_clients *all, struct image_reader *image)
-{
-	struct nfs4_loading l = { .client = NULL };
-	struct saved_keys keys;
-	struct image_at at;
-	int rc;
-
-	if (!image_enter(image, NFS4_SECTION, &at))
-		return 0;
-	rc = image_get(&at, &keys_kind, &keys);
 	if (rc != 0)
 		return rc;
-	memcpy(all->id_key, keys.id_key, sizeof(all->id_key));
-	all->last_number = keys.last_number;
-	atomic_store(&all->last_session, keys.last_session);
+	memcpy(srv->hash_key, keys.hash_key, sizeof(srv->hash_key));
+	srv->sum_secret = keys.sum_secret;
+	if (all) {
+		memcpy(all->id_key, keys.id_key, sizeof(all->id_key));
+		all->last_number = keys.last_number;
+		atomic_store(&all->last_session, keys.last_session);
+	}
 	explicit_bzero(&keys, sizeof(keys));
-	while (rc == 0 && image_next(&at))
-		rc = load_record(all, &at, &l);
-	nfs4_holdings_load_end(&l);
-	return rc;
+	return 0;
 }

@@ -5,9 +5,11 @@
 
 #include <stdint.h>
 
-struct image_reader;
+struct image_at;
 struct image_writer;
+struct nfs4_client;
 struct nfs4_clients;
+struct nfs4_loading;
 struct nfs4_loss;
 struct nfs4_compound;
 struct nfs4_held;
@@ -20,11 +22,14 @@ int nfs4_clients_new(struct nfs4_server *srv);
  * allowed. */
 void nfs4_clients_free(struct nfs4_clients *all);
 
-/* Hand clients to the next program, and take them (nfs4/session/clients_image.c); no call is under way. save: NULL, or why it cannot be.
- * load_keys: before all else that the server has, as its tables go by the keys; -ENOENT: the image has no clients. load: 0; -EPROTO, -ENOMEM. */
-const char *nfs4_clients_save(struct nfs4_clients *all, struct image_writer *w);
-int nfs4_clients_load_keys(struct nfs4_server *srv, struct image_reader *image);
-int nfs4_clients_load(struct nfs4_clients *all, struct image_reader *image);
+/*
+ * Parts of the image (nfs4/nfs4_image.c). The keys are loaded twice: before all else that the server has, as its tables go by them, and
+ * when there are clients. nfs4_client_load: takes a record of a client, a session or a slot. 0; -EPROTO, -ENOMEM.
+ */
+void nfs4_keys_save(struct nfs4_server *srv, struct image_writer *w);
+int nfs4_keys_load(struct nfs4_server *srv, struct image_at *at);
+void nfs4_client_save(struct nfs4_client *cl, struct image_writer *w);
+int nfs4_client_load(struct nfs4_clients *all, struct image_at *at, struct nfs4_loading *l);
 
 /* Called at the end of a COMPOUND, with its whole result in c->out, before the reply goes: stores it for a retry, and renews
  * the client's lease. Puts c->session, c->slot and c->client, any of which may be NULL. */

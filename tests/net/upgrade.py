@@ -5,7 +5,8 @@ import fcntl
 import os
 import re
 import signal
-import struct
+import subprocess
+import sys
 import time
 
 import nfs4client as n
@@ -99,13 +100,63 @@ def holder_goes_on(t, d, minor):
         c.close()
 
 
+class Called(n.Client):
+    back = True
+
+
+def delegated(t, d, c, name, want):
+    """A fresh file that the client has a delegation of: (handle, its stateid)."""
+    with open(os.path.join(d.exports["one"], name), "wb") as f:
+        f.write(b"before")
+    for _ in range(200):  # until the back channel has been tried
+        res, fh = c.open(c.path(d.exports["one"]), name, access=n.SHARE_READ | want)
+        if res.get("delegation"):
+            break
+        t.equal("CLOSE", c.close_file(fh, res["stateid"])["status"], n.OK)
+        time.sleep(0.02)
+    t.check(f"{name} is delegated", res.get("delegation"), res)
+    return fh, res["deleg"]
+
+
+def local_open(d, name, mode):
+    """A local process that opens the file; it ends when it has."""
+    return subprocess.Popen([sys.executable, "-c", f"open({os.path.join(d.exports['one'], name)!r}, {mode!r})"])
+
+
+def delegation_goes_on(t, d, kind, want, mode):
+    """A local process waits for the delegation of the program before, which its client is told to return."""
+    c = Called(d.port, f"{kind} delegation")
+    t.equal("registered", c.register()["status"], n.OK)
+    t.equal("RECLAIM_COMPLETE", c.reclaim_complete(), n.OK)
+    for begins in "before", "after":
+        name = f"{kind} {begins}"
+        fh, deleg = delegated(t, d, c, name, want)
+        if begins == "before" and kind == "read":
+            process = local_open(d, name, mode)
+            c.await_callback(n.CB_RECALL)
+        said = restart(t, d, f"{kind} delegation")
+        t.check("the state goes along", "goes on from" in said, said)
+        if begins == "after" or kind == "write":
+            process = local_open(d, name, mode)
+        recalls = len([x for x in c.called if x["op"] == n.CB_RECALL])
+        t.equal("the client is there", c.getattr(fh)["status"], n.OK)  # its connection is bound again
+        call = c.await_callback(n.CB_RECALL, recalls + 1)
+        t.equal("it is told of the delegation", call["stateid"][4:], deleg[4:])
+        t.check("the local process waits", process.poll() is None)
+        t.equal("DELEGRETURN", c.delegreturn(fh, deleg), n.OK)
+        t.equal("the local process goes on", process.wait(30), 0)
+    c.close()
+
+
 def main():
     t = Count()
-    with Daemon({"one": "rw,no_root_squash,insecure"}, {"nfs4.delegations": "no", "nfs4.lease_time": 10}) as d:
+    with Daemon({"one": "rw,no_root_squash,insecure"}, {"nfs4.lease_time": 10}) as d:
         for i in range(ROUNDS):
             calls_by_tcp(t, d, f"once {i}")
         for minor in (1, 2, 0):
             holder_goes_on(t, d, minor)
+        delegation_goes_on(t, d, "read", 0x100, "r+b")
+        delegation_goes_on(t, d, "write", 0x200, "rb")
         t.check("the daemon ends well", d.stop(), d.read_log())
     result(t)
 

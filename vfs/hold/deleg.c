@@ -176,6 +176,21 @@ static void deleg_count(struct vfs_files *t, const struct vfs_deleg *d, uint64_t
 		atomic_fetch_add(&t->delegs_writing, by);
 }
 
+void vfs_deleg_insert(struct vfs_file *f, struct vfs_deleg *d)
+{
+	deleg_count(f->vfs->files, d, 1);
+	d->leased = f->lease_fd >= 0;
+	d->recalled_at = rn_now_coarse_seconds();
+	if (d->recalled)
+		LIST_INSERT_HEAD(&f->delegs.recalled, d, link);
+	else
+		LIST_INSERT_HEAD(&f->delegs.given, d, link);
+	if (d->late)
+		atomic_fetch_add(&f->vfs->files->delegs_late, 1);
+	f->delegs.writing |= d->type == VFS_DELEG_WRITE;
+	d->file = f;
+}
+
 #define SHARES_LOOKED_AT 32u
 
 /* True if a share of another client stands against the delegation, or keeps the holder itself from

@@ -15,6 +15,8 @@ struct vfs_file_use {
 	unsigned within_s; /* vfs_deleg.within_s of those that are in its way */
 };
 
+/* Under f->lock: counts a delegation, and adds it to those that were given, or recalled (d->recalled). It takes a reference of f. */
+void vfs_deleg_insert(struct vfs_file *f, struct vfs_deleg *d);
 /* The use that a share with these bits is. */
 enum vfs_deleg_use vfs_deleg_use_of_share(uint8_t access, uint8_t deny);
 

@@ -7,7 +7,9 @@
 
 #include "lib/util.h"
 #include "vfs/base/instance.h"
+#include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file.h"
+#include "vfs/hold/lease.h"
 #include "vfs/node/cache.h"
 
 #define VFS_SECTION "files"
@@ -19,6 +21,8 @@ struct saved_file {
 	int fd;
 	uint8_t shift;
 	uint32_t pieces, coarser_at;
+	int lease_fd;
+	bool guarded;
 };
 static const struct image_field saved_file_fields[] = {
 	IMAGE_NUMBER(1, struct saved_file, id.dev),
@@ -32,9 +36,22 @@ static const struct image_field saved_file_fields[] = {
 	IMAGE_NUMBER(9, struct saved_file, shift),
 	IMAGE_NUMBER(10, struct saved_file, pieces),
 	IMAGE_NUMBER(11, struct saved_file, coarser_at),
+	IMAGE_FD(12, struct saved_file, lease_fd),
+	IMAGE_NUMBER(13, struct saved_file, guarded),
 };
 static const struct image_kind saved_file_kind = { 1, rn_array_size(saved_file_fields),
 						   saved_file_fields };
+
+/* Groups of fanotify(7): while they are there, what happens to files with delegations waits, or is not forgotten. */
+struct saved_groups {
+	int changes, opens;
+};
+static const struct image_field saved_groups_fields[] = {
+	IMAGE_FD(1, struct saved_groups, changes),
+	IMAGE_FD(2, struct saved_groups, opens),
+};
+static const struct image_kind saved_groups_kind = { 2, rn_array_size(saved_groups_fields),
+						     saved_groups_fields };
 
 struct vfs_file_id vfs_file_id(const struct vfs_file *f)
 {
@@ -54,6 +71,8 @@ static void save_file(struct image_writer *w, const struct vfs_file *f)
 		.shift = f->granularity.shift,
 		.pieces = f->granularity.pieces,
 		.coarser_at = f->granularity.coarser_at,
+		.lease_fd = f->lease_fd,
+		.guarded = f->guarded,
 	};
 
 	image_put(w, &saved_file_kind, &s);
@@ -64,14 +83,17 @@ const char *vfs_save(struct vfs *vfs, struct image_writer *w)
 	struct vfs_file_sweep sweep;
 	struct vfs_file *f;
 
-	if (atomic_load(&vfs->files->delegs) > 0)
-		return "clients have delegations";
+	vfs_leases_rest(vfs);
+	if (vfs->guards->nopeners > 0)
+		return "local processes wait for delegations to end";
 	/* What is not on disk yet is the kernel's from here: the next program has other write verifiers, so clients write it again. */
 	vfs->stopping = true;
 	/* A node leaves its descriptor to the file, if clients have that open. */
 	while (vfs_cache_evict(vfs))
 		;
 	image_begin(w, VFS_SECTION);
+	image_put(w, &saved_groups_kind,
+		  &(struct saved_groups){ vfs->leases->changes, vfs->guards->group });
 	vfs_file_sweep_begin(&sweep, vfs);
 	while ((f = vfs_file_sweep_next(&sweep)) != NULL) {
 		save_file(w, f);
@@ -101,7 +123,7 @@ static struct vfs_loaded *loaded_room(struct vfs_loaded *all)
 	return more;
 }
 
-/* Takes s->fd. */
+/* Takes the descriptors. */
 static int load_file(struct vfs *vfs, const struct saved_file *s)
 {
 	struct vfs_loaded *room = loaded_room(vfs->loaded);
@@ -115,6 +137,8 @@ static int load_file(struct vfs *vfs, const struct saved_file *s)
 	if (!f) {
 		if (s->fd >= 0)
 			close(s->fd);
+		if (s->lease_fd >= 0)
+			close(s->lease_fd);
 		return room ? -EPROTO : -ENOMEM;
 	}
 	room->file[room->n++] = f;
@@ -132,7 +156,19 @@ static int load_file(struct vfs *vfs, const struct saved_file *s)
 	}
 	if (s->surplus && s->held >= VFS_HELD_READ)
 		vfs_file_set_surplus(f, true);
+	if (s->lease_fd >= 0)
+		vfs_lease_load(f, s->lease_fd, s->guarded);
 	return 0;
+}
+
+static int load_groups(struct vfs *vfs, struct image_at *at)
+{
+	struct saved_groups s;
+	const int rc = image_get(at, &saved_groups_kind, &s);
+
+	vfs->leases->changes = s.changes;
+	vfs->guards->group = s.opens;
+	return rc;
 }
 
 int vfs_load(struct vfs *vfs, struct image_reader *image)
@@ -143,8 +179,12 @@ int vfs_load(struct vfs *vfs, struct image_reader *image)
 	if (!image_enter(image, VFS_SECTION, &at))
 		return 0;
 	while (rc == 0 && image_next(&at)) {
-		struct saved_file s = { .fd = -1 };
+		struct saved_file s = { .fd = -1, .lease_fd = -1 };
 
+		if (image_next(&at) == saved_groups_kind.kind) {
+			rc = load_groups(vfs, &at);
+			continue;
+		}
 		rc = image_get(&at, &saved_file_kind, &s);
 		if (rc == 0)
 			rc = load_file(vfs, &s);
@@ -162,9 +202,12 @@ void vfs_load_end(struct vfs *vfs)
 
 		pthread_mutex_lock(&f->lock);
 		const int fd = vfs_file_release(f); /* nobody holds anything of it */
+		const bool free = LIST_EMPTY(&f->delegs.given) && LIST_EMPTY(&f->delegs.recalled);
+		const int lease = free ? vfs_lease_drop(f) : -1;
 
 		pthread_mutex_unlock(&f->lock);
 		vfs_fd_close(vfs, fd);
+		vfs_fd_close(vfs, lease);
 		vfs_file_put(f);
 	}
 	free(all);
@@ -182,6 +225,15 @@ void vfs_share_load(struct vfs_file *f, struct vfs_share *s, const struct vfs_sh
 	vfs_file_ref(f);
 	pthread_mutex_lock(&f->lock);
 	vfs_share_insert(f, s);
+	pthread_mutex_unlock(&f->lock);
+}
+
+void vfs_deleg_load(struct vfs_file *f, struct vfs_deleg *d)
+{
+	atomic_store(&d->notify_kinds, 0);
+	vfs_file_ref(f);
+	pthread_mutex_lock(&f->lock);
+	vfs_deleg_insert(f, d);
 	pthread_mutex_unlock(&f->lock);
 }
 

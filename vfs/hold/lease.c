@@ -325,6 +325,7 @@ static int lease_start_thread(struct vfs_leases *ls)
 	sem_init(&ls->started, 0, 0);
 	rc = -pthread_create(&ls->thread, NULL, lease_thread_main, ls);
 	if (rc == 0) {
+		ls->runs = true;
 		pthread_setname_np(ls->thread, "local opens");
 		while (sem_wait(&ls->started) != 0) {
 		}
@@ -341,6 +342,23 @@ static void leases_close_fds(struct vfs_leases *ls)
 	ls->changes = ls->stop = -1;
 }
 
+/* Leases of the program before are this thread's from here. Those that were broken meanwhile have told nobody. */
+static void lease_own_loaded(struct vfs *vfs)
+{
+	struct vfs_lease_sweep sweep;
+	struct vfs_file *f;
+
+	if (atomic_load(&vfs->files->leases) == 0)
+		return;
+	vfs_lease_sweep_begin(&sweep, &vfs->leases->table, NULL);
+	while ((f = vfs_lease_sweep_next(&sweep)) != NULL) {
+		if (!f->is_dir && !f->guarded)
+			(void)vfs_leases_own(vfs->leases, f->lease_fd);
+		vfs_file_put(f);
+	}
+	lease_look_at_all(vfs->leases, NULL, false);
+}
+
 int vfs_leases_start(struct vfs *vfs)
 {
 	struct vfs_leases *ls = vfs->leases;
@@ -349,9 +367,10 @@ int vfs_leases_start(struct vfs *vfs)
 
 	ls->within_s = patience > MARGIN_SECONDS ? patience - MARGIN_SECONDS : patience / 2;
 	if (ls->within_s == 0)
-		return 0; /* without leases */
-	ls->changes = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_FID,
-				    O_RDONLY);
+		return 0;    /* without leases */
+	if (ls->changes < 0) /* else it is that of the program before */
+		ls->changes = fanotify_init(
+			FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_FID, O_RDONLY);
 	if (ls->changes < 0) {
 		if (errno == EMFILE && vfs->cfg.log)
 			rn_warn(vfs->cfg.log, "this user's processes watch as much as they may: "
@@ -363,19 +382,29 @@ int vfs_leases_start(struct vfs *vfs)
 	rc = ls->stop < 0 ? -errno : lease_start_thread(ls);
 	if (rc != 0)
 		leases_close_fds(ls);
+	else
+		lease_own_loaded(vfs);
 	return rc == 0 ? vfs_guards_start(vfs, ls->within_s, patience) : rc;
+}
+
+void vfs_leases_rest(struct vfs *vfs)
+{
+	struct vfs_leases *ls = vfs->leases;
+
+	vfs_guards_rest(vfs->guards);
+	if (!ls->runs)
+		return;
+	eventfd_write(ls->stop, 1);
+	pthread_join(ls->thread, NULL);
+	ls->runs = false;
 }
 
 void vfs_leases_stop(struct vfs *vfs)
 {
-	struct vfs_leases *ls = vfs->leases;
-
+	vfs_leases_rest(vfs);
 	vfs_guards_stop(vfs);
-	if (ls->stop < 0)
-		return;
-	eventfd_write(ls->stop, 1);
-	pthread_join(ls->thread, NULL);
-	leases_close_fds(ls);
+	if (vfs->leases->changes >= 0)
+		leases_close_fds(vfs->leases);
 }
 
 bool vfs_lease_possible(const struct vfs_node *n, enum vfs_deleg_type type)
@@ -474,6 +503,15 @@ int vfs_lease_take(struct vfs_file *f, struct vfs_lease_fds *fds)
 	else
 		vfs_lease_drop(f);
 	return rc;
+}
+
+void vfs_lease_load(struct vfs_file *f, int fd, bool guarded)
+{
+	f->lease_fd = fd;
+	vfs_lease_table_add(&f->vfs->leases->table, f);
+	atomic_fetch_add(&f->vfs->files->leases, 1);
+	if (guarded)
+		vfs_guard_load(f);
 }
 
 void vfs_lease_let_holder_write(struct vfs_file *f)

@@ -63,6 +63,8 @@ int vfs_lease_take(struct vfs_file *f, struct vfs_lease_fds *fds);
  * that would break the lease: an open guard takes its place, so that local processes wait as before. Where that cannot
  * be the lease stays, and is broken. */
 void vfs_lease_let_holder_write(struct vfs_file *f);
+/* The file, which no other thread uses yet, has the lease or open guard of the program before by that descriptor, which is the file's now. */
+void vfs_lease_load(struct vfs_file *f, int fd, bool guarded);
 /* True if the file has a lease that nobody has broken. An open guard is never broken. */
 bool vfs_lease_holds(const struct vfs_file *f);
 /* Gives up the lease, if the file has one: returns the descriptor for the caller to close, or -1. */
@@ -100,6 +102,7 @@ struct vfs_leases {
 	unsigned within_s; /* seconds in which delegations must end for a local process */
 	_Atomic pid_t tid; /* of the thread; 0: it does not run */
 	pthread_t thread;
+	bool runs; /* the thread, which has not been joined */
 	sem_t started;
 	int stop;    /* eventfd; -1: there is no thread */
 	int signals; /* signalfd */
@@ -107,6 +110,8 @@ struct vfs_leases {
 	pid_t self;
 };
 
+/* Ends the threads of leases and guards; what they would learn of waits in the kernel. */
+void vfs_leases_rest(struct vfs *vfs);
 /* Has breaks of a lease by that descriptor told to the thread. 0 or -errno. */
 int vfs_leases_own(const struct vfs_leases *ls, int fd);
 

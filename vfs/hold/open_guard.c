@@ -272,18 +272,29 @@ int vfs_guards_start(struct vfs *vfs, unsigned within_s, unsigned patience_s)
 	gs->within_s = within_s;
 	gs->patience_s = patience_s;
 	/* The files of events: opening them must not wait for the lease of a local process. */
-	gs->group = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK |
-					  FAN_UNLIMITED_QUEUE | FAN_UNLIMITED_MARKS,
-				  O_RDONLY | O_LARGEFILE | O_CLOEXEC | O_NONBLOCK);
+	if (gs->group < 0) /* else it is that of the program before */
+		gs->group = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK |
+						  FAN_UNLIMITED_QUEUE | FAN_UNLIMITED_MARKS,
+					  O_RDONLY | O_LARGEFILE | O_CLOEXEC | O_NONBLOCK);
 	if (gs->group < 0)
 		return 0;
 	gs->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = gs->stop < 0 ? -errno : -pthread_create(&gs->thread, NULL, guard_thread_main, vfs);
+	gs->runs = rc == 0;
 	if (rc == 0)
 		pthread_setname_np(gs->thread, "open-guard");
 	else
 		guards_close_fds(gs);
 	return rc;
+}
+
+void vfs_guards_rest(struct vfs_guards *gs)
+{
+	if (!gs->runs)
+		return;
+	eventfd_write(gs->stop, 1);
+	pthread_join(gs->thread, NULL);
+	gs->runs = false;
 }
 
 void vfs_guards_stop(struct vfs *vfs)
@@ -293,8 +304,7 @@ void vfs_guards_stop(struct vfs *vfs)
 
 	if (gs->group < 0)
 		return;
-	eventfd_write(gs->stop, 1);
-	pthread_join(gs->thread, NULL);
+	vfs_guards_rest(gs);
 	pthread_mutex_lock(&gs->lock);
 	while ((o = TAILQ_FIRST(&gs->openers)) != NULL) {
 		guard_remove_opener(gs, o);
@@ -402,6 +412,11 @@ static int guard_take_lease_type(struct vfs_file *f, int fd, int type)
 	rc = errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -RN_ENOTNOW;
 	vfs_guard_drop(f);
 	return rc;
+}
+
+void vfs_guard_load(struct vfs_file *f)
+{
+	guard_count(f, 1);
 }
 
 int vfs_guard_take(struct vfs_file *f, int probe)

@@ -52,6 +52,8 @@ int vfs_guard_take(struct vfs_file *f, int probe);
 /* Puts the guard up in place of the unbroken lease of a file with read delegations, unless somebody has the
  * file open to write. False: the lease stays as it is. The file is watched for changes of data before. */
 bool vfs_guard_replace_lease(struct vfs_file *f);
+/* Counts the guard that the program before has put up. */
+void vfs_guard_load(struct vfs_file *f);
 /* Takes the guard away: local opens go on. */
 void vfs_guard_drop(struct vfs_file *f);
 
@@ -82,6 +84,7 @@ struct vfs_guards {
 	int stop;  /* eventfd */
 	unsigned within_s, patience_s;
 	pthread_t thread;
+	bool runs; /* the thread, which has not been joined */
 	pid_t self;
 };
 
@@ -93,5 +96,7 @@ void vfs_guards_free(struct vfs_guards *gs); /* NULL is allowed */
  * has no such events, or not for this process) or -errno. */
 int vfs_guards_start(struct vfs *vfs, unsigned within_s, unsigned patience_s);
 void vfs_guards_stop(struct vfs *vfs);
+/* Ends the thread: opens wait in the kernel. */
+void vfs_guards_rest(struct vfs_guards *gs);
 
 #endif
