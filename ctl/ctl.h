@@ -50,6 +50,7 @@ int ctl_log(const struct ctl *ctl, int argc, char **argv);
 int ctl_open(const struct ctl *ctl, int argc, char **argv);
 int ctl_opens(const struct ctl *ctl, int argc, char **argv);
 int ctl_exports(const struct ctl *ctl, int argc, char **argv);
+int ctl_restart(const struct ctl *ctl, int argc, char **argv);
 int ctl_sessions(const struct ctl *ctl, int argc, char **argv);
 int ctl_stats(const struct ctl *ctl, int argc, char **argv);
 int ctl_status(const struct ctl *ctl, int argc, char **argv);

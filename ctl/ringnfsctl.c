@@ -37,6 +37,7 @@ static const struct ctl_command commands[] = {
 	{ "log", "levels of the log, and to set them", ctl_log },
 	{ "open close", "end opens that clients hold", ctl_open },
 	{ "opens", "files that clients have open", ctl_opens },
+	{ "restart", "run the server's program anew; clients go on", ctl_restart },
 	{ "sessions", "sessions of NFSv4.1 and 4.2: slots, callbacks, connections", ctl_sessions },
 	{ "stats", "calls, their times and bytes, by operation, export or client", ctl_stats },
 	{ "status", "what the server is, and how it does", ctl_status },

@@ -103,6 +103,7 @@ struct server {
 #define SERVER_SECTION "server"
 
 struct saved_server {
+	uint32_t count;
 	uint64_t
 		begun_ns; /* CLOCK_MONOTONIC: when the program before this one took no more calls */
 	struct image_bytes version, why;
@@ -113,6 +114,7 @@ static const struct image_field saved_server_fields[] = {
 	IMAGE_BYTES(2, struct saved_server, version),
 	IMAGE_BYTES(3, struct saved_server, why),
 	IMAGE_FD(4, struct saved_server, instance),
+	IMAGE_NUMBER(5, struct saved_server, count),
 };
 static const struct image_kind saved_server_kind = { 1, rn_array_size(saved_server_fields),
 						     saved_server_fields };
@@ -136,6 +138,7 @@ static int start_from_image(struct server *s, int *instance)
 		return -EPROTO;
 	*instance = saved.instance;
 	s->report.begun_ns = saved.begun_ns;
+	s->report.count = saved.count + 1;
 	copy_text(s->report.version, sizeof(s->report.version), &saved.version);
 	copy_text(s->report.why, sizeof(s->report.why), &saved.why);
 	s->report.how = saved.why.at ? START_LISTENERS : START_WHOLE;
@@ -871,11 +874,12 @@ static bool come_to_rest(struct server *s)
 	return false;
 }
 
-static void server_save_own(const char *why, int instance, uint64_t begun_ns,
-			    struct image_writer *w)
+static void server_save_own(const struct server *s, const char *why, int instance,
+			    uint64_t begun_ns, struct image_writer *w)
 {
 	struct saved_server saved = {
 		.begun_ns = begun_ns,
+		.count = s->report.count,
 		.version = { (const uint8_t *)PACKAGE_VERSION, sizeof(PACKAGE_VERSION) - 1 },
 		.instance = instance,
 	};
@@ -898,7 +902,7 @@ const char *server_save(struct server *s, struct image_writer *w)
 	quiesce_datagrams(s);
 	if (!come_to_rest(s))
 		return "calls under way did not end in a second";
-	server_save_own(NULL, instance_fd(s->instance), begun_ns, w);
+	server_save_own(s, NULL, instance_fd(s->instance), begun_ns, w);
 	if (s->tcp)
 		tcp_server_save(s->tcp, w);
 	const char *why = vfs_save(s->vfs, w);
@@ -908,7 +912,7 @@ const char *server_save(struct server *s, struct image_writer *w)
 
 void server_save_listeners(struct server *s, const char *why, struct image_writer *w)
 {
-	server_save_own(why, -1, rn_now_ns(), w);
+	server_save_own(s, why, -1, rn_now_ns(), w);
 	if (s->tcp)
 		tcp_server_save_listeners(s->tcp, w);
 }
@@ -966,6 +970,11 @@ bool server_stop(struct server *s)
 	instance_release(s->instance);
 	free(s);
 	return all;
+}
+
+void server_restart_refused(struct server *s)
+{
+	atomic_fetch_add(&s->report.refused, 1);
 }
 
 static int reload(void *ctx, struct exports_outcome *out)

@@ -21,6 +21,8 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
  * that: if the next program does not run, the server is to be stopped. NULL, or why the state cannot be handed over: w is of no use then.
  */
 const char *server_save(struct server *s, struct image_writer *w);
+/* Counts a restart that was not begun, for those who have asked for it. */
+void server_restart_refused(struct server *s);
 /* Writes what an ordinary start may have of the program before: the listening sockets, which stay open over server_stop(). */
 void server_save_listeners(struct server *s, const char *why, struct image_writer *w);
 /* Takes no new calls, answers those in flight, and frees everything. False: a thread is still in a library, for a service that does not

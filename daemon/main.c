@@ -162,8 +162,10 @@ static int main_serve_all(struct server *server, const sigset_t *set, const stru
 		rn_notice(log, "restarting");
 		const int rc = hand_over_try(p->path, p->argv, log);
 
-		if (rc == -ENOEXEC)
+		if (rc == -ENOEXEC) {
+			server_restart_refused(server);
 			continue;
+		}
 		sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
 			   (unsigned long long)(rn_now_ns() / 1000));
 		return main_restart(server, p, rc == 0, log);

@@ -27,6 +27,9 @@ struct start_report {
 	char version[32];      /* of the program before it */
 	char why[128];	       /* START_LISTENERS: the reason */
 	uint64_t begun_ns, ms; /* START_WHOLE: for how long calls have waited */
+	unsigned count;	       /* programs before this one, in this process */
+	_Atomic unsigned
+		refused; /* restarts that were not begun, as the next program would not start */
 };
 
 /* The parts of a running server, for those who show and administer them. Borrowed pointers. nfs4, nsm, tcp, udp, rdma and gss may be NULL: not

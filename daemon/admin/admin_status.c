@@ -244,6 +244,7 @@ void control_status(void *control, const struct admin_request *req, struct admin
 
 	(void)req;
 	status_add_times(status, c);
+	json_object_set_new(status, "restart", restart_json(c->from.report));
 	add_threads(status, &c->from);
 	status_add_listeners(status, &c->from);
 	status_add_connections(status, &c->from);

@@ -88,6 +88,7 @@ static const struct {
 	{ "GET", "/v1/nfs3_clients", control_nfs3_clients, true },
 	{ "GET", "/v1/opens", control_opens, true },
 	{ "POST", "/v1/opens/close", control_open_close, false },
+	{ "POST", "/v1/restart", control_restart, false },
 	{ "GET", "/v1/sessions", control_sessions, true },
 	{ "GET", "/v1/stats", control_stats, true },
 	{ "GET", "/v1/status", control_status, true },

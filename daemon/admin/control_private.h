@@ -65,6 +65,10 @@ void control_cluster_move(void *control, const struct admin_request *req, struct
 void control_cluster_remove(void *control, const struct admin_request *req, struct admin_reply *r);
 json_t *cluster_json(struct cluster_part *part);
 
+/* admin_restart.c: POST /v1/restart */
+void control_restart(void *control, const struct admin_request *req, struct admin_reply *r);
+json_t *restart_json(const struct start_report *report);
+
 /* admin_grace.c: GET /v1/grace, POST /v1/grace/end */
 void control_grace(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_grace_end(void *control, const struct admin_request *req, struct admin_reply *r);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The program is run anew in the same process while clients are connected: connections, replies and what was read of a call go on."""
 import fcntl
+import json
 import os
 import re
 import signal
@@ -11,7 +12,8 @@ import time
 
 import nfs4client as n
 import rpcclient as r
-from harness import Count, Daemon, result
+from control import Control
+from harness import Count, result
 
 ROUNDS = 3
 
@@ -148,15 +150,33 @@ def delegation_goes_on(t, d, kind, want, mode):
     c.close()
 
 
+def by_ringnfsctl(t, d):
+    """It waits for the end, and says how it went; bad settings leave the server as it was."""
+    ctl = [os.environ.get("RINGNFSCTL", "./ringnfsctl"), "--socket", d.path]
+    done = subprocess.run([*ctl, "restart"], capture_output=True, text=True, timeout=60)
+    t.check("ringnfsctl restart", done.returncode == 0 and done.stdout.startswith("restarted: calls waited for"), done)
+    status = json.loads(subprocess.run([*ctl, "--json", "status"], capture_output=True, text=True, check=True).stdout)["restart"]
+    t.check("how it went", status["how"] == "whole" and status["count"] > 0 and status["refused"] == 0, status)
+    with open(d.config, "a") as f:
+        f.write("[tcp]\nport = none\n")
+    done = subprocess.run([*ctl, "restart"], capture_output=True, text=True, timeout=60)
+    t.check("with bad settings", done.returncode == 1 and "goes on as it was" in done.stderr, done)
+    with r.Conn(d.port) as c:
+        t.equal("it serves", c.nfs(r.NULL), None)
+    done = subprocess.run([*ctl, "restart", "now"], capture_output=True, text=True)
+    t.equal("an argument too many", done.returncode, 2)
+
+
 def main():
     t = Count()
-    with Daemon({"one": "rw,no_root_squash,insecure"}, {"nfs4.lease_time": 10}) as d:
+    with Control({"nfs4.lease_time": 10}, exports={"one": "rw,no_root_squash,insecure"}) as d:
         for i in range(ROUNDS):
             calls_by_tcp(t, d, f"once {i}")
         for minor in (1, 2, 0):
             holder_goes_on(t, d, minor)
         delegation_goes_on(t, d, "read", 0x100, "r+b")
         delegation_goes_on(t, d, "write", 0x200, "rb")
+        by_ringnfsctl(t, d)
         t.check("the daemon ends well", d.stop(), d.read_log())
     result(t)
 
