@@ -135,6 +135,14 @@ server_counters() {
 }
 # server_reload: back when ringnfsd has read keys and exports again; fails if it refuses them.
 server_reload() { "$(ringnfsd_path)" --config $STATE/ringnfs.conf --reload; }
+# server_restart: has the program run anew in its process, and says how that went: a line of its log.
+server_restart() {
+	local lines
+	lines=$(wc -l </share/ringnfsd.log)
+	kill -USR2 "$(server_pid)"
+	wait_until 60 eval "tail -n +$((lines + 1)) /share/ringnfsd.log | grep -aq '\bready\b'" || die "it does not come back"
+	tail -n +$((lines + 1)) /share/ringnfsd.log | grep -aE 'goes on from|could not be handed over'
+}
 # server_kill9: SIGKILL, and not back before the process is gone: rxe takes down its queue pairs first, for many seconds on a busy machine.
 server_kill9() {
 	local pid

@@ -54,15 +54,19 @@ begin() {
 	done
 	goes_on
 }
-# goes_on: two files more of each, so that one of them is from now.
-goes_on() {
-	local name start=$EPOCHREALTIME
+# get_on: two files more of each, so that one of them is from now.
+get_on() {
+	local name
 	declare -A before=()
 	for name in $loads; do before[$name]=$(count "$name"); done
 	for name in $loads; do
 		wait_until 120 eval "beyond $name $((before[$name] + 1)) || ! at_work $name" || die "$name does not get on: $(count "$name") files"
 		at_work "$name" || die "$name has failed"
 	done
+}
+goes_on() {
+	local start=$EPOCHREALTIME
+	get_on
 	t_note "all got on within $(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }') s"
 }
 verified() {
@@ -116,6 +120,36 @@ reloaded() {
 	fails_with "" client_mount one "$VERS" /export/added "" /mnt/one/added
 	umount /export/added
 	goes_on
+}
+# The program is run anew with all state, and no client notices: no connection ends, nothing is reclaimed, a lock is held all the time.
+# By RDMA connections end.
+restarted() {
+	local i said slowest=0 ms name client made
+	declare -A before=()
+	if [ "$VERS" != 3 ]; then
+		(umask 0; : >"$S/held")
+		for client in one two; do file $client held start "$(at $client.$VERS)/faults/held" rw; done
+		file one held lock posix w 0 10
+	fi
+	for name in $loads; do before[$name]=$(on "${name%%.*}" tcp_connects "$(at "$name")"); done
+	for ((i = 0; i < ${RESTARTS:-8}; i++)); do
+		said=$(server_restart)
+		[[ $said =~ waited\ for\ ([0-9]+)\ ms ]] || die "$said"
+		ms=${BASH_REMATCH[1]}
+		[ "$ms" -le "$slowest" ] || slowest=$ms
+		get_on
+		[ "$VERS" = 3 ] || busy two held lock posix w 5 1
+	done
+	for name in $loads; do
+		made=$(on "${name%%.*}" tcp_connects "$(at "$name")")
+		[ "$PROTO" = rdma ] || same "connections of $name" "${before[$name]}" "$made"
+	done
+	if [ "$VERS" != 3 ]; then
+		file one held lock posix u 0 10
+		file two held lock posix w 5 1
+		for client in one two; do file $client held stop; done
+	fi
+	t_note "calls waited for $slowest ms at most"
 }
 # Held up for longer than the lease: nobody else wanted what the clients hold, so they keep it.
 held_up() {
@@ -210,6 +244,7 @@ t_run "two clients at work" begin
 t_run "the server is killed" killed
 t_run "the server is stopped and started" stopped
 t_run "the exports are read again" reloaded
+t_run "the program is run anew" restarted
 t_run "the server is held up beyond the lease" held_up
 t_run "the network is cut" cut
 t_run "a full file system" full
