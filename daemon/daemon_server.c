@@ -47,7 +47,7 @@
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
 #include "transport/udp/udp_server.h"
-#include "vfs/hand_over.h"
+#include "vfs/vfs_image.h"
 #include "vfs/vfs.h"
 #include "vfs/vfs_worker.h"
 
@@ -119,7 +119,7 @@ static const struct image_field saved_server_fields[] = {
 static const struct image_kind saved_server_kind = { 1, rn_array_size(saved_server_fields),
 						     saved_server_fields };
 
-static void copy_text(char *to, size_t size, const struct image_bytes *from)
+static void image_text(char *to, size_t size, const struct image_bytes *from)
 {
 	snprintf(to, size, "%.*s", (int)from->len, from->at ? (const char *)from->at : "");
 }
@@ -139,8 +139,8 @@ static int start_from_image(struct server *s, int *instance)
 	*instance = saved.instance;
 	s->report.begun_ns = saved.begun_ns;
 	s->report.count = saved.count + 1;
-	copy_text(s->report.version, sizeof(s->report.version), &saved.version);
-	copy_text(s->report.why, sizeof(s->report.why), &saved.why);
+	image_text(s->report.version, sizeof(s->report.version), &saved.version);
+	image_text(s->report.why, sizeof(s->report.why), &saved.why);
 	s->report.how = saved.why.at ? START_LISTENERS : START_WHOLE;
 	return 0;
 }
@@ -705,10 +705,12 @@ static void server_report_start(struct server *s)
 
 	if (r->how == START_FRESH)
 		return;
-	r->ms = (rn_now_ns() - r->begun_ns) / RN_NS_PER_MS;
+	const uint64_t ms = (rn_now_ns() - r->begun_ns) / RN_NS_PER_MS;
+
+	atomic_store(&r->ms, ms);
 	if (r->how == START_WHOLE)
 		rn_notice(s->log, "goes on from ringnfsd %s: calls waited for %" PRIu64 " ms",
-			  r->version, r->ms);
+			  r->version, ms);
 	else
 		rn_notice(s->log,
 			  "an ordinary start after ringnfsd %s, whose state could not be handed "

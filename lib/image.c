@@ -174,7 +174,7 @@ static uint64_t image_number(const void *p, size_t size)
 	}
 }
 
-static void put_field(struct image_writer *w, uint16_t tag, const void *bytes, size_t len)
+static void image_put_field(struct image_writer *w, uint16_t tag, const void *bytes, size_t len)
 {
 	uint8_t *p = len > UINT32_MAX ? NULL : image_room(w, FIELD_HEAD + len);
 
@@ -188,7 +188,7 @@ static void put_field(struct image_writer *w, uint16_t tag, const void *bytes, s
 		memcpy(p + FIELD_HEAD, bytes, len);
 }
 
-static void put_member(struct image_writer *w, const struct image_field *f, const uint8_t *at)
+static void image_put_member(struct image_writer *w, const struct image_field *f, const uint8_t *at)
 {
 	const struct image_bytes *b = (const void *)at;
 	uint8_t number[8];
@@ -197,19 +197,19 @@ static void put_member(struct image_writer *w, const struct image_field *f, cons
 	switch ((enum image_how)f->how) {
 	case IMAGE_NUMBER_FIELD:
 		rn_put64(number, image_number(at, f->size));
-		put_field(w, f->tag, number, sizeof(number));
+		image_put_field(w, f->tag, number, sizeof(number));
 		break;
 	case IMAGE_FIXED_FIELD:
-		put_field(w, f->tag, at, f->size);
+		image_put_field(w, f->tag, at, f->size);
 		break;
 	case IMAGE_BYTES_FIELD:
 		if (b->at)
-			put_field(w, f->tag, b->at, b->len);
+			image_put_field(w, f->tag, b->at, b->len);
 		break;
 	case IMAGE_FD_FIELD:
 		memcpy(&fd, at, sizeof(fd));
 		rn_put64(number, (uint64_t)(uint32_t)fd);
-		put_field(w, f->tag, number, sizeof(number));
+		image_put_field(w, f->tag, number, sizeof(number));
 		note_fd(w, fd);
 		break;
 	}
@@ -221,7 +221,7 @@ void image_put(struct image_writer *w, const struct image_kind *kind, const void
 	const size_t at = head ? (size_t)(head - w->buf) : 0;
 
 	for (unsigned i = 0; i < kind->nfields; i++)
-		put_member(w, &kind->fields[i], (const uint8_t *)object + kind->fields[i].at);
+		image_put_member(w, &kind->fields[i], (const uint8_t *)object + kind->fields[i].at);
 	if (w->rc)
 		return;
 	rn_put32(w->buf + at, kind->kind);
@@ -238,7 +238,7 @@ static const struct image_field descriptor_fields[] = {
 };
 static const struct image_kind descriptor_kind = { 1, 1, descriptor_fields };
 
-static void put_head(struct image_writer *w)
+static void image_put_head(struct image_writer *w)
 {
 	uint8_t head[IMAGE_HEAD] = MAGIC;
 
@@ -263,7 +263,7 @@ int image_seal(struct image_writer *w, int *fd)
 		image_put(w, &descriptor_kind, &(struct image_descriptor){ w->fds[i] });
 	end_section(w);
 	if (!w->rc)
-		put_head(w);
+		image_put_head(w);
 	if (!w->rc &&
 	    fcntl(w->fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		w->rc = -errno;
@@ -551,7 +551,7 @@ static bool set_member(struct image_reader *r, const struct image_field *f, uint
 	return false;
 }
 
-static const struct image_field *field_of(const struct image_kind *kind, uint32_t tag)
+static const struct image_field *image_field_of(const struct image_kind *kind, uint32_t tag)
 {
 	for (unsigned i = 0; i < kind->nfields; i++)
 		if (kind->fields[i].tag == tag)
@@ -576,7 +576,7 @@ int image_get(struct image_at *at, const struct image_kind *kind, void *object)
 		if (left < FIELD_HEAD || rn_get32(p + 4) > left - FIELD_HEAD)
 			return -EPROTO;
 		const uint32_t size = rn_get32(p + 4);
-		const struct image_field *f = field_of(kind, rn_get32(p));
+		const struct image_field *f = image_field_of(kind, rn_get32(p));
 
 		if (f &&
 		    !set_member(at->reader, f, (uint8_t *)object + f->at, p + FIELD_HEAD, size))

@@ -17,7 +17,8 @@ json_t *restart_json(const struct start_report *r)
 			  "refused", (json_int_t)atomic_load(&r->refused));
 
 	if (r->how == START_WHOLE)
-		json_object_set_new(restart, "waited_ms", json_integer((json_int_t)r->ms));
+		json_object_set_new(restart, "waited_ms",
+				    json_integer((json_int_t)atomic_load(&r->ms)));
 	if (r->how == START_LISTENERS)
 		json_object_set_new(restart, "reason", json_string(r->why));
 	if (r->how != START_FRESH)

@@ -13,7 +13,7 @@
 #include "nfs4/deleg/delegations.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/holdings.h"
-#include "vfs/hand_over.h"
+#include "vfs/vfs_image.h"
 
 struct saved_deleg {
 	uint32_t id, seqid, revoked;

@@ -14,7 +14,7 @@
 #include "nfs4/state/holdings.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/state.h"
-#include "vfs/hand_over.h"
+#include "vfs/vfs_image.h"
 
 struct saved_stateids {
 	struct image_bytes generations;
@@ -124,7 +124,7 @@ static uint64_t age_of(const struct nfs4_client *cl, uint32_t since)
 	return (uint32_t)nfs4_clients_now(cl->srv) - since;
 }
 
-static uint32_t since_of(const struct nfs4_client *cl, uint64_t age)
+static uint32_t since_by_age(const struct nfs4_client *cl, uint64_t age)
 {
 	return (uint32_t)(nfs4_clients_now(cl->srv) - age);
 }
@@ -260,7 +260,7 @@ static int load_stateids(struct nfs4_client *cl, struct image_at *at)
 
 	if (rc != 0 || !s.generations.at)
 		return rc ? rc : -ENOMEM;
-	cl->holdings->revoked_at = since_of(cl, s.revoked_age);
+	cl->holdings->revoked_at = since_by_age(cl, s.revoked_age);
 	return nfs4_stateids_load(cl, s.generations.at, s.generations.len / 2);
 }
 
@@ -312,7 +312,7 @@ static int load_owner(struct nfs4_loading *l, struct image_at *at)
 		return -EPROTO;
 	const struct nfs4_owner_name name = { (enum nfs4_owner_kind)s.kind, s.name.at, s.name.len };
 	struct nfs4_owner *o =
-		nfs4_owner_load(l->client, &name, s.unconfirmed, since_of(l->client, s.age));
+		nfs4_owner_load(l->client, &name, s.unconfirmed, since_by_age(l->client, s.age));
 
 	if (!o)
 		return -ENOMEM;
@@ -340,7 +340,7 @@ static int enter_state(struct nfs4_client *cl, struct nfs4_state *st, const stru
 	int rc;
 
 	st->seqid = s->seqid;
-	st->since = since_of(cl, s->age);
+	st->since = since_by_age(cl, s->age);
 	pthread_mutex_lock(&cl->lock);
 	rc = nfs4_state_return(cl, st, s->id);
 	if (rc == 0 && s->revoked)

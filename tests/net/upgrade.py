@@ -16,19 +16,24 @@ from control import Control
 from harness import Count, result
 
 ROUNDS = 3
+READY = re.compile(r"\bready\b")
 
 
 def restart(t, d, what):
     """Has the program run anew, and waits until it serves; what its log says of it."""
-    pid, before = d.process.pid, len(d.read_log())
-    d.process.send_signal(signal.SIGUSR2)
+    pid, before = d.process.pid, ""
     for _ in range(6000):
-        said = d.read_log()[before:]
-        if re.search(r"\bready\b", said) or "no restart" in said:
+        if READY.search(before := d.read_log()):
             break
         time.sleep(0.005)
-    t.check(f"{what}: it serves", re.search(r"\bready\b", said), said)
-    print(f"# {what}:", *re.findall(r"calls waited for \d+ ms", said))
+    d.process.send_signal(signal.SIGUSR2)
+    for _ in range(6000):
+        said = d.read_log()[len(before):]
+        if READY.search(said) or "no restart" in said:
+            break
+        time.sleep(0.005)
+    print(f"# {what}:", *re.findall(r"calls waited for \d+ ms", said), flush=True)
+    t.check(f"{what}: it serves", READY.search(said), said)
     t.check(f"{what}: the same process", d.process.poll() is None and d.process.pid == pid)
     return said
 

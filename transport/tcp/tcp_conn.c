@@ -312,8 +312,7 @@ static void tcp_conn_start(struct ev_task *task)
 		await_connection(c);
 }
 
-struct tcp_conn *tcp_conn_make(struct tcp_server *srv, int fd,
-				      const struct sockaddr_storage *peer)
+struct tcp_conn *tcp_conn_make(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer)
 {
 	struct tcp_conn *c = calloc(1, sizeof(*c)); /* in the budget since start */
 	struct rpc_client *client = c ? rpc_client_get(srv->cfg.clients, peer) : NULL;

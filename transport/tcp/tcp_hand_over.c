@@ -57,7 +57,7 @@ void tcp_server_finish(struct tcp_server *srv)
 }
 
 /* On its loop. */
-static bool is_busy(struct tcp_conn *c)
+static bool tcp_conn_is_busy(struct tcp_conn *c)
 {
 	pthread_mutex_lock(&c->lock);
 	const bool busy = c->inflight > 0 || c->cur || c->asked;
@@ -77,7 +77,7 @@ static void count_busy(void *arg)
 
 	TAILQ_FOREACH (c, &n->loop->conns, link) {
 		tcp_write_held(c);
-		n->busy += is_busy(c);
+		n->busy += tcp_conn_is_busy(c);
 	}
 }
 
@@ -136,7 +136,7 @@ static bool may_go(struct tcp_conn *c)
 {
 	const bool begun = c->rec.in_frag && c->rec.total != c->rec.frag_left;
 
-	return !is_busy(c) && !begun && !c->rpc.dialed && !c->eof && !c->broken &&
+	return !tcp_conn_is_busy(c) && !begun && !c->rpc.dialed && !c->eof && !c->broken &&
 	       c->io == &tcp_io_plain && !c->shakes;
 }
 

@@ -257,7 +257,7 @@ void vfs_mirror_mend(struct vfs *vfs);
 int vfs_mirror_test(struct vfs_file *f, int fd, enum vfs_lock_type type,
 		    const struct vfs_span *span, struct vfs_conflict *c);
 
-struct vfs_file_id; /* vfs/hand_over.h */
+struct vfs_file_id; /* vfs/vfs_image.h */
 /* Makes the file of that identity, with a reference. NULL: no memory, or there is one. */
 struct vfs_file *vfs_file_make(struct vfs *vfs, const struct vfs_file_id *id);
 /* Under f->lock: add a share or a range, which nothing is in the way of. */

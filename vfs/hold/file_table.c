@@ -13,7 +13,7 @@
 #include "vfs/fs/file_system.h"
 #include "vfs/fs/handle.h"
 #include "vfs/hold/deleg_table.h"
-#include "vfs/hand_over.h"
+#include "vfs/vfs_image.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/unlinked.h"
 

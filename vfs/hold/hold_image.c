@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "vfs/hand_over.h"
+#include "vfs/vfs_image.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ struct vfs_file_id vfs_file_id(const struct vfs_file *f)
 	return (struct vfs_file_id){ f->dev, { f->key, f->key_len } };
 }
 
-static void save_file(struct image_writer *w, const struct vfs_file *f)
+static void save_held_file(struct image_writer *w, const struct vfs_file *f)
 {
 	const struct saved_file s = {
 		.id = vfs_file_id(f),
@@ -96,7 +96,7 @@ const char *vfs_save(struct vfs *vfs, struct image_writer *w)
 		  &(struct saved_groups){ vfs->leases->changes, vfs->guards->group });
 	vfs_file_sweep_begin(&sweep, vfs);
 	while ((f = vfs_file_sweep_next(&sweep)) != NULL) {
-		save_file(w, f);
+		save_held_file(w, f);
 		vfs_file_put(f);
 	}
 	return NULL;
@@ -124,7 +124,7 @@ static struct vfs_loaded *loaded_room(struct vfs_loaded *all)
 }
 
 /* Takes the descriptors. */
-static int load_file(struct vfs *vfs, const struct saved_file *s)
+static int load_saved_file(struct vfs *vfs, const struct saved_file *s)
 {
 	struct vfs_loaded *room = loaded_room(vfs->loaded);
 	struct vfs_file *f = NULL;
@@ -187,7 +187,7 @@ int vfs_load(struct vfs *vfs, struct image_reader *image)
 		}
 		rc = image_get(&at, &saved_file_kind, &s);
 		if (rc == 0)
-			rc = load_file(vfs, &s);
+			rc = load_saved_file(vfs, &s);
 	}
 	return rc;
 }

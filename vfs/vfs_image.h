@@ -3,8 +3,8 @@
  * What clients hold of files on its way to the next program (lib/image.h): files with the descriptors that keep them and carry the kernel's locks.
  * The protocols name a file by its identity, and hand shares and ranges over with their own state. Nobody else calls into vfs/ meanwhile.
  */
-#ifndef RN_VFS_HAND_OVER_H
-#define RN_VFS_HAND_OVER_H
+#ifndef RN_VFS_VFS_IMAGE_H
+#define RN_VFS_VFS_IMAGE_H
 
 #include "lib/image.h"
 #include "vfs/deleg.h"
