@@ -836,6 +836,7 @@ static bool server_silence(struct server *s)
 	ticker_stop(s->clients_ticker);
 	ticker_stop(s->files_ticker);
 	s->clients_ticker = s->files_ticker = NULL;
+	nsm_stop(s->programs.nsm);
 	const bool waited = stop_asking(s);
 
 	if (s->programs.nfs3)
@@ -927,7 +928,6 @@ bool server_stop(struct server *s)
 	const bool waited = server_silence(s);
 
 	registration_stop(s->registration);
-	nsm_stop(s->programs.nsm);
 	if (s->tcp)
 		tcp_server_quiesce(s->tcp);
 	quiesce_datagrams(s);

@@ -136,6 +136,8 @@ static int main_restart(struct server *server, const struct main_program *p, boo
 	const char *why = "the next program cannot read it";
 	int rc = may_save ? image_write(&w) : 0;
 
+	/* Whoever has started the server starts it again then. The next program ends this thread. */
+	deadline_start(log, END_SECONDS, EX_TEMPFAIL);
 	if (w) {
 		why = server_save(server, w);
 		if (!why)
@@ -145,7 +147,6 @@ static int main_restart(struct server *server, const struct main_program *p, boo
 		why = strerror(-rc);
 	rn_notice(log, "an ordinary restart: the state cannot be handed over: %s", why);
 	image_writer_free(w);
-	deadline_start(log, END_SECONDS);
 	if (may_save && image_write(&listeners) == 0)
 		server_save_listeners(server, why, listeners);
 	(void)server_stop(server);
@@ -171,7 +172,7 @@ static int main_serve_all(struct server *server, const sigset_t *set, const stru
 		return main_restart(server, p, rc == 0, log);
 	}
 	/* The deadline holds even if the service manager takes no messages. */
-	deadline_start(log, END_SECONDS);
+	deadline_start(log, END_SECONDS, EX_OK);
 	sd_notify(0, "STOPPING=1");
 	server_log_counters(server, RN_DEBUG);
 	const bool all = server_stop(server);

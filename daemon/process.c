@@ -56,6 +56,7 @@ uint64_t process_threads(void)
 static struct {
 	const struct rn_logger *log;
 	unsigned seconds;
+	int status;
 } deadline;
 
 void process_leave(int status)
@@ -71,11 +72,11 @@ static void *deadline_main(void *arg)
 	nanosleep(&limit, NULL);
 	rn_warn(deadline.log,
 		"a file system does not answer: exiting without the calls that wait for it");
-	process_leave(EX_OK);
+	process_leave(deadline.status);
 	return NULL;
 }
 
-void deadline_start(const struct rn_logger *log, unsigned seconds)
+void deadline_start(const struct rn_logger *log, unsigned seconds, int status)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -83,6 +84,7 @@ void deadline_start(const struct rn_logger *log, unsigned seconds)
 
 	deadline.log = log;
 	deadline.seconds = seconds;
+	deadline.status = status;
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	rc = pthread_create(&thread, &attr, deadline_main, NULL);

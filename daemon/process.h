@@ -12,11 +12,11 @@ uint64_t process_fds(void);
 uint64_t process_threads(void);
 
 /*
- * Ends the process successfully after so many seconds, whatever is not done by then. A thread that
+ * Ends the process with that status after so many seconds, whatever is not done by then. A thread that
  * waits for a silent file system cannot be ended, and nothing that was acknowledged depends on an
  * orderly end. The logger must live until then.
  */
-void deadline_start(const struct rn_logger *log, unsigned seconds);
+void deadline_start(const struct rn_logger *log, unsigned seconds, int status);
 
 /* Ends the process with that status, without what libraries do at an exit: their finalizers take away what a thread that is still in one uses. */
 void process_leave(int status);

@@ -191,6 +191,7 @@ static int start_nsm(const struct programs_config *cfg, struct programs *p)
 		.state_dir = set->server.state_dir,
 		.log = &cfg->logs->of[LOG_NFS3],
 		.port = (uint16_t)set->nlm.statd_port,
+		.continues = cfg->image != NULL,
 		.recorded = wake_recorded,
 		.recorded_ctx = cfg->waits,
 	};
@@ -206,7 +207,7 @@ static int start_nsm(const struct programs_config *cfg, struct programs *p)
 		nsm.listen = &at;
 	}
 	rc = nsm_new(&nsm, &p->nsm);
-	if (rc || nsm_former_hosts(p->nsm) == 0 || cfg->image)
+	if (rc || nsm_former_hosts(p->nsm) == 0)
 		return rc;
 	p->grace_until_ns = rn_now_ns() + set->nfs4.grace_time * RN_NS_PER_SECOND;
 	rn_notice(&cfg->logs->of[LOG_NFS3],
@@ -293,7 +294,7 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.lease_seconds = (unsigned)set->lease_time,
 		.grace_seconds = (unsigned)set->grace_time,
 		.image = cfg->image,
-		.other_clients = p->nsm && !cfg->image ? nsm_former_hosts(p->nsm) : 0,
+		.other_clients = p->nsm ? nsm_former_hosts(p->nsm) : 0,
 		.max_sessions = (unsigned)set->max_sessions,
 		/* Other members cannot recall them. */
 		.delegations = set->delegations && !cfg->cluster,
@@ -399,6 +400,8 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	rc = start_nsm(cfg, p);
 	if (!rc)
 		rc = start_nfs3(cfg, p);
+	if (!rc && cfg->image && p->nfs3)
+		rc = nlm_load(p->nfs3, cfg->image);
 	if (!rc)
 		rc = start_nfs4(cfg, p);
 	if (!rc)
@@ -442,8 +445,10 @@ const char *programs_save(struct programs *p, struct image_writer *w)
 {
 	const char *why = NULL;
 
-	if (p->nfs3 && nlm_has_holders(p->nfs3))
-		return "clients of NFSv3 have locks";
+	if (p->nfs3)
+		why = nlm_save(p->nfs3, w);
+	if (why)
+		return why;
 	if (p->drc)
 		drc_save(p->drc, w);
 	if (p->nfs4)

@@ -5,6 +5,7 @@
 #ifndef RN_NFS3_SERVER_H
 #define RN_NFS3_SERVER_H
 
+#include "lib/image.h"
 #include "lib/log.h"
 #include "rpc/program.h"
 #include "vfs/vfs.h"
@@ -89,8 +90,10 @@ bool nlm_host_rebooted(struct nfs3_server *s, const struct nsm_reboot *r);
  * held some. The new exports are in force already. Any thread. */
 uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost);
 /* Number of lock owners that this would find. Not at the same time as the other. */
-/* True if clients have locks or shares, or wait for locks. */
-bool nlm_has_holders(struct nfs3_server *s);
+/* Hand locks and shares to the next program, and take them (lib/image.h); no call is under way, and nsm_stop() was called. save: NULL, or why it cannot
+ * be. load: before any call; 0, -EPROTO, -ENOMEM. */
+const char *nlm_save(struct nfs3_server *s, struct image_writer *w);
+int nlm_load(struct nfs3_server *s, struct image_reader *image);
 uint64_t nlm_count_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost);
 
 /* tcp_config.bulk_offset for calls of this program: where WRITE's data starts; 0: nowhere, or not

@@ -157,7 +157,7 @@ static int nsm_records_begin(struct nsm *n)
 		last = (uint32_t)(rn_wall_ns() / RN_NS_PER_SECOND) & INT32_MAX;
 	}
 	restore_monitors(n);
-	n->state = nsm_next_state(last);
+	n->state = n->cfg.continues && last ? last : nsm_next_state(last);
 	n->generation++;
 	pthread_mutex_lock(&n->lock);
 	save(n);

@@ -43,6 +43,7 @@ struct nsm_config {
 	const char *name;
 	const struct rpc_address *
 		listen; /* the only address of the socket; NULL: all of the machine; for nsm_new() alone */
+	bool continues; /* the program before this one ran a moment ago: hosts on record are this one's, and are told nothing */
 	/* A record that a caller of nsm_host_get has to wait for is on disk. */
 	void (*recorded)(void *ctx);
 	void *recorded_ctx;

@@ -201,6 +201,11 @@ int nsm_host_restore(void *nsm, const struct nsm_peer *peer)
 	if (rc)
 		return rc;
 	h->had_lock = true;
+	if (n->cfg.continues) {
+		h->former = false;
+		(void)place_idle(n, h); /* until its locks have come, too */
+		return 0;
+	}
 	h->telling = NSM_TELL;
 	nsm_host_enqueue(h, nsm_tell_queue(n, h), false);
 	n->nformer++;

@@ -500,9 +500,14 @@ uint64_t nlm_count_exports(struct nfs3_server *s, const struct vfs_exports_lost 
 	return nlm_owners_count(s->nlm, lost);
 }
 
-bool nlm_has_holders(struct nfs3_server *s)
+const char *nlm_save(struct nfs3_server *s, struct image_writer *w)
 {
-	return nlm_owners_any(s->nlm);
+	return nlm_owners_save(s->nlm, w);
+}
+
+int nlm_load(struct nfs3_server *s, struct image_reader *image)
+{
+	return nlm_owners_load(s->nlm, s->cfg.vfs, image);
 }
 
 const struct rpc_proc nlm_proc_free_all = {

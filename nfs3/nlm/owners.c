@@ -11,6 +11,7 @@
 #include "lib/util.h"
 #include "nfs3/nlm/nlm_grant.h"
 #include "nsm/nsm.h"
+#include "vfs/vfs_image.h"
 
 struct nlm_memory_host {
 	struct rn_host_entry of; /* in the table */
@@ -195,6 +196,15 @@ static void hash_more(const struct nlm_owners *t, uint64_t *hash, const void *da
 	*hash = *hash * 0x9e3779b97f4a7c15u ^ h;
 }
 
+static void hash_key(const struct nlm_owners *t, struct nlm_owner_key *k)
+{
+	hash_more(t, &k->hash, &k->addr, sizeof(k->addr));
+	hash_more(t, &k->hash, &k->svid, sizeof(k->svid));
+	hash_more(t, &k->hash, k->oh.data, k->oh.len);
+	hash_more(t, &k->hash, k->caller.data, k->caller.len);
+	k->hash |= 1;
+}
+
 void nlm_owner_key(const struct nlm_owners *t, const struct sockaddr *peer,
 		   const struct nlm_lock_args *a, struct nlm_owner_key *out)
 {
@@ -202,11 +212,7 @@ void nlm_owner_key(const struct nlm_owners *t, const struct sockaddr *peer,
 		.svid = a->svid, .oh = a->oh, .caller = a->caller, .fh = &a->fh
 	};
 	rpc_address_of((const struct sockaddr_storage *)peer, &out->addr);
-	hash_more(t, &out->hash, &out->addr, sizeof(out->addr));
-	hash_more(t, &out->hash, &a->svid, sizeof(a->svid));
-	hash_more(t, &out->hash, a->oh.data, a->oh.len);
-	hash_more(t, &out->hash, a->caller.data, a->caller.len);
-	out->hash |= 1;
+	hash_key(t, out);
 }
 
 void nlm_owner_key_of_share(const struct nlm_owners *t, struct nlm_owner_key *k)
@@ -278,6 +284,24 @@ static void owner_free(struct nlm_owner *o)
 	free(o);
 }
 
+/* With the lock held. An owner in the table, with a reference for the caller. NULL: no memory. */
+static struct nlm_owner *nlm_owner_make(struct nlm_owners *t, const struct nlm_owner_key *k,
+					struct vfs_file *f, uint32_t export_id)
+{
+	struct nlm_owner *o = owner_new(k, f, export_id);
+
+	if (o && !nlm_memory_take(&t->memory, &o->addr, nlm_owner_size_of(o))) {
+		owner_free(o);
+		o = NULL;
+	}
+	if (!o)
+		return NULL;
+	LIST_INSERT_HEAD(&t->bucket[k->hash / 2 % NLM_BUCKETS], o, link);
+	o->linked = true;
+	o->serial = ++t->last_serial * NLM_BUCKETS + k->hash / 2 % NLM_BUCKETS;
+	return o;
+}
+
 /* A reference to the owner, which is made for that export unless create is NULL. NULL: there is
  * none, or no memory for one. */
 static struct nlm_owner *nlm_owners_find(struct nlm_owners *t, const struct nlm_owner_key *k,
@@ -294,16 +318,7 @@ static struct nlm_owner *nlm_owners_find(struct nlm_owners *t, const struct nlm_
 	if (o) {
 		atomic_fetch_add(&o->refs, 1);
 	} else if (create) {
-		o = owner_new(k, f, vfs_export_id(create));
-		if (o && !nlm_memory_take(&t->memory, &o->addr, nlm_owner_size_of(o))) {
-			owner_free(o);
-			o = NULL;
-		}
-		if (o) {
-			LIST_INSERT_HEAD(bucket, o, link);
-			o->linked = true;
-			o->serial = ++t->last_serial * NLM_BUCKETS + k->hash / 2 % NLM_BUCKETS;
-		}
+		o = nlm_owner_make(t, k, f, vfs_export_id(create));
 	}
 	pthread_mutex_unlock(&t->lock);
 	return o;
@@ -560,13 +575,184 @@ uint64_t nlm_owners_count(struct nlm_owners *t, const struct vfs_exports_lost *l
 	return walk_lost(t, lost, false);
 }
 
-bool nlm_owners_any(struct nlm_owners *t)
-{
-	bool any = false;
+/* Owners in the image of the state (lib/image.h): each, and behind it its ranges. */
 
+#define NLM_SECTION "nlm"
+
+struct saved_nlm_owner {
+	struct rpc_address addr;
+	uint32_t svid, export_id, state;
+	bool shares, on_record, opened;
+	uint8_t access, deny;
+	struct image_bytes oh, caller, fh;
+	struct vfs_file_id file;
+};
+static const struct image_field nlm_owner_fields[] = {
+	IMAGE_FIXED(1, struct saved_nlm_owner, addr.bytes),
+	IMAGE_NUMBER(2, struct saved_nlm_owner, addr.scope),
+	IMAGE_NUMBER(3, struct saved_nlm_owner, svid),
+	IMAGE_NUMBER(4, struct saved_nlm_owner, export_id),
+	IMAGE_NUMBER(5, struct saved_nlm_owner, state),
+	IMAGE_NUMBER(6, struct saved_nlm_owner, shares),
+	IMAGE_NUMBER(7, struct saved_nlm_owner, on_record),
+	IMAGE_NUMBER(8, struct saved_nlm_owner, opened),
+	IMAGE_NUMBER(9, struct saved_nlm_owner, access),
+	IMAGE_NUMBER(10, struct saved_nlm_owner, deny),
+	IMAGE_BYTES(11, struct saved_nlm_owner, oh),
+	IMAGE_BYTES(12, struct saved_nlm_owner, caller),
+	IMAGE_BYTES(13, struct saved_nlm_owner, fh),
+	IMAGE_NUMBER(14, struct saved_nlm_owner, file.dev),
+	IMAGE_BYTES(15, struct saved_nlm_owner, file.key),
+};
+static const struct image_kind nlm_owner_kind = { 1, rn_array_size(nlm_owner_fields),
+						  nlm_owner_fields };
+
+static const struct image_field nlm_range_fields[] = {
+	IMAGE_NUMBER(1, struct vfs_locked_range, start),
+	IMAGE_NUMBER(2, struct vfs_locked_range, end),
+	IMAGE_NUMBER(3, struct vfs_locked_range, type),
+};
+static const struct image_kind nlm_range_kind = { 2, rn_array_size(nlm_range_fields),
+						  nlm_range_fields };
+
+static void nlm_save_range(void *w, const struct vfs_locked_range *r)
+{
+	image_put(w, &nlm_range_kind, r);
+}
+
+static void nlm_save_owner(struct image_writer *w, const struct nlm_owner *o)
+{
+	const struct saved_nlm_owner s = {
+		.addr = o->addr,
+		.svid = (uint32_t)o->svid,
+		.export_id = o->export_id,
+		.state = o->state,
+		.shares = o->shares,
+		.on_record = o->host != NULL,
+		.opened = o->share.file != NULL,
+		.access = o->share.access,
+		.deny = o->share.deny,
+		.oh = { o->bytes, o->oh_len },
+		.caller = { o->bytes + o->oh_len, o->caller_len },
+		.fh = { o->bytes + o->oh_len + o->caller_len, o->fh_len },
+		.file = vfs_file_id(o->locks.file),
+	};
+
+	image_put(w, &nlm_owner_kind, &s);
+	vfs_lock_each(&o->locks, nlm_save_range, w);
+}
+
+const char *nlm_owners_save(struct nlm_owners *t, struct image_writer *w)
+{
+	const char *why = NULL;
+	struct nlm_owner *o;
+
+	image_begin(w, NLM_SECTION);
 	pthread_mutex_lock(&t->lock);
-	for (unsigned i = 0; i < NLM_BUCKETS && !any; i++)
-		any = !LIST_EMPTY(&t->bucket[i]);
+	for (unsigned i = 0; i < NLM_BUCKETS; i++) {
+		LIST_FOREACH (o, &t->bucket[i], link) {
+			if (!LIST_EMPTY(&o->granted))
+				why = "clients of NFSv3 are told of locks";
+			nlm_save_owner(w, o);
+		}
+	}
 	pthread_mutex_unlock(&t->lock);
-	return any;
+	return why;
+}
+
+static void load_share(struct nlm_owner *o, struct vfs_file *f, const struct saved_nlm_owner *s)
+{
+	const struct vfs_share_request r = { .holder = &o->holder,
+					     .access = s->access,
+					     .deny = s->deny };
+
+	if (s->opened)
+		vfs_share_load(f, &o->share, &r, NULL, true);
+}
+
+/* The record of the host is there, from the program before. */
+static void load_host(struct nlm_owners *t, struct nlm_owner *o, const struct saved_nlm_owner *s)
+{
+	const struct nsm_peer peer = { .addr = s->addr,
+				       .name = s->caller.at,
+				       .name_len = s->caller.len };
+	struct nsm_host *host;
+
+	if (s->on_record && t->nsm && nsm_host_get(t->nsm, &peer, NSM_ON_RECORD, &host) == 0)
+		nlm_owner_monitor(t, o, host, s->state);
+}
+
+/* The owner has a reference for the caller. */
+static int nlm_load_owner(struct nlm_owners *t, struct vfs *vfs, struct image_at *at,
+			  struct nlm_owner **out)
+{
+	struct saved_nlm_owner s = { .shares = false };
+	struct nlm_owner_key k = { .hash = 0 };
+	struct vfs_fh fh = { .len = 0 };
+	struct vfs_file *f;
+	int rc = image_get(at, &nlm_owner_kind, &s);
+
+	if (rc != 0 || !s.oh.at || !s.caller.at || !s.fh.at || !s.file.key.at ||
+	    s.oh.len > UINT16_MAX || s.caller.len > NSM_NAME_MAX || s.fh.len > sizeof(fh.data))
+		return -EPROTO;
+	fh.len = s.fh.len;
+	memcpy(fh.data, s.fh.at, s.fh.len);
+	k.addr = s.addr;
+	k.svid = (int32_t)s.svid;
+	k.oh = (struct nlm_bytes){ s.oh.at, s.oh.len };
+	k.caller = (struct nlm_bytes){ s.caller.at, s.caller.len };
+	k.fh = &fh;
+	hash_key(t, &k);
+	if (s.shares)
+		nlm_owner_key_of_share(t, &k);
+	f = vfs_file_by_id(vfs, &s.file);
+	if (!f)
+		return -EPROTO;
+	pthread_mutex_lock(&t->lock);
+	*out = nlm_owner_make(t, &k, f, s.export_id);
+	pthread_mutex_unlock(&t->lock);
+	if (*out) {
+		load_share(*out, f, &s);
+		load_host(t, *out, &s);
+		(*out)->held = true;
+	}
+	vfs_file_put(f);
+	return *out ? 0 : -ENOMEM;
+}
+
+static int nlm_load_range(struct nlm_owners *t, struct nlm_owner *o, struct image_at *at)
+{
+	struct vfs_locked_range r = { .start = 1 };
+	int rc = image_get(at, &nlm_range_kind, &r);
+
+	if (rc != 0 || !o)
+		return -EPROTO;
+	rc = vfs_lock_load(&o->locks, &r);
+	pthread_mutex_lock(&t->lock);
+	nlm_owner_charge(t, o, o->locks.count);
+	pthread_mutex_unlock(&t->lock);
+	return rc;
+}
+
+int nlm_owners_load(struct nlm_owners *t, struct vfs *vfs, struct image_reader *image)
+{
+	struct nlm_owner *o = NULL;
+	struct image_at at;
+	int rc = 0;
+
+	if (!image_enter(image, NLM_SECTION, &at))
+		return 0;
+	while (rc == 0 && image_next(&at)) {
+		if (image_next(&at) == nlm_range_kind.kind) {
+			rc = nlm_load_range(t, o, &at);
+			continue;
+		}
+		if (o)
+			nlm_owner_put(o);
+		o = NULL;
+		rc = nlm_load_owner(t, vfs, &at, &o);
+	}
+	if (o)
+		nlm_owner_put(o);
+	return rc;
 }

@@ -19,6 +19,7 @@
 
 #include "lib/fiber.h"
 #include "lib/host.h"
+#include "lib/image.h"
 #include "nfs3/nlm/nlm.h"
 #include "rpc/address.h"
 #include "vfs/lock.h"
@@ -154,8 +155,9 @@ uint64_t nlm_owners_revoke(struct nlm_owners *t, const struct vfs_exports_lost *
 /* Number of owners that this would find. */
 uint64_t nlm_owners_count(struct nlm_owners *t, const struct vfs_exports_lost *lost);
 
-/* True if there are owners. */
-bool nlm_owners_any(struct nlm_owners *t);
+/* The steps of nlm_save() and nlm_load(). */
+const char *nlm_owners_save(struct nlm_owners *t, struct image_writer *w);
+int nlm_owners_load(struct nlm_owners *t, struct vfs *vfs, struct image_reader *image);
 
 /* NLM owner behind this holder; NULL if it is not NLM's. */
 const struct nlm_owner *nlm_owner_of(const struct vfs_holder *h);

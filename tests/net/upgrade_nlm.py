@@ -1,0 +1,50 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-2-Clause
+"""The program is run anew while NFSv3 clients have locks: they keep them, and are told nothing; one that has restarted loses them as before. In a
+network name space, where hosts have addresses of their own."""
+import harness
+import nlm_recovery as base
+from harness import Count, Daemon
+from nlm_recovery import ACCEPTED, DENIED, GRANTED, NLM_NM_LOCK, ONE, ONE_NAME, TWO, TWO_NAME, Client, FakeHost, make_file, notify, record, records, wait_for
+from upgrade import is_locked, restart
+
+
+def test_locks(t, d, host):
+    one, two = Client(d, ONE, ONE_NAME), Client(d, TWO, TWO_NAME)
+    fh = make_file(d, one, "file")
+    t.equal("a lock on record", one.lock(fh, 0, 10), GRANTED)
+    t.equal("one without a record", one.lock(fh, 100, 50, svid=9, proc=NLM_NM_LOCK), GRANTED)
+    number, known = records(d)
+    for _ in range(3):
+        said = restart(t, d, "NLM")
+        t.check("the state goes along", "goes on from" in said, said)
+        t.check("a local process does not get the lock", is_locked(d.exports["one"] + "/file"))
+        t.equal("another client", (two.lock(fh, 5, 1), two.lock(fh, 120, 1)), (DENIED, DENIED))
+        t.equal("what is free, at once", two.lock(fh, 1000), GRANTED)
+        t.equal("and given up", two.unlock(fh, 1000), GRANTED)
+        t.equal("the holder asks once more", one.lock(fh, 0, 10), GRANTED)
+    t.equal("the state number", records(d)[0], number)
+    t.check("the record", known <= records(d)[1] and record(ONE, ONE_NAME) in known, records(d))
+    t.equal("the holder was told", host.notices, [])
+    t.equal("it gives a part up", one.unlock(fh, 100, 10, svid=9), GRANTED)
+    t.equal("that is free", (two.lock(fh, 105, 1), two.lock(fh, 115, 1)), (GRANTED, DENIED))
+    t.equal("the holder has restarted", notify(ONE_NAME, 5, ONE), ACCEPTED)
+    t.check("its lock is free", wait_for(lambda: two.lock(fh, 5, 1) == GRANTED, 10))
+
+
+def inside():
+    t = Count()
+    base.network_up()
+    host, bystander = FakeHost(ONE), FakeHost(TWO)
+    try:
+        with Daemon({"one": "rw,insecure,no_root_squash"}, {"nlm.statd_port": base.MONITOR_PORT, "tcp.listen": ""}) as d:
+            test_locks(t, d, host)
+            harness.finish(t, d)
+    finally:
+        host.close()
+        bystander.close()
+    harness.result(t)
+
+
+if __name__ == "__main__":
+    base.main(__file__, inside)
