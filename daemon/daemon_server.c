@@ -44,6 +44,7 @@
 #include "nfs4/nfs4_server.h"
 #include "nsm/nsm.h"
 #include "rpc/client.h"
+#include "rpc/conns.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
 #include "transport/udp/udp_server.h"
@@ -687,14 +688,13 @@ static int start_answers(struct server *s)
 /* The last step: clients go on from here. */
 static int start_connections(struct server *s)
 {
-	if (!s->image || !s->tcp)
+	if (!s->image)
 		return 0;
-	const int rc = tcp_server_load(s->tcp, s->image);
+	const int rc = s->tcp ? tcp_server_load(s->tcp, s->image) : 0;
 	const char *unread = image_unread(s->image);
 
 	if (!rc && unread)
-		rn_err(s->log, "the image has a part '%s', which this version does not know",
-		       unread);
+		rn_err(s->log, "the image has a part '%s', which is not served any more", unread);
 	return rc ? rc : unread ? -EPROTO : 0;
 }
 
@@ -793,6 +793,7 @@ static bool stop_asking(struct server *s)
 }
 
 #define ANSWERS_MS 1000u
+#define SLOW_CLIENTS_MS 200u
 
 /* Nothing is read any more: waits until all calls are answered, but not for those that take long. */
 static void await_answers(struct server *s)
@@ -855,22 +856,17 @@ static void quiesce_datagrams(struct server *s)
 		rr_server_quiesce(s->rdma);
 }
 
-static uint64_t rdma_busy(struct server *s)
-{
-	struct rr_stats rdma = { .requests_busy = 0 };
-
-	if (s->rdma)
-		rr_server_stats(s->rdma, &rdma);
-	return rdma.requests_busy;
-}
-
-/* Waits until no call is under way, nor read in part. False: some take too long. */
+/* Waits until no call is under way. False: some take too long. Clients that send a call or take a reply slowly are waited for a moment
+ * only: their connections end. */
 static bool come_to_rest(struct server *s)
 {
 	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
 
 	for (unsigned ms = 0; ms < ANSWERS_MS; ms++) {
-		if ((s->tcp ? tcp_server_busy(s->tcp) : 0) + rdma_busy(s) == 0)
+		const bool slow = s->tcp && tcp_server_busy(s->tcp) > 0;
+
+		if (rpc_conns_under_way(rpc_clients_conns(s->clients)) == 0 &&
+		    (!slow || ms >= SLOW_CLIENTS_MS))
 			return true;
 		nanosleep(&pause, NULL);
 	}

@@ -161,7 +161,9 @@ static int main_serve_all(struct server *server, const sigset_t *set, const stru
 {
 	while (main_serve(server, set, log) == MAIN_RESTART) {
 		rn_notice(log, "restarting");
-		const int rc = hand_over_try(p->path, p->argv, log);
+		/* What clients lose by a change of the exports they lose by this one, which finds it out. */
+		const int rc =
+			server_reload(server) ? -ENOEXEC : hand_over_try(p->path, p->argv, log);
 
 		if (rc == -ENOEXEC) {
 			server_restart_refused(server);

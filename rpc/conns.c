@@ -90,6 +90,24 @@ void rpc_conns_leave(struct rpc_conn *conn)
 	conn->conns = NULL;
 }
 
+uint64_t rpc_conns_under_way(struct rpc_conns *conns)
+{
+	const struct rpc_conn *c;
+	uint64_t n = 0;
+
+	pthread_mutex_lock(&conns->lock);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		TAILQ_FOREACH (c, &conns->bucket[i], of_conns) {
+			/* ended first: otherwise more might have ended than have come */
+			const uint64_t ended =
+				atomic_load_explicit(&c->tally.ended, memory_order_acquire);
+
+			n += atomic_load_explicit(&c->tally.calls, memory_order_relaxed) - ended;
+		}
+	pthread_mutex_unlock(&conns->lock);
+	return n;
+}
+
 /* Anybody may send datagrams in the name of the client. */
 void rpc_conn_heard(struct rpc_conn *conn)
 {

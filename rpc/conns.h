@@ -19,6 +19,8 @@ void rpc_conns_free(struct rpc_conns *conns); /* after all connections have gone
 
 /* Gives the connection its id, unless it has one of the program before, and adds it. Its constant members are set. */
 void rpc_conns_enter(struct rpc_conns *conns, struct rpc_conn *conn);
+/* Calls that the executor has, of all connections. */
+uint64_t rpc_conns_under_way(struct rpc_conns *conns);
 /* Removes the connection, if it was added. Any thread. */
 void rpc_conns_leave(struct rpc_conn *conn);
 

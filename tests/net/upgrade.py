@@ -58,6 +58,27 @@ def calls_by_tcp(t, d, name):
         t.equal("GETATTR", c.nfs(r.GETATTR, r.getattr_args(root))["status"], 0)
 
 
+def slow_clients(t, d):
+    """One that sends a call byte by byte, and one that takes no replies, hold up nobody, and only their connections end."""
+    with r.Conn(d.port) as c, r.Conn(d.port) as sends, r.Conn(d.port) as takes:
+        root = c.mnt(d.exports["one"])[1]
+        message = r.call_message(r.NFS, 3, r.WRITE, r.write_args(root, 0, b"x" * 100000))
+        sends.send_raw(r.u32(0x80000000 | len(message)) + message[:70000])
+        with open(os.path.join(d.exports["one"], "long"), "wb") as f:
+            f.write(bytes(1 << 20))
+        fh = c.nfs(r.LOOKUP, r.diropargs(root, "long"))["fh"]
+        for _ in range(64):
+            takes.send(r.call_message(r.NFS, 3, r.READ, r.read_args(fh, 0, 1 << 20)))
+        said = restart(t, d, "slow clients")
+        t.check("the state goes along", "goes on from" in said, said)
+        t.equal("another client goes on", c.nfs(r.GETATTR, r.getattr_args(root))["status"], 0)
+        try:
+            sends.s.settimeout(20)
+            t.equal("the connection of who sends slowly", sends.s.recv(1), b"")
+        except ConnectionResetError:
+            pass
+
+
 def is_locked(path):
     """Does the kernel have a byte of the file locked?"""
     with open(path, "r+b") as f:
@@ -177,6 +198,7 @@ def main():
     with Control({"nfs4.lease_time": 10}, exports={"one": "rw,no_root_squash,insecure"}) as d:
         for i in range(ROUNDS):
             calls_by_tcp(t, d, f"once {i}")
+        slow_clients(t, d)
         for minor in (1, 2, 0):
             holder_goes_on(t, d, minor)
         delegation_goes_on(t, d, "read", 0x100, "r+b")
