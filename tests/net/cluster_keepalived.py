@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
-"""keepalived moves a member of a cluster between two machines, while clients of NFSv3, 4.0 and 4.1 write: the daemon is killed, its machine dies, and
-the member is moved back by a command. Nothing that was acknowledged is lost, no client sees an error, and the outage of each is printed.
+"""keepalived moves a member of a cluster between two machines, while clients of NFSv3, 4.0 and 4.1 write: the daemon is killed, its machine dies,
+the member is moved back by a command, and the daemon hangs. Nothing that was acknowledged is lost, no client sees an error, and the outage of each is printed.
 
 The machines are name spaces with processes, a /run and a network each; a script stands in for systemd. One file system is the cluster's."""
 import contextlib
@@ -30,7 +30,7 @@ PORT, RECORD = 2049, 64
 SOON = 120  # seconds; a bound for waits that end with what they wait for
 BINARIES = {"ringnfsd": os.path.abspath(os.environ.get("RINGNFSD", "./ringnfsd")), "ringnfsctl": os.path.abspath("./ringnfsctl")}
 
-# What systemctl and a unit with Restart=on-failure do. 9 is a lock: one run at a time.
+# What systemctl and a unit with Restart=on-failure and TimeoutStopSec= do. 9 is a lock: one run at a time.
 SYSTEMCTL = r"""#!/bin/sh
 [ "$1" = --no-block ] && shift
 command=$1 unit=$2 run=/run/unit
@@ -45,7 +45,10 @@ start)
 	;;
 stop)
 	rm -f $run.wanted
-	[ ! -e $run.pid ] || kill "$(cat $run.pid)"
+	[ -e $run.pid ] || exit 0
+	pid=$(cat $run.pid)
+	kill "$pid"
+	setsid sh -c "sleep 10; kill -9 $pid" </dev/null >/dev/null 2>&1 &
 	;;
 is-active) cat $run.state 2>/dev/null || echo inactive ;;
 supervise)
@@ -355,6 +358,10 @@ def test_all(t, top, machines):
         t.check("cluster move", "member nfs1 has left, and its server has ended" in out, out)
     await_member(t, "it is moved back", one)
     t.check("and nowhere else", not two.serves())
+
+    with disturbed(t, "the daemon hangs", writers):
+        one.run("sh", "-c", "kill -STOP $(cat /run/unit.pid)")
+    await_member(t, "the daemon hangs", two)
 
     for w in writers:
         w.ends.set()
