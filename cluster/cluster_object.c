@@ -478,7 +478,7 @@ enum cluster_refusal cluster_declare_dead(struct cluster_object *o, const struct
 {
 	struct cluster_member *m = cluster_find(o, name);
 
-	if (!cluster_caller(o, by))
+	if (by && !cluster_caller(o, by))
 		return CLUSTER_FENCED;
 	if (!m)
 		return CLUSTER_UNKNOWN_MEMBER;

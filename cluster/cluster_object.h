@@ -172,7 +172,8 @@ enum cluster_refusal cluster_enforcing(struct cluster_object *o, const struct cl
 /* The caller's clients have reclaimed, or have had their time; it takes no reclaims any more, and has dropped the records of
  * those that did not come. The last member ends the grace. */
 enum cluster_refusal cluster_reclaimed(struct cluster_object *o, const struct cluster_self *self);
-/* The heartbeat of a member's run has stopped for longer than its lease lasts. */
+/* The heartbeat of a member's run has stopped for longer than its lease lasts. by: NULL if that member is to be started again, and says so before it
+ * joins. */
 enum cluster_refusal cluster_declare_dead(struct cluster_object *o, const struct cluster_self *by,
 					  const char *name, uint64_t incarnation);
 /*

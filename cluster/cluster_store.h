@@ -63,7 +63,9 @@ struct cluster_store_cfg {
 		path; /* directory of the cluster file system, which is there; of the backend of files */
 	/* Of the backend for RADOS; not NULL. ceph_user is without "client."; ceph_fs empty: all file systems of that Ceph cluster. */
 	const char *cluster, *pool, *ceph_conf, *ceph_user, *ceph_fs;
-	uint32_t dead_ms; /* no call takes as long, if the backend can see to that */
+	uint64_t
+		own_client; /* of CephFS, which is not evicted; 0: none that is known before use() */
+	uint32_t dead_ms;   /* no call takes as long, if the backend can see to that */
 	bool is_rados;
 };
 

@@ -504,7 +504,9 @@ static void member_end(struct member *m)
 {
 	const struct cluster_member *row = cluster_look(&m->object, m->self.name);
 
-	if (!row)
+	if (!row && m->version == 0)
+		member_fence(m, "the cluster's object is gone");
+	else if (!row)
 		member_fence(m, "it was removed from the cluster");
 	else if (row->incarnation != m->self.incarnation)
 		member_fence(m, "it was started anew elsewhere");

@@ -46,6 +46,8 @@
 
 typedef void *rados_handle;
 #define OP_EXCLUSIVE 1 /* LIBRADOS_CREATE_EXCLUSIVE */
+/* LIBRADOS_OPERATION_FULL_FORCE: a full Ceph must not end all members, whose objects are small. */
+#define OP_FULL_FORCE 128
 
 struct librados {
 	void *dl;
@@ -229,7 +231,7 @@ static int rados_swap_object(struct store_rados *r, const char *oid, uint64_t ve
 	else
 		r->lib.write_op_create(op, OP_EXCLUSIVE, NULL);
 	r->lib.write_op_write_full(op, bytes, len);
-	rc = r->lib.write_op_operate(op, r->io, oid, NULL, 0);
+	rc = r->lib.write_op_operate(op, r->io, oid, NULL, OP_FULL_FORCE);
 	r->lib.release_write_op(op);
 	/* RADOS says ERANGE if the object is newer, EOVERFLOW if it is older: it was removed and made anew. */
 	if (rc == -ERANGE || rc == -EOVERFLOW || rc == -EEXIST || (rc == -ENOENT && version != 0))
@@ -280,7 +282,7 @@ static int store_rados_beat(struct cluster_store *s, const struct cluster_beat *
 	rados_put64(bytes + 16, beat->wall_ns);
 	rados_put64(bytes + 24, XXH3_64bits(bytes, 24));
 	r->lib.write_op_omap_set(op, &key, &value, &len, 1);
-	rc = r->lib.write_op_operate(op, r->io, r->beats_oid, NULL, 0);
+	rc = r->lib.write_op_operate(op, r->io, r->beats_oid, NULL, OP_FULL_FORCE);
 	r->lib.release_write_op(op);
 	return rc;
 }
@@ -877,6 +879,8 @@ int cluster_store_rados_open(const struct cluster_store_cfg *cfg, const struct r
 	if (!r)
 		return -ENOMEM;
 	r->store.ops = &store_rados_ops;
+	r->own[0] = cfg->own_client;
+	r->own_count = cfg->own_client != 0;
 	snprintf(r->oid, sizeof(r->oid), "ringnfs.%s", cfg->cluster);
 	snprintf(r->beats_oid, sizeof(r->beats_oid), "%s.beats", r->oid);
 	snprintf(r->mounts_oid, sizeof(r->mounts_oid), "%s.mounts", r->oid);
@@ -889,9 +893,6 @@ int cluster_store_rados_open(const struct cluster_store_cfg *cfg, const struct r
 				  &r->lib, log);
 	if (rc == 0)
 		rc = rados_connect_to(r, cfg, log);
-	/* Until the run says what it uses. */
-	if (rc == 0 && cluster_cephfs_client(cfg->path, &r->own[0]) == 0 && r->own[0])
-		r->own_count = 1;
 	if (rc != 0) {
 		store_rados_close(&r->store);
 		return rc;

@@ -157,7 +157,7 @@ const struct nfs4_cluster *cluster_part_of_nfs4(const struct cluster_part *p)
 	return p ? &p->nfs4 : NULL;
 }
 
-static struct cluster_store_cfg cluster_part_store_cfg(const struct cfg_settings *settings)
+struct cluster_store_cfg cluster_part_store_cfg(const struct cfg_settings *settings)
 {
 	const struct cfg_cluster *set = &settings->cluster;
 

@@ -19,6 +19,9 @@
 
 struct cluster_part;
 
+/* The store of the cluster that the settings name, which must outlive it. */
+struct cluster_store_cfg cluster_part_store_cfg(const struct cfg_settings *settings);
+
 /* Checks that the directory of the cluster is there and nobody else's, if the settings name one. 0 or -errno, logged. */
 int cluster_part_check(const struct cfg_settings *settings, const struct rn_logger *log);
 

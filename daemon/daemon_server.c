@@ -14,6 +14,7 @@
 #include "config.h"
 #include "daemon/admin/control.h"
 #include "daemon/cluster_part.h"
+#include "daemon/cluster_takeover.h"
 #include "daemon/counters/counters.h"
 #include "daemon/counters/daemon_trace.h"
 #include "daemon/counters/numbers.h"
@@ -156,16 +157,21 @@ static struct image_reader *state_of_image(const struct server *s)
 static int start_state(struct server *s)
 {
 	const char *dir = s->settings->server.state_dir;
+	const bool in_cluster = *s->settings->cluster.name;
 	int instance, rc = start_from_image(s, &instance);
 
 	if (instance >= 0)
 		return instance_adopt(instance, s->log, &s->instance);
+	if (!rc && in_cluster)
+		cluster_await_state_dir(s->settings, s->log);
 	if (!rc)
 		rc = state_dir_make(dir, s->log);
 	/* The keeper of a member that was killed gives the directory back in a moment. */
 	return rc ? rc
-		  : instance_take(dir, *s->settings->cluster.name ? KEEPER_CLOSES_MS : 0, s->log,
-				  &s->instance);
+		  : instance_take(dir, in_cluster ? KEEPER_CLOSES_MS : 0, s->log, &s->instance);
+	/* The keeper of a member that was killed gives the directory back in a moment. */
+	return rc ? rc
+		  : instance_take(dir, in_cluster ? KEEPER_CLOSES_MS : 0, s->log, &s->instance);
 }
 
 /* Before other threads start and the key of handles is read, as the keeper has a copy of all that is there. */

@@ -137,12 +137,12 @@ static int keeper_drop_rights(void)
 }
 
 /* 1: the files may be released; 0: not yet; -errno: the object cannot be read. The store is opened again after an error. */
-static int keeper_look(struct keeper *k, struct cluster_store **store)
+static int keeper_look(struct keeper *k, struct cluster_store **store, const struct rn_logger *log)
 {
 	struct cluster_self run = { .incarnation = atomic_load(&k->page->incarnation) };
 	struct cluster_object o;
 	uint64_t version = 0;
-	int rc = *store ? 0 : cluster_store_open(&k->store, NULL, store);
+	int rc = *store ? 0 : cluster_store_open(&k->store, log, store);
 
 	if (!rc)
 		rc = cluster_store_read(*store, &o, &version);
@@ -164,14 +164,15 @@ static int keeper_try_store(struct keeper *k)
 {
 	struct cluster_store *store = NULL;
 	struct stat st;
-	const int rc = keeper_look(k, &store);
+	const int rc = keeper_look(k, &store, k->log);
 
 	if (store)
 		store->ops->close(store);
 	if (stat(k->store.path, &st) < 0)
 		return -errno;
 	k->store_dev = st.st_dev;
-	return rc == -ENOENT || rc > 0 ? 0 : rc;
+	/* A damaged object is told of when the member joins. */
+	return rc == -ENOENT || rc == -EBADMSG || rc > 0 ? 0 : rc;
 }
 
 static void keeper_note_devices(struct keeper *k)
@@ -350,7 +351,7 @@ static void keeper_hold(struct keeper *k, struct cluster_store **store)
 		   "ringnfsd (process %d) has died: %u of its files stay open, with their locks, "
 		   "until all members of the cluster enforce the grace period",
 		   (int)k->daemon, k->kept);
-	while ((rc = keeper_look(k, store)) != 1 && !keeper_session_is_gone(k, rc)) {
+	while ((rc = keeper_look(k, store, NULL)) != 1 && !keeper_session_is_gone(k, rc)) {
 		if (rn_now_ms() - told >= KEEPER_TELL_MS) {
 			told = rn_now_ms();
 			keeper_say(k, RN_WARNING,
@@ -534,7 +535,7 @@ int keeper_start(const struct keeper_cfg *cfg, struct keeper **out)
 		       "the process that keeps locks over a crash cannot start, or cannot read the "
 		       "cluster's object (%s) as user %u without capabilities: %s",
 		       cfg->store.is_rados ? cfg->store.ceph_conf : cfg->store.path,
-		       (unsigned)geteuid(), strerror(-rc));
+		       (unsigned)geteuid(), cluster_store_error_text(rc));
 		keeper_free(k);
 		return rc;
 	}

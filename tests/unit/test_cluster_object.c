@@ -163,6 +163,7 @@ Test(cluster_object, death)
 	cr_expect_not(cluster_may_release(&o, &a), "a has crashed unseen");
 	DONE(cluster_declare_dead(&o, &b, "a", a.incarnation));
 	REFUSED(cluster_declare_dead(&o, &b, "a", a.incarnation), CLUSTER_NOT_RUNNING);
+	REFUSED(cluster_declare_dead(&o, NULL, "a", a.incarnation), CLUSTER_NOT_RUNNING);
 	cr_expect(cluster_duty(&o, &a).fenced);
 	cr_expect_not(cluster_may_release(&o, &a), "b does not enforce yet");
 	DONE(cluster_enforcing(&o, &b, o.epoch));

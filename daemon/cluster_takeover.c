@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/cluster_takeover.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster/cluster_store.h"
+#include "daemon/cluster_part.h"
+#include "daemon/daemon_instance.h"
+#include "daemon/process.h"
+#include "lib/clock.h"
+#include "lib/error.h"
+#include "vfs/export.h"
+#include "vfs/mount_table.h"
+
+#define LOOK_MS 200u	       /* between looks */
+#define INSTANCE_WAIT_MS 3000u /* in which a keeper gives the state directory back */
+#define ANSWER_MS 3000u	       /* in which a file system answers */
+#define RELEASE_MS 60000u      /* that others have to enforce the grace, and Ceph to evict */
+
+/* The heartbeat of a run, as it was seen first, or when it moved last. */
+struct pulse {
+	struct cluster_self run;
+	uint64_t count, since; /* since: rn_now_ms() after that look */
+	bool moved;
+};
+
+struct takeover {
+	struct cluster_store *store;
+	const char *name; /* of this member */
+	struct cluster_object o;
+	uint64_t version;
+	struct pulse pulse[CLUSTER_MEMBERS];
+	uint64_t evicted
+		[CLUSTER_MEMBERS]; /* incarnations of dead members that have nothing any more, by their rows */
+	bool undecided;		   /* a member may be dead or alive */
+	const struct rn_logger *log;
+};
+
+static struct pulse *takeover_pulse(struct takeover *t, const struct cluster_member *row)
+{
+	struct pulse *free_one = NULL;
+
+	for (unsigned i = 0; i < CLUSTER_MEMBERS; i++) {
+		struct pulse *p = &t->pulse[i];
+
+		if (strcmp(p->run.name, row->name) == 0) {
+			if (p->run.incarnation != row->incarnation)
+				*p = (struct pulse){ .run = p->run };
+			p->run.incarnation = row->incarnation;
+			return p;
+		}
+		if (!*p->run.name || !cluster_look(&t->o, p->run.name))
+			free_one = p;
+	}
+	*free_one = (struct pulse){ .run.incarnation = row->incarnation };
+	memcpy(free_one->run.name, row->name, sizeof(free_one->run.name));
+	return free_one;
+}
+
+/* 1: the heartbeat has stood still for longer than a lease lasts; 0: it has moved, or may yet; or -errno. Times are counted as in cluster/member.c. */
+static int takeover_is_silent(struct takeover *t, const struct cluster_member *row)
+{
+	struct pulse *p = takeover_pulse(t, row);
+	const uint64_t before = rn_now_ms();
+	struct cluster_beat beat = { .count = 0 };
+	const int rc = t->store->ops->look(t->store, row->name, &beat);
+
+	if (rc && rc != -ENOENT && rc != -EBADMSG)
+		return rc;
+	if (p->since != 0 && (rc || beat.incarnation != row->incarnation || beat.count == p->count))
+		return before >= p->since + t->o.dead_ms;
+	p->moved = p->since != 0;
+	if (p->moved && strcmp(row->name, t->name) == 0)
+		return -EBUSY;
+	p->count = rc || beat.incarnation != row->incarnation ? 0 : beat.count;
+	p->since = rn_now_ms();
+	return 0;
+}
+
+/* Declares dead who is silent, this member's last run among them: if all machines have died, no member does. 0 or -errno. */
+static int takeover_declare_dead(struct takeover *t)
+{
+	bool changed = false;
+
+	t->undecided = false;
+	for (unsigned i = 0; i < t->o.nmembers; i++) {
+		const struct cluster_member *row = &t->o.member[i];
+		const int silent = row->state == CLUSTER_RUNNING ? takeover_is_silent(t, row) : 0;
+
+		if (silent < 0)
+			return silent;
+		t->undecided |= row->state == CLUSTER_RUNNING && !takeover_pulse(t, row)->moved;
+		if (silent)
+			changed |= cluster_declare_dead(&t->o, NULL, row->name, row->incarnation) ==
+				   CLUSTER_OK;
+	}
+	return changed ? cluster_store_swap(t->store, t->version, &t->o) : 0;
+}
+
+/* Has the next dead one's clients evicted. 0: no dead one has any; or -errno. */
+static int takeover_evict(struct takeover *t)
+{
+	for (unsigned i = 0; i < t->o.nmembers; i++) {
+		const struct cluster_member *row = &t->o.member[i];
+		struct cluster_self run = { .incarnation = row->incarnation };
+		int rc;
+
+		memcpy(run.name, row->name, sizeof(run.name));
+		if (row->state == CLUSTER_RUNNING || t->evicted[i] == row->incarnation)
+			continue;
+		rc = cluster_may_release(&t->o, &run)
+			     ? t->store->ops->evict(t->store, run.name, run.incarnation)
+			     : -EINPROGRESS;
+		if (rc)
+			return rc;
+		t->evicted[i] = row->incarnation;
+	}
+	return 0;
+}
+
+/* One look. 0: nothing of a dead member is in the way any more; -EINPROGRESS: not yet; or -errno. */
+static int takeover_step(struct takeover *t)
+{
+	int rc = cluster_store_read(t->store, &t->o, &t->version);
+
+	if (!rc)
+		rc = takeover_declare_dead(t);
+	if (!rc)
+		rc = takeover_evict(t);
+	if (!rc)
+		rc = t->undecided ? -EINPROGRESS : 0;
+	return rc == -RN_ECHANGED ? -EINPROGRESS : rc;
+}
+
+static int takeover_run(struct takeover *t)
+{
+	const uint64_t began = rn_now_ms();
+	int rc;
+
+	for (;;) {
+		rc = takeover_step(t);
+		if (!rc || rc == -EBUSY || rc == -EOPNOTSUPP ||
+		    rn_now_ms() >= began + t->o.dead_ms + RELEASE_MS)
+			return rc;
+		nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * (long)RN_NS_PER_MS }, NULL);
+	}
+}
+
+/* By the mount's root, as the directory may not answer. */
+static uint64_t takeover_own_client(const char *path)
+{
+	struct vfs_mount_table table;
+	const char *best = "/";
+	uint64_t client = 0;
+
+	if (vfs_mount_table_load(&table) != 0)
+		return 0;
+	for (size_t i = 0; i < table.n; i++) {
+		const char *at = table.entry[i].path;
+
+		if (strlen(at) >= strlen(best) && (vfs_path_below(path, at) || !strcmp(path, at)))
+			best = at;
+	}
+	if (cluster_cephfs_client(best, &client) != 0)
+		client = 0;
+	vfs_mount_table_free(&table);
+	return client;
+}
+
+static int takeover_main(const struct cfg_settings *settings, const struct rn_logger *log)
+{
+	struct cluster_store_cfg cfg = cluster_part_store_cfg(settings);
+	struct takeover t = { .log = log, .name = settings->cluster.instance };
+	int rc;
+
+	rn_notice(log,
+		  "cluster: the state directory of member %s is locked, or does not answer: looks "
+		  "for "
+		  "members that have died, and has their clients of the file system evicted",
+		  t.name);
+	cfg.own_client = takeover_own_client(settings->server.state_dir);
+	rc = cluster_store_open(&cfg, log, &t.store);
+	if (!rc)
+		rc = takeover_run(&t);
+	if (rc)
+		rn_err(log, "cluster: member %s cannot take over from its last run: %s", t.name,
+		       rc == -EBUSY	    ? "it lives, on another machine perhaps"
+		       : rc == -EINPROGRESS ? "other members still grant locks"
+					    : cluster_store_error_text(rc));
+	return rc;
+}
+
+/* Whatever may hang is done here. */
+static int takeover_try_state_dir(const struct cfg_settings *settings, const struct rn_logger *log)
+{
+	struct instance *inst;
+	int rc = state_dir_make(settings->server.state_dir, NULL);
+
+	(void)log;
+	if (!rc)
+		rc = instance_take(settings->server.state_dir, INSTANCE_WAIT_MS, NULL, &inst);
+	return rc == -EBUSY ? rc : 0;
+}
+
+/* Runs that in a process of its own, for so long at most: 0 or -EBUSY. */
+static int takeover_beside(const struct cfg_settings *settings, const struct rn_logger *log,
+			   int (*run)(const struct cfg_settings *, const struct rn_logger *),
+			   uint64_t ms)
+{
+	const uint64_t until = rn_now_ms() + ms;
+	const pid_t parent = getpid(), pid = fork();
+	int status = 1;
+
+	if (pid < 0)
+		return -EBUSY;
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() == parent)
+			status = run(settings, log) != 0;
+		process_leave(status);
+	}
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (rn_now_ms() >= until) {
+			kill(pid, SIGKILL);
+			return -EBUSY;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = 5 * (long)RN_NS_PER_MS }, NULL);
+	}
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBUSY;
+}
+
+void cluster_await_state_dir(const struct cfg_settings *settings, const struct rn_logger *log)
+{
+	if (settings->cluster.backend == CFG_BACKEND_RADOS &&
+	    takeover_beside(settings, log, takeover_try_state_dir, INSTANCE_WAIT_MS + ANSWER_MS) !=
+		    0)
+		takeover_beside(settings, log, takeover_main,
+				settings->cluster.dead_time * 1000 + 2 * RELEASE_MS);
+}
