@@ -404,6 +404,43 @@ static int cluster_part_refused(const struct cluster_part *p, enum cluster_refus
 	return -EPERM;
 }
 
+/* What to do when nobody knows any more which locks clients may reclaim. */
+static void cluster_part_tell_remedy(const struct cluster_part *p, const char *what)
+{
+	const struct cfg_cluster *set = &p->settings->cluster;
+
+	if (set->backend == CFG_BACKEND_FILE)
+		rn_err(p->log,
+		       "%s: stop all members, remove object and beat.* in %s, and start them; "
+		       "clients then lose their locks",
+		       what, set->path);
+	else
+		rn_err(p->log,
+		       "%s: stop all members, remove it by: rados -p %s rm ringnfs.%s, and the "
+		       "same with .beats and .mounts behind the name, and start them; clients then "
+		       "lose their locks",
+		       what, set->pool, set->name);
+}
+
+/* Reads the object before the member joins. A heartbeat of its own tells that it was in one that is gone. */
+static int cluster_part_read(struct cluster_part *p, struct cluster_object *o, uint64_t *version)
+{
+	struct cluster_beat beat;
+	const int rc = cluster_store_read(p->store, o, version);
+
+	if (rc == -EBADMSG) {
+		cluster_part_tell_remedy(p, cluster_store_error_text(rc));
+	} else if (rc) {
+		rn_err(p->log, "the cluster's object cannot be read: %s",
+		       cluster_store_error_text(rc));
+	} else if (*version == 0 &&
+		   p->store->ops->look(p->store, p->settings->cluster.instance, &beat) != -ENOENT) {
+		cluster_part_tell_remedy(p, "the cluster's object is gone");
+		return -ENOENT;
+	}
+	return rc;
+}
+
 /*
  * Records that the member will not be allowed are dropped before it joins: a crash after the joining would else make them look like those of a
  * member that ran. *starter then says that there are none.
@@ -414,13 +451,10 @@ static int cluster_part_prepare(struct cluster_part *p, struct cluster_starter *
 	struct cluster_self self;
 	enum cluster_refusal why;
 	uint64_t version;
-	int rc = cluster_store_read(p->store, &o, &version);
+	int rc = cluster_part_read(p, &o, &version);
 
-	if (rc) {
-		rn_err(p->log, "cluster.path %s: cannot be read: %s", p->settings->cluster.path,
-		       cluster_store_error_text(rc));
+	if (rc)
 		return rc;
-	}
 	why = cluster_join(&o, starter, &self);
 	if (why != CLUSTER_OK)
 		return cluster_part_refused(p, why, &o);

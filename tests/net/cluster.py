@@ -436,7 +436,7 @@ def lost(t, a, holder):
     t.equal("it registers again", holder.c.register()["status"], n.OK)
     t.equal("it may not reclaim", holder.c.reclaim_open(holder.fh)["status"], n.NO_GRACE)
     t.equal("RECLAIM_COMPLETE", holder.c.reclaim_complete(), n.OK)
-    t.equal("LOCK of what it had", await_status(lambda: no_lock(holder, *open_at(t, holder, "locked")), n.GRACE)["status"], n.OK)
+    t.equal("LOCK of what it had, once a keeper has let it go", await_status(lambda: no_lock(holder, *open_at(t, holder, "locked")), n.GRACE, n.DENIED)["status"], n.OK)
 
 
 def test_given_up(t, a, b, holder, other):
@@ -464,9 +464,46 @@ def test_given_up(t, a, b, holder, other):
     lost(t, a, holder)
 
 
-def test_other_cluster(t, a, holder, common):
-    print("# a member of a cluster whose object is gone")
-    os.unlink(common + "/cluster/object")
+def starts_not(t, what, m, words):
+    res = subprocess.run([m.binary, "--foreground", "--config", m.config], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    t.check(f"{what}: it does not start, and says what to do", res.returncode and words in res.stdout and "stop all members, remove object and beat.* in" in res.stdout,
+            (res.returncode, res.stdout))
+
+
+def test_object_gone(t, a, holder, common):
+    print("# the object is gone, or damaged")
+    path = common + "/cluster/object"
+
+    def now():
+        with open(path, "rb") as f:
+            return f.read()
+
+    good = now()
+    os.unlink(path)
+    starts_not(t, "gone", a, "the cluster's object is gone")
+    for what, bad in (("cut", good[:-9]), ("other bytes", good[:40] + bytes(b ^ 1 for b in good[40:])), ("empty", b"")):
+        with open(path, "wb") as f:
+            f.write(bad)
+        starts_not(t, what, a, "the cluster's object is damaged")
+    with open(path, "wb") as f:
+        f.write(good)
+    a.start()
+    holder.back()
+    t.equal("once it is back, RECLAIM_COMPLETE", holder.c.reclaim_complete(), n.OK)
+    good = now()
+    with open(path, "wb") as f:
+        f.write(good[:-9])
+    t.equal("damaged while the member runs: it ends", a.process.wait(20), ENDED)
+    with open(path, "wb") as f:
+        f.write(good)
+    a.start()
+    holder.back()
+    os.unlink(path)
+    t.equal("gone while the member runs: it ends", a.process.wait(20), ENDED)
+    t.check("the log says why", a.wait_log("the cluster's object is gone", a.since))
+    for name in os.listdir(common + "/cluster"):
+        if name.startswith("beat."):
+            os.unlink(f"{common}/cluster/{name}")
     a.start()
     lost(t, a, holder)
 
@@ -488,7 +525,7 @@ def main():
         test_given_up(t, a, b, holder, other)
         holder = Holder(t, a, "holder 2", "locked")
         stop_all(t, a, b)
-        test_other_cluster(t, a, holder, common)
+        test_object_gone(t, a, holder, common)
         stop_all(t, a)
     result(t)
 

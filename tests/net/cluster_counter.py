@@ -252,7 +252,9 @@ def counters_of(t, a, b, ended):
         ("one", Four(a, "one", 1)), ("two", Three(a, "two")), ("three", Four(b, "three", 1)), ("four", Four(b, "four", 0)), ("five", Three(b, "five")))]
 
 
-def test(t, a, b, acts):
+def test(t, a, b, acts, act=None, folder=None):
+    """act: ends a member in some way, and starts it again; folder: where the number is for this process."""
+    act = act or disturb
     ended = threading.Event()
     counters = counters_of(t, a, b, ended)
     done = collections.Counter()
@@ -262,7 +264,7 @@ def test(t, a, b, acts):
         c.start()
     for _ in range(acts):
         d, before = random.choice((a, b)), sum(c.counted for c in counters)
-        how = disturb(d)
+        how = act(d)
         done[how] += 1
         print(f"# member {d.name} is {how}; {before} so far", flush=True)
         since = time.monotonic()
@@ -272,7 +274,7 @@ def test(t, a, b, acts):
     ended.set()
     for c in counters:
         c.join(PATIENCE)
-    with open(a.exports["one"] + "/number", "rb") as f:
+    with open((folder or a.exports["one"]) + "/number", "rb") as f:
         number = struct.unpack(">Q", f.read())[0]
     print("# members " + ", ".join(f"{how}: {times}" for how, times in sorted(done.items())))
     print(f"# {number} counted, {sum(c.reclaimed for c in counters)} locks reclaimed meanwhile: " +
