@@ -54,8 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const size_t body = rn_min(size, sizeof(bytes) - HEADER);
 	const uint64_t sum = XXH3_64bits(data, body);
 
-	memcpy(bytes, "RNFSCLUS", 8);
-	rn_put32(bytes + 8, 2);
+	cluster_init(&object);
+	cluster_encode(&object, bytes); /* for magic and version */
 	rn_put32(bytes + 12, (uint32_t)body);
 	rn_put32(bytes + 16, (uint32_t)(sum >> 32));
 	rn_put32(bytes + 20, (uint32_t)sum);
