@@ -16,16 +16,22 @@ from control import Control
 from harness import Count, result
 
 ROUNDS = 3
+KILLS, SPAN = 12, 0.25  # seconds after the signal
 READY = re.compile(r"\bready\b")
+
+
+def wait_ready(d):
+    """Until the first program has begun; its log."""
+    for _ in range(6000):
+        if READY.search(log := d.read_log()):
+            break
+        time.sleep(0.005)
+    return log
 
 
 def restart(t, d, what):
     """Has the program run anew, and waits until it serves; what its log says of it."""
-    pid, before = d.process.pid, ""
-    for _ in range(6000):
-        if READY.search(before := d.read_log()):
-            break
-        time.sleep(0.005)
+    pid, before = d.process.pid, wait_ready(d)
     d.process.send_signal(signal.SIGUSR2)
     for _ in range(6000):
         said = d.read_log()[len(before):]
@@ -176,6 +182,29 @@ def delegation_goes_on(t, d, kind, want, mode):
     c.close()
 
 
+def killed_meanwhile(t, d):
+    """The process is killed at moments of the hand-over: what its client had can be reclaimed, as after any crash."""
+    c = n.Client(d.port, "survivor")
+    t.equal("registered", c.register()["status"], n.OK)
+    t.equal("RECLAIM_COMPLETE", c.reclaim_complete(), n.OK)
+    res, fh = c.open(c.path(d.exports["one"]), "survives", create=True)
+    t.equal("LOCK", c.lock(fh, res["stateid"])["status"], n.OK)
+    for i in range(KILLS):
+        wait_ready(d)
+        d.process.send_signal(signal.SIGUSR2)
+        time.sleep(SPAN * i / KILLS)  # from the first step to after the last
+        d.process.kill()
+        d.process.wait()
+        d.start()
+        c.again()
+        t.equal(f"{i}: registered again", c.register()["status"], n.OK)
+        res = c.reclaim_open(fh)
+        t.equal(f"{i}: OPEN, reclaimed", res["status"], n.OK)
+        t.equal(f"{i}: LOCK, reclaimed", c.lock(fh, res["stateid"], reclaim=True)["status"], n.OK)
+        t.equal(f"{i}: RECLAIM_COMPLETE", c.reclaim_complete(), n.OK)
+    c.close()
+
+
 def by_ringnfsctl(t, d):
     """It waits for the end, and says how it went; bad settings leave the server as it was."""
     ctl = [os.environ.get("RINGNFSCTL", "./ringnfsctl"), "--socket", d.path]
@@ -183,12 +212,16 @@ def by_ringnfsctl(t, d):
     t.check("ringnfsctl restart", done.returncode == 0 and done.stdout.startswith("restarted: calls waited for"), done)
     status = json.loads(subprocess.run([*ctl, "--json", "status"], capture_output=True, text=True, check=True).stdout)["restart"]
     t.check("how it went", status["how"] == "whole" and status["count"] > 0 and status["refused"] == 0, status)
+    with open(d.config) as f:
+        good = f.read()
     with open(d.config, "a") as f:
         f.write("[tcp]\nport = none\n")
     done = subprocess.run([*ctl, "restart"], capture_output=True, text=True, timeout=60)
     t.check("with bad settings", done.returncode == 1 and "goes on as it was" in done.stderr, done)
     with r.Conn(d.port) as c:
         t.equal("it serves", c.nfs(r.NULL), None)
+    with open(d.config, "w") as f:
+        f.write(good)
     done = subprocess.run([*ctl, "restart", "now"], capture_output=True, text=True)
     t.equal("an argument too many", done.returncode, 2)
 
@@ -204,6 +237,7 @@ def main():
         delegation_goes_on(t, d, "read", 0x100, "r+b")
         delegation_goes_on(t, d, "write", 0x200, "rb")
         by_ringnfsctl(t, d)
+        killed_meanwhile(t, d)
         t.check("the daemon ends well", d.stop(), d.read_log())
     result(t)
 
