@@ -300,7 +300,8 @@ class Judge:
                     self.wrong("a removed name is there", name=n, inv=f["gone_inv"])
 
     def verifiers(self):
-        run_of, of_run, fails = {}, {}, "errors" in self.h.head.get("nemesis", ())  # a flush that fails ends a verifier
+        # A flush that fails ends a verifier, and so does a program that is run anew in its process.
+        run_of, of_run, fails = {}, {}, {"errors", "anew"} & set(self.h.head.get("nemesis", ()))
         for f in self.h.of("verifier"):
             if run_of.setdefault(f["verifier"], f["run"]) != f["run"] or (of_run.setdefault(f["run"], f["verifier"]) != f["verifier"] and not fails):
                 return self.wrong("a write verifier of two runs, or two of one", inv=f.get("inv", 0), fact=f)

@@ -324,6 +324,11 @@ class Nemesis(threading.Thread):
         self.server.write_exports(self.server.export_x(extra))
         self.server.process.send_signal(signal.SIGHUP)
 
+    def anew(self):
+        """Runs the program anew, with all that clients hold."""
+        self.server.process.send_signal(signal.SIGUSR2)
+        time.sleep(self.rng.choice((0, 0.1, 0.5)))
+
     def unexport(self):
         """Takes the export away, and gives it back: the same handles lead to the same files."""
         lines = self.server.export_x()
