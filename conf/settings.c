@@ -476,6 +476,10 @@ static void check_cluster(const struct cfg_settings *settings, struct cfg_diags 
 	check_cluster_name("cluster.ceph_user", c->ceph_user, at, diags);
 	check_cluster_name("cluster.ceph_fs", c->ceph_fs, at, diags);
 	check_cluster_backend(settings, at, diags);
+	if (c->pnfs && (!settings->nfs3.enabled || settings->nfs4.minor_max < 1))
+		cfg_diag_add(diags, at, CFG_ERROR,
+			     "cluster.pnfs needs nfs3.enabled, as clients read and write at other "
+			     "members by NFSv3, and nfs4.minor_max of 1 or 2");
 	if (!settings->nfs4.enabled)
 		cfg_diag_add(diags, at, CFG_ERROR,
 			     "[cluster] needs nfs4.enabled, whose records and grace period it "

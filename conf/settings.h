@@ -145,6 +145,7 @@ struct cfg_cluster {
 	char *instance;
 	char *path;
 	struct cfg_addrs address; /* that clients reach this member by; none: it does not say */
+	bool pnfs;
 	uint64_t dead_time;
 	int backend; /* enum cfg_backend; the rest is for RADOS */
 	char *pool, *ceph_conf, *ceph_user;

@@ -270,6 +270,9 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(cluster, address, CFG_ADDRS), .def = "",
 	  .text = "Addresses that clients reach this member by, at most eight, which move with it to another machine. Other members and ringnfsctl(8) show them. "
 		  "Where two members may run on one machine, tcp.listen and rdma.listen have the same." },
+	{ ROW(cluster, pnfs, CFG_BOOL), .def = "no",
+	  .text = "Clients of NFSv4.1 and 4.2 get layouts of files from this member (pNFS, flexible files), by which they read and write them at another "
+		  "one, by NFSv3 and at its cluster.address. ringnfsd(8) says what that does not protect. Needs nfs3.enabled." },
 	{ ROW(cluster, dead_time, CFG_SECONDS), RANGE(2, 600), .def = "10s",
 	  .text = "A member that was not heard of for so long is dead to the others, and ends by itself before. It must be longer than the cluster "
 		  "file system pauses when one of its own servers fails. The value of the member that starts first counts." },

@@ -45,6 +45,7 @@ int ctl_drain(const struct ctl *ctl, int argc, char **argv);
 int ctl_cluster(const struct ctl *ctl, int argc, char **argv);
 int ctl_grace(const struct ctl *ctl, int argc, char **argv);
 int ctl_lock(const struct ctl *ctl, int argc, char **argv);
+int ctl_layouts(const struct ctl *ctl, int argc, char **argv);
 int ctl_locks(const struct ctl *ctl, int argc, char **argv);
 int ctl_log(const struct ctl *ctl, int argc, char **argv);
 int ctl_open(const struct ctl *ctl, int argc, char **argv);

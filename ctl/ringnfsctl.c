@@ -32,6 +32,8 @@ static const struct ctl_command commands[] = {
 	{ "exports", "what is exported to whom, and changes of it", ctl_exports },
 	{ "grace status|end", "the grace period after a restart", ctl_grace },
 	{ "help", "this text, or what one command is for: help [COMMAND]", ctl_help },
+	{ "layouts", "files that clients read and write at other members of the cluster",
+	  ctl_layouts },
 	{ "lock release", "end locks that clients hold", ctl_lock },
 	{ "locks", "byte-range locks that clients hold", ctl_locks },
 	{ "log", "levels of the log, and to set them", ctl_log },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ringnfsctl opens, locks and delegations */
+/* ringnfsctl opens, locks, delegations and layouts */
 #include <stdio.h>
 
 #include "ctl/ctl_options.h"
@@ -47,4 +47,9 @@ int ctl_locks(const struct ctl *ctl, int argc, char **argv)
 int ctl_delegations(const struct ctl *ctl, int argc, char **argv)
 {
 	return ctl_show_states(ctl, argc, argv, STATES_DELEGATIONS);
+}
+
+int ctl_layouts(const struct ctl *ctl, int argc, char **argv)
+{
+	return ctl_show_states(ctl, argc, argv, STATES_LAYOUTS);
 }

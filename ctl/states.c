@@ -25,6 +25,7 @@ const char *states_name(enum states_kind kind)
 		[STATES_OPENS] = "opens",
 		[STATES_LOCKS] = "locks",
 		[STATES_DELEGATIONS] = "delegations",
+		[STATES_LAYOUTS] = "layouts",
 	};
 
 	return names[kind];
@@ -211,17 +212,32 @@ static void put_open(struct table *t, const json_t *row)
 	states_put_id(t, row);
 }
 
-static void states_put_delegation(struct table *t, const json_t *row)
+static void put_recalled(struct table *t, const json_t *row)
 {
 	const json_t *since = json_object_get(row, "recalled_for");
 	char words[PRINT_MAX];
 
-	states_put_path(t, row);
-	table_cell(t, states_is_true(row, "revoked") ? "revoked" : states_text(row, "kind"));
 	if (since)
 		table_cell(t, print_age((uint64_t)json_integer_value(since), words));
 	else
 		table_cell(t, NULL);
+}
+
+static void put_layout(struct table *t, const json_t *row)
+{
+	states_put_path(t, row);
+	table_cell(t, states_text(row, "kind"));
+	table_cell(t, states_text(row, "data_server"));
+	put_recalled(t, row);
+	states_put_client(t, row);
+	states_put_id(t, row);
+}
+
+static void states_put_delegation(struct table *t, const json_t *row)
+{
+	states_put_path(t, row);
+	table_cell(t, states_is_true(row, "revoked") ? "revoked" : states_text(row, "kind"));
+	put_recalled(t, row);
 	states_put_client(t, row);
 	states_put_id(t, row);
 }
@@ -295,12 +311,17 @@ static const struct table_column deleg_columns[] = {
 	{ "FILE", false }, { "KIND", false }, { "RECALLED", true }, { "CLIENT", false },
 	{ "NAME", false }, { "AGE", true },   { "ID", false },
 };
+static const struct table_column layout_columns[] = {
+	{ "FILE", false },   { "KIND", false }, { "DATA SERVER", false }, { "RECALLED", true },
+	{ "CLIENT", false }, { "NAME", false }, { "AGE", true },	  { "ID", false },
+};
 
 static const struct rows_shape tables[] = {
 	[STATES_OPENS] = { open_columns, rn_array_size(open_columns), put_open },
 	[STATES_LOCKS] = { lock_columns, rn_array_size(lock_columns), put_locks },
 	[STATES_DELEGATIONS] = { deleg_columns, rn_array_size(deleg_columns),
 				 states_put_delegation },
+	[STATES_LAYOUTS] = { layout_columns, rn_array_size(layout_columns), put_layout },
 };
 
 int states_print(enum states_kind kind, const json_t *rows, FILE *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, locks and delegations of clients: the pages of /v1/opens, /v1/locks and /v1/delegations, and their rows for people. */
+/* Opens, locks, delegations and layouts of clients: the pages of /v1/opens and its like, and their rows for people. */
 #ifndef RN_CTL_STATES_H
 #define RN_CTL_STATES_H
 
@@ -8,7 +8,7 @@
 #include "ctl/ctl.h"
 #include "ctl/file_handle.h"
 
-enum states_kind { STATES_OPENS, STATES_LOCKS, STATES_DELEGATIONS };
+enum states_kind { STATES_OPENS, STATES_LOCKS, STATES_DELEGATIONS, STATES_LAYOUTS };
 
 /* Options that choose states; NULL: not given. */
 struct states_choice {
@@ -20,7 +20,7 @@ struct states_choice {
 	int lost; /* -errno: why the file could not be looked up; 0: it was, or none is chosen */
 };
 
-/* "opens", "locks", "delegations": the path below /v1/, and the member of the answer. */
+/* "opens", "locks", "delegations", "layouts": the path below /v1/, and the member of the answer. */
 const char *states_name(enum states_kind kind);
 /* Chooses the file by its handle if it can be looked up. A file that is gone is chosen by the path that it had. */
 void states_find_file(struct states_choice *choice);

@@ -142,6 +142,8 @@ static unsigned cluster_part_members(void *part, struct nfs4_member *out, unsign
 		if (m->state != CLUSTER_RUNNING)
 			continue;
 		memcpy(out[n].name, m->name, sizeof(out[n].name));
+		out[n].own = strcmp(m->name, p->settings->cluster.instance) == 0;
+		out[n].run = m->incarnation;
 		memcpy(out[n].address, m->place.address, sizeof(out[n].address));
 		out[n].naddresses = m->place.naddresses;
 		out[n].tcp_port = m->place.tcp_port;
@@ -237,6 +239,8 @@ int cluster_part_new(const struct cfg_settings *settings, const struct rn_logger
 		.ctx = p,
 		.scope = set->name,
 		.major = p->major,
+		.layouts = set->pnfs,
+		.data_io = (uint32_t)settings->nfs3.max_io,
 	};
 	pthread_mutex_init(&p->lock, NULL);
 	*out = p; /* to be freed in any case */

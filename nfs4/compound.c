@@ -38,13 +38,7 @@ const struct nfs4_op *nfs4_op_find(uint32_t opnum, uint32_t minor)
 		.errors = NFS4_ERRORS_OWN,                                                         \
 	}
 
-OPTIONAL(GETDEVICEINFO, getdeviceinfo, 1, 0);
 OPTIONAL(GETDEVICELIST, getdevicelist, 1, NFS4_NEEDS_FH);
-OPTIONAL(LAYOUTCOMMIT, layoutcommit, 1, NFS4_NEEDS_FH);
-OPTIONAL(LAYOUTERROR, layouterror, 2, NFS4_NEEDS_FH);
-OPTIONAL(LAYOUTGET, layoutget, 1, NFS4_NEEDS_FH);
-OPTIONAL(LAYOUTRETURN, layoutreturn, 1, NFS4_NEEDS_FH);
-OPTIONAL(LAYOUTSTATS, layoutstats, 2, NFS4_NEEDS_FH);
 
 /* The loop over a COMPOUND's operations. */
 

@@ -45,6 +45,7 @@ struct nfs4_copies;
 struct nfs4_copy_sources;
 struct nfs4_deleg_holders;
 struct nfs4_dir_notify_list;
+struct nfs4_layouts;
 struct nfs4_pseudo;
 struct nfs4_recall_list;
 struct nfs4_recovery;
@@ -64,6 +65,7 @@ struct nfs4_server {
 	struct nfs4_deleg_holders *deleg_holders;  /* nfs4/deleg/deleg_pressure.h */
 	struct nfs4_queries *queries;		   /* nfs4/attr/held_attrs.c */
 	struct nfs4_dir_notify_list *dir_notifies; /* nfs4/deleg/dir_deleg.c */
+	struct nfs4_layouts *layouts;		   /* nfs4/layout/layouts.h */
 	struct nfs4_clients *clients;		   /* nfs4/session/registry.h */
 	struct nfs4_copy_sources *copy_sources;	   /* nfs4/state/copy_source.h */
 	struct nfs4_copies *copies;		   /* nfs4/data/nfs4_copies.h */

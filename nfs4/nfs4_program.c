@@ -12,6 +12,7 @@
 #include "nfs4/data/nfs4_copies.h"
 #include "nfs4/deleg/deleg_pressure.h"
 #include "nfs4/deleg/delegations.h"
+#include "nfs4/layout/layouts.h"
 #include "nfs4/nfs4_image.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/recovery/grace.h"
@@ -48,9 +49,9 @@ static const struct rpc_proc *const procs[NFSPROC4_COUNT] = {
 
 /* In start order. */
 static int (*const parts[])(struct nfs4_server *s) = {
-	nfs4_pseudo_new,	nfs4_recovery_new, nfs4_totals_new,	     nfs4_recalls_new,
-	nfs4_deleg_holders_new, nfs4_queries_new,  nfs4_dir_notify_list_new, nfs4_clients_new,
-	nfs4_copy_sources_new,	nfs4_copies_new,
+	nfs4_pseudo_new,	nfs4_recovery_new,     nfs4_totals_new,		 nfs4_recalls_new,
+	nfs4_deleg_holders_new, nfs4_queries_new,      nfs4_dir_notify_list_new, nfs4_layouts_new,
+	nfs4_clients_new,	nfs4_copy_sources_new, nfs4_copies_new,
 };
 
 int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
@@ -90,6 +91,7 @@ void nfs4_server_free(struct nfs4_server *s)
 		return;
 	nfs4_copies_free(s->copies);
 	nfs4_copy_sources_free(s->copy_sources);
+	nfs4_layouts_free(s->layouts);
 	nfs4_clients_free(s->clients);
 	nfs4_queries_free(s->queries);
 	nfs4_deleg_holders_free(s->deleg_holders);
@@ -182,6 +184,7 @@ void nfs4_tick(struct nfs4_server *s)
 	nfs4_recalls_tick(s);
 	nfs4_deleg_pressure_tick(s);
 	nfs4_dir_notify_tick(s);
+	nfs4_layouts_tick(s);
 	if (nfs4_recovery_tick(s))
 		record_all_again(s);
 	nfs4_copy_sources_tick(s->copy_sources);
@@ -204,5 +207,6 @@ void nfs4_held(struct nfs4_server *s, struct nfs4_held *out)
 	nfs4_clients_held(s->clients, out);
 	nfs4_totals_held(s->totals, out);
 	nfs4_copies_held(s->copies, out);
+	nfs4_layouts_held(s->layouts, out);
 	out->copy_sources = nfs4_copy_sources_count(s->copy_sources);
 }

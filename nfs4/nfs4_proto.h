@@ -117,6 +117,12 @@ enum nfs_opnum4 {
 	OP_CB_OFFLOAD = 15,
 	OP_CB_ILLEGAL = 10044,
 };
+#define NFS4_DEVICEID_SIZE 16u
+#define LAYOUT4_FLEX_FILES 4u /* layouttype4 (RFC 8435) */
+/* layoutreturn_type4, layoutrecall_type4 */
+enum { LAYOUT4_RET_REC_FILE = 1, LAYOUT4_RET_REC_FSID = 2, LAYOUT4_RET_REC_ALL = 3 };
+/* layoutiomode4 */
+enum { LAYOUTIOMODE4_READ = 1, LAYOUTIOMODE4_RW = 2, LAYOUTIOMODE4_ANY = 3 };
 #define NFS4_OPS 76u /* table size: one more than the largest operation number */
 
 enum nfsstat4 {

@@ -44,7 +44,9 @@ struct nfs4_op_end {
 #define NFS4_MEMBER_ADDRESSES 8u
 struct nfs4_member {
 	char name[64];
-	unsigned naddresses;			    /* 0: it does not say */
+	bool own;	     /* this server */
+	uint64_t run;	     /* its number, which no other run in the cluster has */
+	unsigned naddresses; /* 0: it does not say */
 	uint8_t address[NFS4_MEMBER_ADDRESSES][16]; /* IPv6, or IPv4 mapped to it (lib/host.h) */
 	uint16_t tcp_port, rdma_port;		    /* of NFS; 0: not served so */
 };
@@ -61,6 +63,9 @@ struct nfs4_cluster {
 	/* Scope and major id of all servers of the cluster, and of this one (RFC 8881 sections 2.10.4 and 2.10.5); at most
 	 * NFS4_SERVER_ID_MAX bytes. */
 	const char *scope, *major;
+	/* True if clients get layouts (RFC 8435), by which they read and write at other members by NFSv3. */
+	bool layouts;
+	uint32_t data_io; /* bytes of a READ or WRITE there, at most */
 };
 
 #define NFS4_SERVER_ID_MAX 63u
@@ -213,11 +218,13 @@ int nfs4_grace_end(struct nfs4_server *s);
 /* Numbers for the daemon's counters, most of them of objects in memory. */
 struct nfs4_held {
 	uint64_t clients, courtesy_clients, sessions, slots;
-	uint64_t owners, opens, locks, delegations, cached_replies;
+	uint64_t owners, opens, locks, delegations, layouts, cached_replies;
 	uint64_t copies;       /* asynchronous ones under way, and results that are kept */
 	uint64_t copy_sources; /* files that other servers may read for a copy */
 	/* Since the start; bytes of asynchronous copies. */
 	uint64_t copies_begun, copies_cancelled, copied_bytes;
+	/* Likewise: layouts that were given, that were taken from clients, and errors of data servers that clients reported. */
+	uint64_t layouts_given, layouts_taken, layout_errors;
 };
 void nfs4_held(struct nfs4_server *s, struct nfs4_held *out);
 /* Hands clients with their state to the next program; no call is under way. NULL, or why it cannot be. nfs4_config.image takes it. */

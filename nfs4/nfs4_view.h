@@ -15,14 +15,14 @@
 
 struct nfs4_server;
 
-enum nfs4_view_kind { NFS4_VIEW_OPENS, NFS4_VIEW_LOCKS, NFS4_VIEW_DELEGATIONS };
+enum nfs4_view_kind { NFS4_VIEW_OPENS, NFS4_VIEW_LOCKS, NFS4_VIEW_DELEGATIONS, NFS4_VIEW_LAYOUTS };
 
-/* An open, a delegation, or the locks that one lock-owner has of a file. Valid during the call that shows it. */
+/* An open, a delegation, a layout, or the locks that one lock-owner has of a file. Valid during the call that shows it. */
 struct nfs4_view_state {
 	uint64_t id; /* unique in this run of the server: the last 8 bytes of its stateid */
 	uint64_t clientid;
 	bool sessions; /* a client of minor version 1 or 2 */
-	/* Bytes that the client has chosen: its name, and that of the owner (no delegation has one). */
+	/* Bytes that the client has chosen: its name, and that of the owner (delegations and layouts have none). */
 	const uint8_t *client, *owner;
 	uint32_t client_len, owner_len;
 	uint32_t export_id; /* export that it was got through */
@@ -38,6 +38,10 @@ struct nfs4_view_state {
 	const struct vfs_view_ranges *ranges;
 	/* Delegations. */
 	bool directory, writing;
+	/* Layouts. */
+	bool to_read, to_write;
+	const char *data_server; /* name of the member */
+	/* Both. */
 	bool recalled;
 	uint64_t recalled_s; /* seconds since the recall */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* GET /v1/opens, /v1/locks, /v1/delegations: a page of what clients hold. ringnfsctl(8) describes the answers. */
+/* GET /v1/opens, /v1/locks, /v1/delegations, /v1/layouts: a page of what clients hold. ringnfsctl(8) describes the answers. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,6 +21,7 @@ static const char *const names[] = {
 	[NFS4_VIEW_OPENS] = "opens",
 	[NFS4_VIEW_LOCKS] = "locks",
 	[NFS4_VIEW_DELEGATIONS] = "delegations",
+	[NFS4_VIEW_LAYOUTS] = "layouts",
 };
 
 static bool states_add_row(struct state_page *p, json_t *row, uint32_t export_id,
@@ -190,4 +191,9 @@ void control_locks(void *control, const struct admin_request *req, struct admin_
 void control_delegations(void *control, const struct admin_request *req, struct admin_reply *r)
 {
 	states_answer(control, req, r, NFS4_VIEW_DELEGATIONS);
+}
+
+void control_layouts(void *control, const struct admin_request *req, struct admin_reply *r)
+{
+	states_answer(control, req, r, NFS4_VIEW_LAYOUTS);
 }

@@ -69,6 +69,7 @@ static const struct {
 	{ "GET", "/v1/config", control_config, true },
 	{ "GET", "/v1/connections", control_connections, true },
 	{ "GET", "/v1/delegations", control_delegations, true },
+	{ "GET", "/v1/layouts", control_layouts, true },
 	{ "POST", "/v1/delegations/recall", control_delegation_recall, false },
 	{ "GET", "/v1/drain", control_drain, true },
 	{ "POST", "/v1/drain", control_drain_begin, false },

@@ -80,9 +80,10 @@ void control_nfs3_clients(void *control, const struct admin_request *req, struct
 void control_log(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_log_set(void *control, const struct admin_request *req, struct admin_reply *r);
 
-/* admin_states.c: GET /v1/opens, /v1/locks, /v1/delegations */
+/* admin_states.c: GET /v1/opens, /v1/locks, /v1/delegations, /v1/layouts */
 void control_opens(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_locks(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_layouts(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_delegations(void *control, const struct admin_request *req, struct admin_reply *r);
 
 /* exports_task.c: GET /v1/exports */

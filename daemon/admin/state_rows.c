@@ -303,14 +303,26 @@ static void add_open(json_t *row, const struct nfs4_view_state *st)
 			    st->share_known ? json_string(bits(st->deny)) : json_null());
 }
 
+static void add_recalled(json_t *row, const struct nfs4_view_state *st)
+{
+	json_object_set_new(row, "recalled", json_boolean(st->recalled));
+	if (st->recalled)
+		json_object_set_new(row, "recalled_for", json_integer((json_int_t)st->recalled_s));
+}
+
 static void add_delegation(json_t *row, const struct nfs4_view_state *st)
 {
 	const char *kind = st->directory ? "directory" : st->writing ? "write" : "read";
 
 	json_object_set_new(row, "kind", json_string(kind));
-	json_object_set_new(row, "recalled", json_boolean(st->recalled));
-	if (st->recalled)
-		json_object_set_new(row, "recalled_for", json_integer((json_int_t)st->recalled_s));
+	add_recalled(row, st);
+}
+
+static void add_layout(json_t *row, const struct nfs4_view_state *st)
+{
+	json_object_set_new(row, "kind", json_string(st->to_write ? "write" : "read"));
+	json_object_set_new(row, "data_server", state_path_text(st->data_server));
+	add_recalled(row, st);
 }
 
 json_t *state_row4(const struct state_filter *f, enum nfs4_view_kind kind,
@@ -335,6 +347,8 @@ json_t *state_row4(const struct state_filter *f, enum nfs4_view_kind kind,
 		add_open(row, st);
 	else if (kind == NFS4_VIEW_LOCKS)
 		add_ranges(row, st->ranges_known, st->ranges);
+	else if (kind == NFS4_VIEW_LAYOUTS)
+		add_layout(row, st);
 	else
 		add_delegation(row, st);
 	json_object_set_new(row, "age", json_integer((json_int_t)st->age_s));

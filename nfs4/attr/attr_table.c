@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of attributes. Left out because POSIX file systems have no such data: mimetype,
- * time_backup, retention, layouts, notification delays. Neither statx(2) nor
+ * time_backup, retention, hints for layouts, notification delays. Neither statx(2) nor
  * FS_IOC_GETFLAGS tells of archive, hidden and system. sacl needs auditing. dacl has automatic
  * inheritance (RFC 8881 section 6.4.3.2), which POSIX ACLs cannot store.
  */
@@ -479,6 +479,18 @@ NFS4_ATTR_GETTER(open_arguments)
 	}
 }
 
+NFS4_ATTR_GETTER(layout_types)
+{
+	(void)src;
+	xdr_put_u32(x, 1);
+	xdr_put_u32(x, LAYOUT4_FLEX_FILES);
+}
+
+NFS4_ATTR_GETTER(layout_blksize)
+{
+	xdr_put_u32(x, src->server->cfg.cluster->data_io);
+}
+
 #define FH_MAX (4u + NFS4_FHSIZE)
 #define MASK (4u + 4u * NFS4_ATTR_WORDS)
 #define TIME (8u + 4u)
@@ -548,6 +560,9 @@ static const struct nfs4_attr_row rows[] = {
 	SET(MODE_SET_MASKED, mode_set_masked, 1, nfs4_sattr_mode_masked),
 	GET(SUPPATTR_EXCLCREAT, suppattr_exclcreat, 1, NFS4_ATTR_ABLE, MASK, nfs4_value_suppattr_exclcreat),
 	GET(FS_CHARSET_CAP, fs_charset_cap, 1, 0, 4, nfs4_value_fs_charset_cap),
+	GET(FS_LAYOUT_TYPES, fs_layout_types, 1, 0, 8, nfs4_value_layout_types),
+	GET(LAYOUT_TYPES, layout_types, 1, 0, 8, nfs4_value_layout_types),
+	GET(LAYOUT_BLKSIZE, layout_blksize, 1, 0, 4, nfs4_value_layout_blksize),
 	BOTH(SEC_LABEL, sec_label, 2, NFS4_ATTR_LABEL, LABEL, nfs4_value_sec_label, nfs4_sattr_sec_label),
 	SET(MODE_UMASK, mode_umask, 2, nfs4_sattr_mode_umask),
 	GET(CLONE_BLKSIZE, clone_blksize, 2, NFS4_ATTR_FS, 4, nfs4_value_clone_blksize),

@@ -9,6 +9,7 @@
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/nfs4_acl.h"
 #include "nfs4/attr/held_attrs.h"
+#include "nfs4/nfs4_private.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "vfs/space.h"
 #include "vfs/vfs_worker.h"
@@ -106,6 +107,13 @@ void nfs4_attr_source_init(struct nfs4_compound *c, struct nfs4_attr_source *src
 
 void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitmap *b)
 {
+	const struct nfs4_cluster *cluster = src->server->cfg.cluster;
+
+	if (!cluster || !cluster->layouts) {
+		nfs4_bitmap_remove(b, FATTR4_FS_LAYOUT_TYPES);
+		nfs4_bitmap_remove(b, FATTR4_LAYOUT_TYPES);
+		nfs4_bitmap_remove(b, FATTR4_LAYOUT_BLKSIZE);
+	}
 	if (!src->attr.has_btime)
 		nfs4_bitmap_remove(b, FATTR4_TIME_CREATE);
 	if (!src->has_acl) {

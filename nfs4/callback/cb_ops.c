@@ -46,6 +46,48 @@ void nfs4_recall(struct nfs4_client *cl, struct nfs4_recall *r)
 	nfs4_cb_call(&r->cb, &recall_op, cl);
 }
 
+static void cb_layoutrecall_encode(const struct nfs4_cb *cb, struct xdr_out *x)
+{
+	const struct nfs4_layout_recall *r =
+		rn_container_of(cb, const struct nfs4_layout_recall, cb);
+
+	xdr_put_u32(x, LAYOUT4_FLEX_FILES);
+	xdr_put_u32(x, LAYOUTIOMODE4_ANY);
+	xdr_put_bool(
+		x, false); /* the data have not moved: what is not written yet may still go there */
+	xdr_put_u32(x, LAYOUT4_RET_REC_FILE);
+	xdr_put_opaque(x, r->fh, r->fh_len);
+	xdr_put_u64(x, 0);
+	xdr_put_u64(x, UINT64_MAX);
+	nfs4_put_stateid(x, &r->stateid);
+}
+
+static void cb_layoutrecall_done(struct nfs4_cb *cb, int rc, uint32_t status,
+				 struct xdr_in *results)
+{
+	struct nfs4_layout_recall *r = rn_container_of(cb, struct nfs4_layout_recall, cb);
+	enum nfs4_layout_recall_end how = NFS4_LAYOUT_UNTOLD;
+
+	(void)results;
+	if (rc == 0 && status == NFS4_OK)
+		how = NFS4_LAYOUT_TOLD;
+	else if (rc == 0 && status == NFS4ERR_NOMATCHING_LAYOUT)
+		how = NFS4_LAYOUT_NONE;
+	r->ended(r, how);
+}
+
+static const struct nfs4_cb_op layoutrecall_op = {
+	.name = "CB_LAYOUTRECALL",
+	.opnum = OP_CB_LAYOUTRECALL,
+	.encode = cb_layoutrecall_encode,
+	.done = cb_layoutrecall_done,
+};
+
+void nfs4_layout_recall(struct nfs4_client *cl, struct nfs4_layout_recall *r)
+{
+	nfs4_cb_call(&r->cb, &layoutrecall_op, cl);
+}
+
 static void cb_recall_any_encode(const struct nfs4_cb *cb, struct xdr_out *x)
 {
 	const struct nfs4_recall_any *r = rn_container_of(cb, const struct nfs4_recall_any, cb);

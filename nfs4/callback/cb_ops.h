@@ -30,6 +30,27 @@ struct nfs4_recall {
  * this returns, without locks. The caller holds none of the client's or of a session. */
 void nfs4_recall(struct nfs4_client *cl, struct nfs4_recall *r);
 
+/* CB_LAYOUTRECALL (RFC 8881 section 20.3): the client is to return a layout. */
+
+enum nfs4_layout_recall_end {
+	NFS4_LAYOUT_TOLD,   /* the client has said that it will return it */
+	NFS4_LAYOUT_NONE,   /* it has none of the file */
+	NFS4_LAYOUT_UNTOLD, /* it cannot be reached, or is busy: the call may be repeated */
+};
+
+struct nfs4_layout_recall {
+	struct nfs4_cb cb;
+	/* Set by the caller; fh must stay until ended() is called. */
+	struct nfs4_stateid stateid;
+	const uint8_t *fh;
+	uint32_t fh_len;
+	void (*ended)(struct nfs4_layout_recall *r, enum nfs4_layout_recall_end how);
+};
+
+/* Tells the client. ended() is called once, perhaps before this returns, without locks. The caller holds none of the client's
+ * or of a session. */
+void nfs4_layout_recall(struct nfs4_client *cl, struct nfs4_layout_recall *r);
+
 /* CB_RECALL_ANY (RFC 8881 section 20.6): the client is to return delegations of its own choice. */
 
 struct nfs4_client;

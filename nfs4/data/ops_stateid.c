@@ -91,8 +91,11 @@ static int run_free_stateid(struct nfs4_compound *c, void *args)
 		return NFS4_OK; /* freed with all of the client's state */
 	if (status != NFS4_OK)
 		return status;
-	status = st->kind == NFS4_STATE_DELEG ? free_deleg(c, st, &a->sid)
-					      : free_open(c, st, &a->sid);
+	if (st->kind == NFS4_STATE_LAYOUT)
+		status = NFS4ERR_LOCKS_HELD; /* it is given back by LAYOUTRETURN */
+	else
+		status = st->kind == NFS4_STATE_DELEG ? free_deleg(c, st, &a->sid)
+						      : free_open(c, st, &a->sid);
 	nfs4_state_unref(st);
 	return status;
 }
@@ -132,7 +135,7 @@ static int test(struct nfs4_compound *c, const struct nfs4_stateid *sid)
 	status = nfs4_state_lookup(c, sid, &st);
 	if (status != NFS4_OK)
 		return status;
-	status = nfs4_state_check(c, st, sid, NFS4_STATE_ANY);
+	status = nfs4_state_check(c, st, sid, NFS4_STATE_ANY | NFS4_STATE_LAYOUT);
 	nfs4_state_unref(st);
 	return status;
 }

@@ -158,7 +158,10 @@ static int exchange_id_set_up(struct nfs4_compound *c, const struct nfs4_client_
 static void exchange_id_put_result(struct nfs4_compound *c, struct nfs4_client *cl)
 {
 	const char *id = c->server->clients->server_id, *scope = c->server->clients->server_scope;
-	uint32_t flags = EXCHGID4_FLAG_USE_NON_PNFS, seqid;
+	const struct nfs4_cluster *cluster = c->server->cfg.cluster;
+	uint32_t flags = cluster && cluster->layouts ? EXCHGID4_FLAG_USE_PNFS_MDS
+						     : EXCHGID4_FLAG_USE_NON_PNFS;
+	uint32_t seqid;
 
 	if (nfs4_client_status(cl) != NFS4_CLIENT_UNCONFIRMED)
 		flags |= EXCHGID4_FLAG_CONFIRMED_R;

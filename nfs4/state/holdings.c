@@ -7,6 +7,7 @@
 #include "nfs4/nfs4_server.h"
 #include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/nfs4_deleg.h"
+#include "nfs4/state/nfs4_layout.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/state.h"
 
@@ -22,7 +23,7 @@ void nfs4_holdings_init(struct nfs4_holdings *held)
 	nfs4_deleg_account_init(&held->deleg_account);
 }
 
-/* Any open or delegation, with a reference; NULL if there is none. */
+/* Any open, delegation or layout, with a reference; NULL if there is none. */
 static struct nfs4_state *any_state(struct nfs4_client *cl)
 {
 	struct nfs4_state *st;
@@ -88,6 +89,8 @@ void nfs4_holdings_drop(struct nfs4_client *cl)
 	while ((st = any_state(cl))) {
 		if (st->kind == NFS4_STATE_DELEG)
 			nfs4_deleg_end(nfs4_as_deleg(st));
+		else if (st->kind == NFS4_STATE_LAYOUT)
+			nfs4_layout_end(nfs4_as_layout(st));
 		else
 			drop_open(cl, nfs4_as_open(st));
 		nfs4_state_unref(st);
@@ -96,13 +99,14 @@ void nfs4_holdings_drop(struct nfs4_client *cl)
 	nfs4_lock_waiters_drop(cl);
 }
 
-/* opens and delegations that one walk of a client's states finds at most */
+/* opens, delegations and layouts that one walk of a client's states finds at most */
 #define AT_ONCE 64u
 
 static bool revocation_is_meant(struct nfs4_state *st, const struct nfs4_revocation *r)
 {
-	const uint32_t id = st->kind == NFS4_STATE_DELEG ? nfs4_as_deleg(st)->export_id
-							 : nfs4_as_open(st)->export_id;
+	const uint32_t id = st->kind == NFS4_STATE_DELEG    ? nfs4_as_deleg(st)->export_id
+			    : st->kind == NFS4_STATE_LAYOUT ? nfs4_as_layout(st)->export_id
+							    : nfs4_as_open(st)->export_id;
 
 	for (unsigned i = 0; i < r->n && r->exports; i++) {
 		if (r->exports[i] == id)
@@ -117,7 +121,7 @@ static bool is_left_to_open(struct nfs4_state *st, const struct nfs4_revocation 
 	return st->kind == NFS4_STATE_LOCK && (r || nfs4_as_lock(st)->open->st.revoked);
 }
 
-/* Finds some of the opens and delegations to revoke, with a reference each. r NULL: finds revoked
+/* Finds some of the opens, delegations and layouts to revoke, with a reference each. r NULL: finds revoked
  * ones. */
 static unsigned revocation_find(struct nfs4_client *cl, const struct nfs4_revocation *r,
 				struct nfs4_state *found[AT_ONCE])
@@ -184,7 +188,7 @@ void nfs4_holdings_count(struct nfs4_client *cl, const struct nfs4_revocation *r
 
 bool nfs4_holdings_busy(const struct nfs4_holdings *held)
 {
-	return held->opens + held->locks + held->delegs > 0;
+	return held->opens + held->locks + held->delegs + held->layouts > 0;
 }
 
 bool nfs4_holdings_delegated(const struct nfs4_holdings *held)

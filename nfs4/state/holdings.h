@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A client's holdings: its owners, opens, locks and delegations, and the table that finds them by stateid. They
+ * A client's holdings: its owners, opens, locks, delegations and layouts, and the table that finds them by stateid. They
  * lie behind struct nfs4_client, whose lock guards them; that lock is never held across a call into
  * vfs/.
  *
@@ -21,6 +21,7 @@
 #include "nfs4/nfs4_proto.h"
 
 struct nfs4_deleg;
+struct nfs4_layout_troubles;
 struct nfs4_lock;
 struct nfs4_loss;
 struct nfs4_owner;
@@ -80,7 +81,7 @@ struct nfs4_holdings {
 	/* Set by drop, for good: nothing can be added any more. */
 	bool dropped;
 
-	uint32_t opens, locks, delegs, owners; /* in the tables */
+	uint32_t opens, locks, delegs, layouts, owners; /* in the tables */
 	/* States in the tables that are not revoked; locks count only while they have ranges. */
 	struct {
 		uint32_t opens, locks, delegs;
@@ -104,12 +105,13 @@ struct nfs4_holdings {
 	uint32_t nidle;
 	/* Open-owners whose OPEN has not been confirmed (minor version 0), oldest first. */
 	TAILQ_HEAD(nfs4_unconfirmed_owners, nfs4_owner) unconfirmed;
-	TAILQ_HEAD(nfs4_held_states, nfs4_state) states; /* opens and locks in the tables */
+	TAILQ_HEAD(nfs4_held_states, nfs4_state) states; /* those in the tables */
 	/* Lock-owners that wait for a lock (nfs4/state/lock_waiter.h). */
 	LIST_HEAD(, nfs4_lock_waiter) waiters;
 	uint32_t nwaiters;
 	struct nfs4_recall_queue recalls; /* delegations that the client is to return */
 	struct nfs4_deleg_account deleg_account;
+	struct nfs4_layout_troubles *troubles; /* NULL: none were reported */
 };
 
 static inline enum nfs4_revoked_by nfs4_revoked_by(int status)
@@ -134,11 +136,11 @@ struct nfs4_revocation {
 /* For a client that is in no table yet, whose memory is zeroed. Allocates nothing. */
 void nfs4_holdings_init(struct nfs4_holdings *held);
 
-/* Ends every open, lock and delegation; none can be added any more. Takes the client's lock and calls
+/* Ends every open, lock, delegation and layout; none can be added any more. Takes the client's lock and calls
  * vfs/: the caller holds a reference of cl and no lock. Idempotent. */
 void nfs4_holdings_drop(struct nfs4_client *cl);
 
-/* True if there are opens, locks or delegations. The client's lock is held. */
+/* True if there are opens, locks, delegations or layouts. The client's lock is held. */
 bool nfs4_holdings_busy(const struct nfs4_holdings *held);
 /* Like nfs4_holdings_busy(), but takes the client's lock. */
 bool nfs4_client_has_state(struct nfs4_client *cl);
@@ -146,7 +148,7 @@ bool nfs4_client_has_state(struct nfs4_client *cl);
 bool nfs4_holdings_delegated(const struct nfs4_holdings *held);
 
 /*
- * Ends these opens with their locks, and delegations; returns the number of opens. Their stateids are
+ * Ends these opens with their locks, delegations, and layouts; returns the number of opens. Their stateids are
  * answered with the status until the client frees them by FREE_STATEID, which for an open
  * frees its locks too. In minor version 0, which has no FREE_STATEID, this lasts for a
  * lease. Locks as for nfs4_holdings_drop.

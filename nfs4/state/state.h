@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Owners, and the opens, locks and delegations that stateids name; private to nfs4/. All of a
+ * Owners, and the opens, locks, delegations and layouts that stateids name; private to nfs4/. All of a
  * client's are in its tables (nfs4/state/holdings.h) under the client's lock, which is not held
- * across calls into vfs/. Opens and locks belong to an owner, delegations (nfs4/state/nfs4_deleg.h) to
- * the client.
+ * across calls into vfs/. Opens and locks belong to an owner, delegations (nfs4/state/nfs4_deleg.h) and
+ * layouts (nfs4/state/nfs4_layout.h) to the client.
  *
  * Changes of shares and locks hold the busy lock of the open. One busy lock covers the open and all
  * locks under it, because vfs/ requires that calls for one share and one lock owner come one at a
@@ -81,7 +81,8 @@ enum nfs4_state_kind {
 	NFS4_STATE_OPEN = 1,
 	NFS4_STATE_LOCK = 2,
 	NFS4_STATE_DELEG = 4,
-	NFS4_STATE_ANY = 7,
+	NFS4_STATE_ANY = 7, /* of those that an operation on data may come with */
+	NFS4_STATE_LAYOUT = 8,
 };
 
 struct nfs4_state {
@@ -99,7 +100,7 @@ struct nfs4_state {
 
 	uint32_t since;		    /* when it was made: seconds of nfs4_clients_now() */
 	struct nfs4_client *client; /* a reference */
-	struct nfs4_owner *owner;   /* a reference; NULL: a delegation */
+	struct nfs4_owner *owner;   /* a reference; NULL: a delegation or a layout */
 	struct vfs_file *file;	    /* a reference */
 };
 
@@ -171,7 +172,7 @@ static inline uint32_t nfs4_next_seqid(uint32_t v)
 int nfs4_totals_new(struct nfs4_server *srv);
 /* All clients must have been dropped. NULL is allowed. */
 void nfs4_totals_free(struct nfs4_totals *s);
-/* Fills owners, opens, locks, delegations. */
+/* Fills owners, opens, locks, delegations, layouts. */
 void nfs4_totals_held(struct nfs4_totals *s, struct nfs4_held *out);
 
 enum nfs4_total {
@@ -179,6 +180,7 @@ enum nfs4_total {
 	NFS4_TOTAL_OPENS,
 	NFS4_TOTAL_LOCKS,
 	NFS4_TOTAL_DELEGS,
+	NFS4_TOTAL_LAYOUTS,
 	NFS4_TOTALS
 };
 /* Adds to a number; a negative value subtracts. */
@@ -207,6 +209,8 @@ int nfs4_state_no_memory(const struct nfs4_compound *c);
 /* The owner's state of the file; o NULL: the client's delegation. NULL: there is none. */
 struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
 				      const struct vfs_file *f);
+/* The client's layout of the file. NULL: it has none. */
+struct nfs4_state *nfs4_layout_by_file(struct nfs4_client *cl, const struct vfs_file *f);
 /* The lock-owner's lock of the file, with a reference; NULL: it has none. Takes the client's lock. */
 struct nfs4_lock *nfs4_lock_find(struct nfs4_client *cl, const struct nfs4_owner *o,
 				 const struct vfs_file *f);
@@ -243,7 +247,7 @@ struct nfs4_state *nfs4_stateid_find(const struct nfs4_holdings *held, uint32_t 
 /* nfs4/state/state_object.c: the objects, and their end. */
 
 /* Sets the members of a state in no table: one reference for the caller, and those of the others. o
- * is NULL for a delegation. */
+ * is NULL for a delegation or a layout. */
 void nfs4_state_init(struct nfs4_state *st, enum nfs4_state_kind kind, struct nfs4_client *cl,
 		     struct nfs4_owner *o, struct vfs_file *f);
 void nfs4_state_ref(struct nfs4_state *st);
@@ -267,7 +271,7 @@ void nfs4_lock_drop(struct nfs4_lock *lock);
 /* Revocation of single states: what a client held is free for others at once, and its stateid is answered with the
  * reason until the client has freed it. The caller holds a reference of the state, and no lock but as said. */
 
-/* Revokes an open with its locks, or a delegation. True if it was an open that was not closed meanwhile. */
+/* Revokes an open with its locks, or a delegation; ends a layout. True if it was an open that was not closed meanwhile. */
 bool nfs4_revoke(struct nfs4_state *st, int status);
 
 /* The caller holds the open's busy lock. False: it has gone, or was revoked before. */

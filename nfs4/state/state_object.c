@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, locks and delegations as objects: made, ended, revoked, and freed with their last reference. */
+/* Opens, locks, delegations and layouts as objects: made, ended, revoked, and freed with their last reference. */
 #include "nfs4/state/state.h"
 
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/state/nfs4_deleg.h"
+#include "nfs4/state/nfs4_layout.h"
 #include "nfs4/state/owner.h"
 
 void nfs4_state_ref(struct nfs4_state *st)
@@ -88,6 +89,10 @@ static struct nfs4_state *free_state(struct nfs4_state *st)
 		fini(st);
 		free(nfs4_as_open(st));
 		return NULL;
+	case NFS4_STATE_LAYOUT:
+		fini(st);
+		free(nfs4_as_layout(st));
+		return NULL;
 	default:
 		nfs4_dir_notify_free(nfs4_as_deleg(st));
 		fini(st);
@@ -111,6 +116,9 @@ static bool has_handle(struct nfs4_state *st, const struct vfs_fh *fh)
 	if (st->kind == NFS4_STATE_DELEG) {
 		had = nfs4_as_deleg(st)->fh;
 		len = nfs4_as_deleg(st)->fh_len;
+	} else if (st->kind == NFS4_STATE_LAYOUT) {
+		had = nfs4_as_layout(st)->fh;
+		len = nfs4_as_layout(st)->fh_len;
 	} else {
 		had = nfs4_open_of(st)->fh;
 		len = nfs4_open_of(st)->fh_len;
@@ -264,6 +272,10 @@ bool nfs4_revoke(struct nfs4_state *st, int status)
 	struct nfs4_client *cl = st->client;
 	struct nfs4_open *open;
 
+	if (st->kind == NFS4_STATE_LAYOUT) {
+		nfs4_layout_end(nfs4_as_layout(st));
+		return false;
+	}
 	if (st->kind == NFS4_STATE_DELEG) {
 		pthread_mutex_lock(&cl->lock);
 		note_time(cl);

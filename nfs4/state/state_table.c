@@ -9,6 +9,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/nfs4_deleg.h"
+#include "nfs4/state/nfs4_layout.h"
 #include "nfs4/state/state.h"
 
 struct nfs4_totals {
@@ -32,6 +33,7 @@ void nfs4_totals_held(struct nfs4_totals *s, struct nfs4_held *out)
 	out->opens = atomic_load(&s->of[NFS4_TOTAL_OPENS]);
 	out->locks = atomic_load(&s->of[NFS4_TOTAL_LOCKS]);
 	out->delegations = atomic_load(&s->of[NFS4_TOTAL_DELEGS]);
+	out->layouts = atomic_load(&s->of[NFS4_TOTAL_LAYOUTS]);
 }
 
 void nfs4_totals_count(struct nfs4_server *srv, enum nfs4_total what, int by)
@@ -300,8 +302,8 @@ static uint32_t nfs4_state_bucket_of(const struct nfs4_holdings *held, const str
 	return (uint32_t)nfs4_mix(h) & (held->state_buckets - 1);
 }
 
-struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
-				      const struct vfs_file *f)
+static struct nfs4_state *find_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
+				       const struct vfs_file *f, bool layout)
 {
 	struct nfs4_holdings *held = cl->holdings;
 	struct nfs4_state *st;
@@ -309,9 +311,20 @@ struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_
 	if (held->state_buckets == 0)
 		return NULL;
 	st = held->state_hash[nfs4_state_bucket_of(held, o, f)];
-	while (st && (st->owner != o || st->file != f))
+	while (st && (st->owner != o || st->file != f || (st->kind == NFS4_STATE_LAYOUT) != layout))
 		st = st->hash_next;
 	return st;
+}
+
+struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
+				      const struct vfs_file *f)
+{
+	return find_by_file(cl, o, f, false);
+}
+
+struct nfs4_state *nfs4_layout_by_file(struct nfs4_client *cl, const struct vfs_file *f)
+{
+	return find_by_file(cl, NULL, f, true);
 }
 
 struct nfs4_lock *nfs4_lock_find(struct nfs4_client *cl, const struct nfs4_owner *o,
@@ -374,6 +387,8 @@ static size_t cost_of(struct nfs4_state *st)
 		return sizeof(struct nfs4_lock);
 	if (st->kind == NFS4_STATE_DELEG)
 		return sizeof(struct nfs4_deleg) + nfs4_as_deleg(st)->fh_len + NFS4_FILE_COST;
+	if (st->kind == NFS4_STATE_LAYOUT)
+		return sizeof(struct nfs4_layout) + nfs4_as_layout(st)->fh_len + NFS4_FILE_COST;
 	return sizeof(struct nfs4_open) + nfs4_as_open(st)->fh_len + NFS4_FILE_COST;
 }
 
@@ -389,6 +404,10 @@ static void nfs4_state_count(struct nfs4_client *cl, const struct nfs4_state *st
 	case NFS4_STATE_LOCK:
 		held->locks += (uint32_t)by;
 		nfs4_totals_count(cl->srv, NFS4_TOTAL_LOCKS, by);
+		break;
+	case NFS4_STATE_LAYOUT:
+		held->layouts += (uint32_t)by;
+		nfs4_totals_count(cl->srv, NFS4_TOTAL_LAYOUTS, by);
 		break;
 	default:
 		held->delegs += (uint32_t)by;
@@ -413,7 +432,7 @@ static int nfs4_state_enter(struct nfs4_client *cl, struct nfs4_state *st, const
 
 	if (held->dropped)
 		return -ESTALE;
-	if (held->opens + held->locks + held->delegs >= held->state_buckets)
+	if (held->opens + held->locks + held->delegs + held->layouts >= held->state_buckets)
 		rc = nfs4_state_table_grow(cl);
 	if (rc == 0 && !nfs4_state_charge(cl, cost_of(st)))
 		rc = -ENOMEM;
@@ -495,6 +514,7 @@ void nfs4_states_empty(struct nfs4_client *cl)
 	struct nfs4_holdings *held = cl->holdings;
 
 	nfs4_stateids_fini(cl);
+	nfs4_layout_troubles_free(cl);
 	nfs4_state_discharge(cl, held->state_buckets * sizeof(*held->state_hash));
 	free(held->state_hash);
 	held->state_hash = NULL;

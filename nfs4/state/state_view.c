@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, locks and delegations, for administrators: walks over the tables of stateids, whose entries never move, and
+/* Opens, locks, delegations and layouts, for administrators: walks over the tables of stateids, whose entries never move, and
  * the end of single states. */
 #include <errno.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_view.h"
 #include "nfs4/state/nfs4_deleg.h"
+#include "nfs4/state/nfs4_layout.h"
 #include "nfs4/state/state.h"
 
 #define PIECE 256u	/* entries looked at under one hold of the client's lock */
@@ -20,12 +21,14 @@ struct found {
 	uint32_t entry;
 	bool revoked, recalled;
 	uint64_t recalled_at;
+	unsigned iomodes; /* of a layout */
 };
 
 static const enum nfs4_state_kind kinds[] = {
 	[NFS4_VIEW_OPENS] = NFS4_STATE_OPEN,
 	[NFS4_VIEW_LOCKS] = NFS4_STATE_LOCK,
 	[NFS4_VIEW_DELEGATIONS] = NFS4_STATE_DELEG,
+	[NFS4_VIEW_LAYOUTS] = NFS4_STATE_LAYOUT,
 };
 
 /* Under the client's lock. */
@@ -44,6 +47,11 @@ static struct found nfs4_state_view_take(struct nfs4_state *st, uint32_t entry)
 	if (st->kind == NFS4_STATE_DELEG) {
 		f.recalled = nfs4_as_deleg(st)->queued;
 		f.recalled_at = nfs4_as_deleg(st)->recalled_at;
+	}
+	if (st->kind == NFS4_STATE_LAYOUT) {
+		f.recalled = nfs4_as_layout(st)->recalled;
+		f.recalled_at = nfs4_as_layout(st)->recalled_at;
+		f.iomodes = nfs4_as_layout(st)->iomodes;
 	}
 	return f;
 }
@@ -77,16 +85,33 @@ static void set_file(struct nfs4_view_state *v, uint32_t export_id, const uint8_
 	memcpy(v->fh.data, fh, fh_len);
 }
 
+static void set_recalled(struct nfs4_view_state *v, const struct found *f)
+{
+	const uint64_t now = nfs4_clients_now(f->st->client->srv);
+
+	v->recalled = f->recalled;
+	v->recalled_s = f->recalled && now > f->recalled_at ? now - f->recalled_at : 0;
+}
+
+static void set_layout(struct nfs4_view_state *v, const struct found *f)
+{
+	const struct nfs4_layout *l = nfs4_as_layout(f->st);
+
+	set_file(v, l->export_id, l->fh, l->fh_len);
+	v->to_read = f->iomodes & LAYOUTIOMODE4_READ;
+	v->to_write = f->iomodes & LAYOUTIOMODE4_RW;
+	v->data_server = l->data_server;
+	set_recalled(v, f);
+}
+
 static void set_deleg(struct nfs4_view_state *v, const struct found *f)
 {
 	const struct nfs4_deleg *d = nfs4_as_deleg(f->st);
-	const uint64_t now = nfs4_clients_now(f->st->client->srv);
 
 	set_file(v, d->export_id, d->fh, d->fh_len);
 	v->directory = d->type == NFS4_ANY_DIR;
 	v->writing = d->vfs.type == VFS_DELEG_WRITE;
-	v->recalled = f->recalled;
-	v->recalled_s = f->recalled && now > f->recalled_at ? now - f->recalled_at : 0;
+	set_recalled(v, f);
 }
 
 static void set_open(struct nfs4_view_state *v, struct nfs4_state *st)
@@ -122,6 +147,8 @@ static bool nfs4_state_view_show(const struct nfs4_view_query *q, const struct f
 
 	if (st->kind == NFS4_STATE_DELEG)
 		set_deleg(&v, f);
+	else if (st->kind == NFS4_STATE_LAYOUT)
+		set_layout(&v, f);
 	else
 		set_open(&v, st);
 	if (st->kind == NFS4_STATE_LOCK)

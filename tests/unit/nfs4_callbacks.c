@@ -88,6 +88,18 @@ static void get_recall(struct xdr_in *x, struct cb_call *c)
 	get_fh(x, c);
 }
 
+static void get_layoutrecall(struct xdr_in *x, struct cb_call *c)
+{
+	cr_expect_eq(xdr_get_u32(x), LAYOUT4_FLEX_FILES);
+	cr_expect_eq(xdr_get_u32(x), LAYOUTIOMODE4_ANY);
+	cr_expect_not(xdr_get_bool(x), "changed");
+	cr_expect_eq(xdr_get_u32(x), LAYOUT4_RET_REC_FILE);
+	get_fh(x, c);
+	cr_expect_eq(xdr_get_u64(x), 0);
+	cr_expect_eq(xdr_get_u64(x), UINT64_MAX);
+	nfs4_get_stateid(x, &c->stateid);
+}
+
 static void get_getattr(struct xdr_in *x, struct cb_call *c)
 {
 	get_fh(x, c);
@@ -183,6 +195,8 @@ bool cbs_take(struct cb_call *c)
 		get_getattr(&x, c);
 	if (c->op == OP_CB_RECALL)
 		get_recall(&x, c);
+	if (c->op == OP_CB_LAYOUTRECALL)
+		get_layoutrecall(&x, c);
 	if (c->op == OP_CB_RECALL_ANY)
 		get_recall_any(&x, c);
 	if (c->op == OP_CB_RECALL_SLOT)

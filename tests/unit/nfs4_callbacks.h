@@ -21,9 +21,9 @@ struct cb_call {
 	uint8_t ref_session[NFS4_SESSIONID_SIZE];
 	uint32_t op;	/* second operation; 0: none */
 	uint32_t wants; /* CB_GETATTR: the bitmap */
-	/* CB_NOTIFY_LOCK, CB_RECALL, CB_GETATTR */
+	/* CB_NOTIFY_LOCK, CB_RECALL, CB_LAYOUTRECALL, CB_GETATTR */
 	struct vfs_fh fh;
-	struct nfs4_stateid stateid; /* CB_RECALL */
+	struct nfs4_stateid stateid; /* CB_RECALL, CB_LAYOUTRECALL */
 	uint64_t clientid;
 	uint32_t owner_len;
 	char owner[NFS4_OPAQUE_LIMIT + 1];

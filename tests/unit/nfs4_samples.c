@@ -29,6 +29,74 @@ static void put_u64(struct fixture *f)
 	xdr_put_u64(&f->out, 1);
 }
 
+static void put_device(struct fixture *f)
+{
+	static const uint8_t id[NFS4_DEVICEID_SIZE];
+
+	xdr_put_fixed(&f->out, id, sizeof(id));
+	xdr_put_u32(&f->out, LAYOUT4_FLEX_FILES);
+	xdr_put_u32(&f->out, 4096);
+	xdr_put_u32(&f->out, 0);
+}
+
+static void put_layoutget(struct fixture *f)
+{
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u32(&f->out, LAYOUT4_FLEX_FILES);
+	xdr_put_u32(&f->out, LAYOUTIOMODE4_READ);
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u64(&f->out, UINT64_MAX);
+	xdr_put_u64(&f->out, 0);
+	put_sid(f);
+	xdr_put_u32(&f->out, 4096);
+}
+
+static void put_layoutreturn(struct fixture *f)
+{
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u32(&f->out, LAYOUT4_FLEX_FILES);
+	xdr_put_u32(&f->out, LAYOUTIOMODE4_ANY);
+	xdr_put_u32(&f->out, LAYOUT4_RET_REC_FILE);
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u64(&f->out, UINT64_MAX);
+	put_sid(f);
+	xdr_put_u32(&f->out, 0);
+}
+
+static void put_layoutcommit(struct fixture *f)
+{
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u64(&f->out, UINT64_MAX);
+	xdr_put_u32(&f->out, 0);
+	put_sid(f);
+	xdr_put_u32(&f->out, 0); /* no last byte, no time */
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u32(&f->out, LAYOUT4_FLEX_FILES);
+	xdr_put_u32(&f->out, 0);
+}
+
+static void put_layouterror(struct fixture *f)
+{
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u64(&f->out, UINT64_MAX);
+	put_sid(f);
+	xdr_put_u32(&f->out, 0);
+}
+
+static void put_layoutstats(struct fixture *f)
+{
+	static const uint8_t id[NFS4_DEVICEID_SIZE];
+
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u64(&f->out, UINT64_MAX);
+	put_sid(f);
+	for (unsigned i = 0; i < 4; i++)
+		xdr_put_u64(&f->out, 0);
+	xdr_put_fixed(&f->out, id, sizeof(id));
+	xdr_put_u32(&f->out, LAYOUT4_FLEX_FILES);
+	xdr_put_u32(&f->out, 0);
+}
+
 static void put_name(struct fixture *f)
 {
 	fix4_name(f, "nothing");
@@ -416,11 +484,11 @@ const struct sample samples[] = {
 	{ OP_DESTROY_SESSION, 0, 0, put_session },
 	{ OP_FREE_STATEID, 0, 0, put_sid },
 	{ OP_GET_DIR_DELEGATION, SAMPLE_DIR, 0, put_get_dir },
-	{ OP_GETDEVICEINFO, 0, 0, NULL },
+	{ OP_GETDEVICEINFO, 0, 0, put_device },
 	{ OP_GETDEVICELIST, SAMPLE_DIR, 0, NULL },
-	{ OP_LAYOUTCOMMIT, SAMPLE_FILE, 0, NULL },
-	{ OP_LAYOUTGET, SAMPLE_FILE, 0, NULL },
-	{ OP_LAYOUTRETURN, SAMPLE_FILE, 0, NULL },
+	{ OP_LAYOUTCOMMIT, SAMPLE_FILE, 0, put_layoutcommit },
+	{ OP_LAYOUTGET, SAMPLE_FILE, 0, put_layoutget },
+	{ OP_LAYOUTRETURN, SAMPLE_FILE, 0, put_layoutreturn },
 	{ OP_SECINFO_NO_NAME, SAMPLE_DIR, 0, put_u32 },
 	{ OP_SEQUENCE, 0, 0, put_sequence },
 	{ OP_SET_SSV, 0, 0, put_ssv },
@@ -433,8 +501,8 @@ const struct sample samples[] = {
 	{ OP_COPY_NOTIFY, SAMPLE_FILE, 0, put_copy_notify },
 	{ OP_DEALLOCATE, SAMPLE_FILE, 0, put_sid_range },
 	{ OP_IO_ADVISE, SAMPLE_FILE, 0, put_advise },
-	{ OP_LAYOUTERROR, SAMPLE_FILE, 0, NULL },
-	{ OP_LAYOUTSTATS, SAMPLE_FILE, 0, NULL },
+	{ OP_LAYOUTERROR, SAMPLE_FILE, 0, put_layouterror },
+	{ OP_LAYOUTSTATS, SAMPLE_FILE, 0, put_layoutstats },
 	{ OP_OFFLOAD_CANCEL, SAMPLE_FILE, 0, put_sid },
 	{ OP_OFFLOAD_STATUS, SAMPLE_FILE, 0, put_sid },
 	{ OP_READ_PLUS, SAMPLE_FILE, 0, put_read_plus },

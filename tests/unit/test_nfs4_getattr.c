@@ -31,7 +31,9 @@ static void check_file(struct fix4_session *s, uint32_t minor)
 {
 	static const unsigned optional[] = { FATTR4_TIME_CREATE,      FATTR4_ACL,
 					     FATTR4_QUOTA_AVAIL_HARD, FATTR4_QUOTA_AVAIL_SOFT,
-					     FATTR4_QUOTA_USED,	      FATTR4_SEC_LABEL };
+					     FATTR4_QUOTA_USED,	      FATTR4_SEC_LABEL,
+					     FATTR4_FS_LAYOUT_TYPES,  FATTR4_LAYOUT_TYPES,
+					     FATTR4_LAYOUT_BLKSIZE };
 	struct fix4_attrs a = attrs_of("file", s);
 	struct vfs_fh fh = handle("file");
 	struct nfs4_bitmap want;

@@ -400,7 +400,7 @@ Test(nfs4_sequence, a_retry_with_an_operation_that_there_is_not)
 	cr_expect_eq(fix4_send(f), NFS4ERR_NOTSUPP);
 	cr_expect_eq(fix4_resend(f), NFS4ERR_NOTSUPP);
 	fix4_begin(f, &s);
-	fix4_op(f, OP_LAYOUTGET);
+	fix4_op(f, OP_GETDEVICELIST);
 	cr_expect_eq(fix4_send(f), NFS4ERR_NOTSUPP);
 	cr_expect_eq(fix4_resend(f), NFS4ERR_NOTSUPP);
 }
