@@ -66,12 +66,15 @@ static bool in_grace(void *ctx, enum nfs3_grace what)
 	const struct programs *p = ctx;
 
 	if (!p->nfs4)
-		return what != NFS3_IO_WAITS && rn_now_ns() < p->grace_until_ns;
+		return (what == NFS3_RECLAIMING || what == NFS3_LOCKS_WAIT) &&
+		       rn_now_ns() < p->grace_until_ns;
 	switch (what) {
 	case NFS3_LOCKS_WAIT:
 		return nfs4_blocks_locks(p->nfs4);
 	case NFS3_IO_WAITS:
 		return nfs4_blocks_io(p->nfs4);
+	case NFS3_RECLAIMS_LATER:
+		return nfs4_takes_reclaims_later(p->nfs4);
 	default: /* NFS3_RECLAIMING */
 		return nfs4_takes_reclaim(p->nfs4);
 	}

@@ -24,8 +24,9 @@ struct nsm_reboot;
 
 enum nfs3_grace {
 	NFS3_RECLAIMING,
-	NFS3_LOCKS_WAIT, /* true while new locks must wait for reclaims */
-	NFS3_IO_WAITS,	 /* true for an open that may be reclaimed and denies access */
+	NFS3_RECLAIMS_LATER, /* true while other servers may grant what clients will reclaim here */
+	NFS3_LOCKS_WAIT,     /* true while new locks must wait for reclaims */
+	NFS3_IO_WAITS,	     /* true for an open that may be reclaimed and denies access */
 };
 
 struct nfs3_config {

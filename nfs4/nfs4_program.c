@@ -140,6 +140,11 @@ bool nfs4_reclaiming(struct nfs4_server *s)
 	return nfs4_in_grace(s);
 }
 
+bool nfs4_takes_reclaims_later(struct nfs4_server *s)
+{
+	return nfs4_grace_takes_later(s);
+}
+
 bool nfs4_takes_reclaim(struct nfs4_server *s)
 {
 	return nfs4_grace_takes_reclaim(s);

@@ -185,6 +185,8 @@ bool nfs4_reclaiming(struct nfs4_server *s);
 /* True if a client of another protocol may reclaim now. The grace period is extended while reclaims keep
  * coming. Thread-safe. */
 bool nfs4_takes_reclaim(struct nfs4_server *s);
+/* True if they may reclaim as soon as other members of the cluster grant no locks. */
+bool nfs4_takes_reclaims_later(struct nfs4_server *s);
 /* True if new locks, or reads and writes without an open, of other protocols must wait for that. */
 bool nfs4_blocks_locks(struct nfs4_server *s);
 bool nfs4_blocks_io(struct nfs4_server *s);

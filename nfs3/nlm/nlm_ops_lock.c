@@ -94,10 +94,23 @@ static bool nlm_await(struct nfs3_op *op, int rc, bool blocks)
 /* During grace only earlier locks may be reclaimed, afterwards none may be: clients of NFSv4 and
  * NLM wait for each other's reclaims. A client that is told of grace asks again by itself, every few
  * seconds. */
-bool nlm_wrong_time(const struct nfs3_op *op, bool reclaim)
+/* A client that the run before has told of a restart may come before this run takes reclaims. Linux's gives up a lock whose reclaim is refused, and
+ * does not tell its user. */
+static void nlm_await_reclaims(struct nfs3_op *op)
 {
 	const struct nfs3_config *cfg = &op->server->cfg;
 
+	while (cfg->in_grace && cfg->in_grace(cfg->grace_ctx, NFS3_RECLAIMS_LATER) &&
+	       nfs3_op_await(op, -RN_EYIELDS))
+		;
+}
+
+bool nlm_wrong_time(struct nfs3_op *op, bool reclaim)
+{
+	const struct nfs3_config *cfg = &op->server->cfg;
+
+	if (reclaim)
+		nlm_await_reclaims(op);
 	if (!reclaim && vfs_export_is_draining(op->ctx.exp))
 		return true;
 	return reclaim !=

@@ -173,8 +173,8 @@ static inline bool nlm_is_message(const struct rpc_request *req)
 struct nfs3_op *nlm_begin(struct rpc_request *req);
 /* Opens the file, and makes the key of the caller's owner. 0 or -errno. */
 int nlm_open(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner_key *key);
-/* True if a lock or share has to wait, or a reclaim comes at a time when there is nothing to reclaim. */
-bool nlm_wrong_time(const struct nfs3_op *op, bool reclaim);
+/* True if a lock or share has to wait, or a reclaim comes at a time when there is nothing to reclaim. A reclaim that comes too early waits within. */
+bool nlm_wrong_time(struct nfs3_op *op, bool reclaim);
 /* Puts the client on record before it gets something. *host is then for the caller to put. 0 or -errno. */
 int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, unsigned flags,
 		struct nsm_host **host);

@@ -374,6 +374,12 @@ bool nfs4_grace_takes_reclaim(struct nfs4_server *srv)
 	return takes;
 }
 
+bool nfs4_grace_takes_later(struct nfs4_server *srv)
+{
+	return atomic_load(&srv->recovery->grace.phase) == NFS4_GRACE_RUNNING &&
+	       !nfs4_cluster_is_ready(srv);
+}
+
 int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool denies)
 {
 	struct nfs4_recovery *r = srv->recovery;

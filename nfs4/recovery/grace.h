@@ -81,6 +81,9 @@ int nfs4_may_lock(struct nfs4_server *srv, struct nfs4_record *rec);
 /* True if a client of another protocol may reclaim a lock now. Its record is the protocol's. */
 bool nfs4_grace_takes_reclaim(struct nfs4_server *srv);
 
+/* True if it may as soon as other members of the cluster grant no locks. */
+bool nfs4_grace_takes_later(struct nfs4_server *srv);
+
 /* True if a lock of another protocol must wait. */
 bool nfs4_grace_blocks_locks(struct nfs4_server *srv);
 

@@ -392,6 +392,29 @@ def test_others(t, other, common):
     t.equal("LOCK after that", no_lock(other, *free)["status"], n.OK)
 
 
+def test_early(t):
+    print("# a reclaim of NFSv3 before all members grant no locks")
+    with two_members(t, {"nfs4.grace_time": 5}) as (a, b, _):
+        v3 = nlm.Client(a, nlm.SERVER, b"early.example")
+        fh = nlm.make_file(a, v3, "early")
+        t.equal("LOCK", v3.lock(fh), nlm.GRANTED)
+        a.killed()
+        b.process.send_signal(signal.SIGSTOP)
+        os.waitpid(b.process.pid, os.WUNTRACED)
+        a.start()
+        v3.again()
+        answers = []
+        asks = threading.Thread(target=lambda: answers.append(v3.lock(fh, reclaim=True)))
+        asks.start()
+        asks.join(1)  # a refusal would come at once
+        t.equal("it waits", answers, [])
+        b.process.send_signal(signal.SIGCONT)
+        asks.join(20)
+        t.equal("and is granted", answers, [nlm.GRANTED])
+        v3.conn.close()
+        stop_all(t, a, b)
+
+
 class Clock:
     """The time of day of a daemon, by the shim of tests/history/: so many seconds ahead of the others'."""
 
@@ -527,6 +550,7 @@ def main():
         stop_all(t, a, b)
         test_object_gone(t, a, holder, common)
         stop_all(t, a)
+    test_early(t)
     result(t)
 
 

@@ -401,6 +401,41 @@ Test(nlm, grace)
 	cr_expect_eq(do_unlock(&fh, 1, &whole_file), NLM4_GRANTED);
 }
 
+static unsigned questions;
+
+/* Other servers grant locks until the third question. */
+static bool later(void *ctx, enum nfs3_grace what)
+{
+	(void)ctx;
+	if (what == NFS3_RECLAIMS_LATER)
+		return ++questions < 3;
+	return what == NFS3_LOCKS_WAIT || questions >= 3;
+}
+
+/* A refusal would end the lock. */
+Test(nlm, reclaim_that_comes_too_early)
+{
+	static struct rpc_client client; /* who may wait */
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	make_file("x", "", 0644);
+	fh = handle("x");
+	f->server->cfg.in_grace = later;
+	f->conn.client = &client;
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, true), NLM4_GRANTED);
+	cr_expect_eq(questions, 3);
+	questions = 0;
+	f->conn.client = NULL;
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, true), NLM4_DENIED_GRACE_PERIOD,
+		     "there is no place to wait");
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), NLM4_DENIED_GRACE_PERIOD);
+	cr_expect_eq(questions, 1, "a new lock does not wait");
+	questions = 3;
+	cr_expect_eq(do_unlock(&fh, 1, &whole_file), NLM4_GRANTED);
+	f->server->cfg.in_grace = NULL;
+}
+
 Test(nlm, what_is_wrong)
 {
 	struct vfs_fh fh, bad = { .len = 12 };
