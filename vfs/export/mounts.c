@@ -251,8 +251,11 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_fs_see
 	if (rc == 0) {
 		mnt->fs = traits_once(facts, mnt->fd);
 		watch_mount(exp, mnt);
-		mnt->changes = mnt->fs.fine_files ? NULL : exp->vfs->changes;
-		mnt->dir_changes = mnt->fs.fine_dirs ? NULL : exp->vfs->changes;
+		/* Other servers' clocks are not as fine as this kernel's. */
+		const bool alone = !exp->vfs->cfg.shared;
+
+		mnt->changes = alone && mnt->fs.fine_files ? NULL : exp->vfs->changes;
+		mnt->dir_changes = alone && mnt->fs.fine_dirs ? NULL : exp->vfs->changes;
 	}
 	if (rc != 0) {
 		vfs_mount_put(mnt);
