@@ -16,6 +16,7 @@ A history is drawn from a seed (plan), runs for some seconds (Run), and is judge
 """
 import argparse
 import collections
+import contextlib
 import os
 import random
 import re
@@ -67,6 +68,9 @@ PROFILES = {
     "grace": dict(acts={"critical": 5, "share_open": 5}, clients=ANY, first=("v41", "v40"), nemesis=("kill",), grace=True, pace=0.01, seconds=9),
     "leases": dict(acts={"critical": 6, "share_open": 1, "read": 1, "write": 1, "longnap": .05}, clients=ANY, nemesis=("none", "longstop", "kill"), sleepy=0.02,
                    seconds=14),
+    # Two servers of one export, whose clients are each at one. Those that do not say when they have reclaimed all take no locks, so that a grace period is short.
+    "members": dict(acts={**REGISTERS, **NAMES, "once": 2, "list_big": .4, "critical": 5}, clients=("v3", "v41", "v42"), first=("v41", "v42"), guests=("linux41", "linux42"),
+                    nemesis=("kill", "none", "stop", "reload"), members=2, seconds=9),
 }
 FAULTS = ("on send 20 times 1000 chance 80 : drop-connection", "on completion 20 times 1000 chance 150 : drop-connection", "on request 20 times 1000 chance 60 : drop-connection",
           "on send 20 times 1000 chance 60 : delay 20ms", "on completion 20 times 1000 chance 60 : reorder", "on request 20 times 1000 chance 200 : rnr")
@@ -78,6 +82,7 @@ CONTROLS = {
                                                                   fresh_port=True),
     "nfs_only with a local writer": dict(profile="delegations", clients=["v41b", "v42b", "v42b", "local", "local", "local"], nemesis=["none"], cuts=0, fs="host", options=",nfs_only",
                                          settings={}),
+    "servers of one export that are no cluster": dict(profile="members", clients=["v41", "v42"] * 3, nemesis=["kill"], cuts=0, fs="host", options="", settings={}, joins=False),
     "power cuts of an export that may lose what it has acknowledged": dict(profile="names", clients=["v3", "v3", "v41", "v42"], nemesis=["power"], cuts=0, fs="ext4",
                                                                            options=",async", settings={}),
 }
@@ -110,8 +115,8 @@ def plan(seed, profile, **fixed):
         kinds = [k.removesuffix("k") for k in kinds]
     draw = random.Random(f"{seed} {profile} linux")
     if profile != "shares" and not NOT_LINUX & set(nemesis) and not linux_client.missing() and draw.random() < LINUX:
-        kinds[-1] = draw.choice(list(linux_client.KINDS))
-    options = ("" if cuts_power else rng.choice(("", "", "", ",async"))) + (rng.choice(("", "", ",nfs_only")) if "local" not in kinds else "")
+        kinds[-1] = draw.choice(p.get("guests") or list(linux_client.KINDS))
+    options = ("" if cuts_power else rng.choice(("", "", "", ",async"))) + (rng.choice(("", "", ",nfs_only")) if "local" not in kinds and "members" not in p else "")
     settings = rng.choice(({}, {}, {"server.threads": rng.choice((1, 2, 8))}, {"vfs.io_mode": "direct"}, {"server.memory_max": "88M"}))
     faults = "; ".join(f"in server {f}".replace(" :", f" seed {seed + 1} :") for f in rng.sample(FAULTS, 3)) if rng.random() < .5 else None
     systems = ("ext4",) if "die" in nemesis else ("ext4", "xfs") if cuts_power else ("ext4", "ext4", "xfs", "btrfs", "host")
@@ -143,7 +148,12 @@ class Run:
         self.h, self.head, self.rng = History(**head), head, random.Random(f"{head['seed']} run")
         self.profile = behaviour(head)
         options = "rw,no_root_squash,insecure" + ("" if "async" in head["options"] else ",sync") + head["options"]
-        self.server = server.Server(head["fs"], options, head["settings"], {k[-1] for k in head["clients"]}, head["faults"], head["nemesis"])
+        how = head["fs"], options, head["settings"], {k[-1] for k in head["clients"]}, head["faults"], head["nemesis"]
+        self.servers = []
+        for i in range(self.profile.get("members", 0)):
+            self.servers.append(server.Member("abc"[i], self.servers[0] if i else None, head.get("joins", True), "host" if i else how[0], *how[1:]))
+        self.servers = self.servers or [server.Server(*how)]
+        self.server = self.servers[0]
         self.h.head["fs"] = head["fs"] = self.server.fs
         self.h.head["kernel"] = os.uname().release
 
@@ -167,7 +177,8 @@ class Run:
                 os.symlink("x", f"{top}/big/{name}")
             self.h.add("stable", names=stable)
         server.command("sync", "-f", top)
-        d.start()
+        for each in self.servers:
+            each.start()
         with d.connect() as c:
             root = d.root(c, "x")
             handles = {name: c.nfs(r.LOOKUP, r.diropargs(root, name))["fh"] for name in folders + files}
@@ -176,16 +187,16 @@ class Run:
     def client(self, i, kind, where):
         if kind == "local":
             return by_path.Local(where)
-        rng, back = random.Random(f"{self.head['seed']} wire {i}"), kind.endswith("b")
+        rng, back, d = random.Random(f"{self.head['seed']} wire {i}"), kind.endswith("b"), self.servers[i % len(self.servers)]
         if kind in linux_client.KINDS:
             names = {*NAMES, "once", "list_big", "dir_delegation"} & set(self.profile["acts"])
-            guest = linux_client.Linux(i, kind, self.server, rng, self.head["cuts"] / 4, bool(names), where, self.h.count)
+            guest = linux_client.Linux(i, kind, d, rng, self.head["cuts"] / 4, bool(names), where, self.h.count)
             guest.relay.fresh_port = self.head["fresh_port"]
             return guest
         faults = 0 if back and rng.random() < 0.7 else self.head["cuts"]
         v3, v40 = kind.startswith("v3"), kind.startswith("v40")
         address = f"127.{self.head['seed'] % 250 + 1}.7.{i + 1}"
-        wire = WIRES.get(kind[-1], Wire)(self.server, rng, address, faults, v3 or v40, self.h.count)
+        wire = WIRES.get(kind[-1], Wire)(d, rng, address, faults, v3 or v40, self.h.count)
         wire.fresh_port = self.head["fresh_port"]
         name = f"{i}{kind}"
         return clients.V3(name, wire, where) if v3 else clients.V4(f"{name} {self.head['seed']}", wire, where, int(kind[2]), back)
@@ -197,7 +208,8 @@ class Run:
                 self.clients.append(self.client(i, kind, where))
             self.act(where)
         finally:
-            self.server.over = True
+            for d in self.servers:
+                d.over = True
             for c in self.clients:
                 c.end()
 
@@ -207,7 +219,7 @@ class Run:
         workers = [StateWorker(world, self.clients[i], random.Random(f"{self.head['seed']} client {i}"), end, f"{i}{kind}")
                    for i, kind in enumerate(self.head["clients"])]
         slow = self.head["profile"] in ("grace", "leases", "locks")
-        nemesis = server.Nemesis(self.server, self.head["nemesis"], self.rng, end, 3 if slow else 1,
+        nemesis = server.Nemesis(self.servers, self.head["nemesis"], self.rng, end, 3 if slow else 1,
                                  lambda inv, ret, what, run: (self.h.count("nemesis " + what), self.h.add("nemesis", inv=inv, ret=ret, what=what, run=run)))
         for t in (*workers, nemesis):
             t.start()
@@ -236,21 +248,27 @@ class Run:
         self.h.add("end", big=os.listdir(f"{top}/big"), counters=[int.from_bytes(data[RANGE * k:RANGE * k + 8], "big") for k in range(RANGES)])
 
     def run(self):
-        with self.server as d:
+        with contextlib.ExitStack() as stack:
+            for d in self.servers:
+                stack.enter_context(d)
             try:
                 self.work(self.prepare())
                 self.look()
-                if not d.alive():
-                    self.h.trouble("the server has ended", status=d.process.returncode)
-                elif (status := d.stop()[0]) != 0:
-                    self.h.trouble("the server's exit status", status=status)
+                for d in self.servers:
+                    if not d.alive():
+                        self.h.trouble("the server has ended", status=d.process.returncode)
+                    elif (status := d.stop()[0]) != 0:
+                        self.h.trouble("the server's exit status", status=status)
             except (Exception, SystemExit) as e:
                 if isinstance(e, SystemExit) and e.code == 1:  # this process was told to end
                     raise
                 self.h.trouble("the history failed", text=repr(e), trace=traceback.format_exc()[-1500:])
-            self.h.count("starts", d.run + 1)
+            self.h.count("starts", sum(d.run + 1 - d.first for d in self.servers))
             os.makedirs(KEPT, exist_ok=True)
-            shutil.copy(d.top + "/log", self.path(".log"))
+            with open(self.path(".log"), "wb") as log:
+                for d in self.servers:
+                    with open(d.top + "/log", "rb") as f:
+                        shutil.copyfileobj(f, log)
         return self.h
 
     def path(self, suffix):

@@ -9,6 +9,7 @@ import json
 import time
 
 NEVER = 1 << 62
+RUNS = 1000  # of a server, at most; the next one of a cluster counts from here on
 DEAD = ("IO", "ROFS", "SERVERFAULT", "RESOURCE", "RETRY_UNCACHED_REP")  # answers while the disk is dead (PUTFH has no NFS4ERR_IO) or memory is short
 now = time.monotonic_ns
 

@@ -20,8 +20,10 @@ import kdc
 import mounts
 import ports
 import tlsclient
+from record import RUNS
 
 LEASE = 5
+KEY = 16  # bytes
 # Faults that a file system is spared: the scratch folder's is others', too, and a full btrfs refuses to write in place.
 NOT_THERE = {"freeze": ("host",), "freezekill": ("host",), "fill": ("host", "btrfs"), "power": ("host", "btrfs"), "die": ("host", "btrfs", "xfs")}
 SHUTDOWN, NO_FLUSH = 0x8004587d, 2  # ioctl: a file system does nothing more, and does not even write its log (ext4, XFS)
@@ -42,11 +44,13 @@ def command(*words):
 class Server(harness.Daemon):
     """up is set while it answers; run counts its starts; ready says when each began to answer."""
 
+    first = 0  # number of its first run
+
     def __init__(self, fs, options, settings, wires=(), faults=None, nemesis=()):
         """wires: letters of wire.WIRES that clients come by. faults: of the fabric. nemesis: what it may do."""
         rdma, tls, kerberos = (w in wires for w in "rtk")
         self.options, self.up, self.over = options, threading.Event(), False
-        self.run, self.ready, self.fs, self.fabric, before, env = -1, [], "host", None, (), None
+        self.run, self.ready, self.fs, self.fabric, before, env = self.first - 1, [], "host", None, (), None
         self.rdma_port, self.realm = harness.free_port(), kdc.Realm(clockskew=1).__enter__() if kerberos else None
         settings = {"nfs4.lease_time": LEASE, "nfs4.grace_time": LEASE, "server.memory_max": "128M", **settings}
         if kerberos:
@@ -176,6 +180,37 @@ class Server(harness.Daemon):
                 ports.give_back(port)
 
 
+class Member(Server):
+    """One of several servers of the same export, in a cluster whose object is beside the first one's export."""
+    dead_time = 3
+
+    def __init__(self, name, beside, joins, *args):
+        """beside: the first one, or None. joins: false for a control, in which the servers have the key of handles in common and no more."""
+        self.first = RUNS * (ord(name) - ord("a"))
+        super().__init__(*args)
+        common = (beside or self).top + "/cluster"
+        if beside:
+            self.exports, self.export = beside.exports, beside.export
+            self.write_exports(self.export_x())
+        else:
+            os.mkdir(common, 0o700)
+        if not joins:
+            os.chmod(self.top + "/state", 0o700)
+            with open(self.top + "/state/handle.key", "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
+                f.write(bytes(range(KEY)))
+            return
+        with open(self.config, "a") as f:
+            f.write(f"[cluster]\nname = lab\ninstance = {name}\npath = {common}\ndead_time = {self.dead_time}\n")
+
+    def __exit__(self, *args):
+        """Leaves the cluster: its keeper would have the file system for ever."""
+        if self.process:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(60)
+        super().__exit__(*args)
+
+
 def _state(task):
     """The letter of a thread's state: T is stopped."""
     try:
@@ -239,15 +274,15 @@ class World:
 class Nemesis(threading.Thread):
     """Draws one fault after another of those named, until the end; note(inv, ret, what, run of the server behind it) writes it into the history."""
 
-    def __init__(self, server, kinds, rng, end, pace, note):
+    def __init__(self, servers, kinds, rng, end, pace, note):
         super().__init__(daemon=True)
-        self.server, self.kinds, self.rng, self.end, self.pace, self.note = server, kinds, rng, end, pace, note
+        self.servers, self.kinds, self.rng, self.end, self.pace, self.note = servers, kinds, rng, end, pace, note
         self.failed = None
 
     def run(self):
         try:
             while True:
-                kind = self.rng.choice(self.kinds)
+                kind, self.server = self.rng.choice(self.kinds), self.rng.choice(self.servers)
                 time.sleep((0.2 + self.rng.random() * 1.2) * self.pace)
                 if time.monotonic() > self.end - 0.4:
                     return

@@ -135,7 +135,7 @@ class Wire:
         run, tries = self.run, 0
         while True:
             if self.run != run:
-                raise Restarted(run, self.server.ready[self.run])
+                raise Restarted(run, self.server.ready[self.run - self.server.first])
             fault = None
             if tries < 3 and self.rng.random() < self.faults:
                 fault = self.rng.choice(self.kinds + (("twice",) if self.twice else ()))
