@@ -118,7 +118,7 @@ const char *cluster_mounts_lost(const struct cluster_mounts *m)
 	for (unsigned i = 0; i < m->n; i++) {
 		const int fd =
 			open(m->mount[i].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
-		const bool lost = fd >= 0 ? vfs_is_lost(fd) : vfs_error_of_lost(-errno);
+		const bool lost = fd >= 0 ? vfs_is_lost(fd) : vfs_error_tells_lost(-errno);
 
 		if (fd >= 0)
 			close(fd);

@@ -327,19 +327,23 @@ bool vfs_export_is_local(const struct vfs_export *exp)
 	return exp->root_mnt->fs.local;
 }
 
-bool vfs_error_of_lost(int rc)
+bool vfs_error_tells_lost(int rc)
 {
 	switch (-rc) {
 	case ESHUTDOWN: /* what Ceph calls EBLOCKLISTED */
 	case ENOTCONN:
 	case ECONNABORTED:
 	case EACCES: /* of the kernel's CephFS, once its session was rejected */
-	case EIO:
-	case ESTALE: /* of any error in opening by handle */
 		return true;
 	default:
 		return false;
 	}
+}
+
+/* Opening by handle fails with ESTALE whatever the reason is, and writing back with EIO. */
+bool vfs_error_of_lost(int rc)
+{
+	return vfs_error_tells_lost(rc) || rc == -ESTALE || rc == -EIO;
 }
 
 /* ceph-fuse gives all attributes from memory or says ENOENT, and answers the extended one by ESHUTDOWN. The kernel's CephFS has that one in
@@ -350,10 +354,10 @@ bool vfs_is_lost(int fd)
 	char client[64];
 
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MODE, &sx) != 0 &&
-	    vfs_error_of_lost(-errno))
+	    vfs_error_tells_lost(-errno))
 		return true;
 	return fgetxattr(fd, "ceph.client_id", client, sizeof(client)) < 0 &&
-	       vfs_error_of_lost(-errno);
+	       vfs_error_tells_lost(-errno);
 }
 
 void vfs_doubt(struct vfs_ctx *ctx)
