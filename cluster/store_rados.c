@@ -317,8 +317,10 @@ static int store_rados_look(struct cluster_store *s, const char *name, struct cl
 		rc = -ENOENT;
 	if (rc == 0)
 		rc = rados_decode_beat(value, len, beat);
-	if (rc == 0)
-		snprintf(beat->name, sizeof(beat->name), "%s", name);
+	if (rc == 0) {
+		memset(beat->name, 0, sizeof(beat->name));
+		memcpy(beat->name, name, strnlen(name, sizeof(beat->name) - 1));
+	}
 	if (found)
 		r->lib.omap_get_end(found);
 	r->lib.release_read_op(op);

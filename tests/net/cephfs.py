@@ -251,6 +251,17 @@ def test_no_library(t, a):
     t.check("without the object", status and "the cluster's object is gone: stop all members, remove it by: rados -p nfs rm ringnfs.lab" in log, log)
 
 
+def test_store(t, ceph):
+    """The unit tests of the store, on this one."""
+    program = "tests/unit/test_cluster_store"
+    print(f"# {program}")
+    if not os.access(program, os.X_OK):
+        t.skip(program, "it is not built")
+        return
+    res = subprocess.run([program, "-j1"], env={**os.environ, "CLUSTER_STORE_CEPH_CONF": ceph.conf}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+    t.check("it passes", res.returncode == 0, res.stdout[-3000:])
+
+
 def fill(path):
     """Writes until there is no space: bytes written."""
     piece, n_bytes = os.urandom(1 << 20), 0
@@ -303,7 +314,7 @@ def test_full(t):
 
 
 def main_short(t):
-    with ceph_members(t) as (a, b, _, admin):
+    with ceph_members(t) as (a, b, ceph, admin):
         holder, other = Holder(t, a, "holder", "locked"), Holder(t, b, "other", "others")
         test_daemon_killed(t, a, b, holder, other)
         test_machine_dies(t, a, b, holder, other)
@@ -315,6 +326,7 @@ def main_short(t):
             test_one_mount(t, a, b)
             stop_all(t, b)
             test_no_library(t, a)
+        test_store(t, ceph)
     test_full(t)
 
 

@@ -74,6 +74,9 @@ Test(vfs_mounts, table_tells_what_is_covered)
 	cr_assert_eq(vfs_mount_table_load(&t), 0);
 	cr_expect(vfs_mount_table_shows(&t, id, f.dir));
 	cr_expect_not(vfs_mount_table_shows(&t, id, f.base), "it is mounted elsewhere");
+	cr_expect_str_eq(vfs_mount_table_find(&t, id)->type, "tmpfs");
+	cr_expect(vfs_mount_has_option(vfs_mount_table_find(&t, id), "rw"), "%s",
+		  vfs_mount_table_find(&t, id)->fs_options);
 	vfs_mount_table_free(&t);
 	mount_tmpfs(f.dir);
 	cr_assert_eq(vfs_mount_table_load(&t), 0);
@@ -85,6 +88,20 @@ Test(vfs_mounts, table_tells_what_is_covered)
 	cr_expect_null(vfs_mount_table_find(&t, id));
 	vfs_mount_table_free(&t);
 	fixture_close(&f);
+}
+
+Test(vfs_mounts, options)
+{
+	const struct vfs_mount_entry e = { .fs_options = "rw,name=x,recover_session=clean,acl" };
+	const struct vfs_mount_entry none = { .fs_options = "" };
+
+	cr_expect(vfs_mount_has_option(&e, "recover_session=clean"));
+	cr_expect(vfs_mount_has_option(&e, "rw"));
+	cr_expect(vfs_mount_has_option(&e, "acl"));
+	cr_expect_not(vfs_mount_has_option(&e, "recover_session"));
+	cr_expect_not(vfs_mount_has_option(&e, "recover_session=clea"));
+	cr_expect_not(vfs_mount_has_option(&e, "name=xy"));
+	cr_expect_not(vfs_mount_has_option(&none, "rw"));
 }
 
 Test(vfs_mounts, changes_are_told_once)
