@@ -181,6 +181,9 @@ def test_tool(t, d):
         t.check(f"wrong use {args}", res.returncode == 2 and res.stderr and not res.stdout, (res.returncode, res.stderr))
     res = ctl("-s", d.top + "/none", "status")
     t.check("no server", res.returncode == 3 and "does ringnfsd run" in res.stderr, (res.returncode, res.stderr))
+    for word in ("status", "check", "move"):
+        res = ctl("-s", d.path, "cluster", word)
+        t.check(f"cluster {word} of a server that is alone", res.returncode == 1 and "no member of a cluster" in res.stderr, res)
     with open("/dev/full", "w") as full:
         res = subprocess.run([BINARY, "-s", d.path, "status"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     t.check("an answer that cannot be written", res.returncode == 3 and "No space left" in res.stderr, (res.returncode, res.stderr))
