@@ -188,7 +188,10 @@ struct eviction {
 struct store_rados {
 	struct cluster_store store;
 	struct librados lib;
+	struct libcephfs cephfs;
 	rados_handle cluster, io;
+	const struct rn_logger *log; /* may be NULL */
+	bool caps_told;
 	char *conf, *user, *fs;
 	char oid[64], beats_oid[72], mounts_oid[72];
 
@@ -711,10 +714,8 @@ static int eviction_prepare(struct store_rados *r, struct eviction *e)
 	e->user = strdup(r->user);
 	if (!e->conf || !e->user)
 		return -ENOMEM;
-	rc = rados_load(LIBCEPHFS, libcephfs_symbols, rn_array_size(libcephfs_symbols), &e->lib,
-			NULL);
-	if (rc == 0)
-		rc = eviction_find_mds(r, e);
+	e->lib = r->cephfs;
+	rc = eviction_find_mds(r, e);
 	return rc ? rc : mounts_change(r, mounts_mark_victims, e);
 }
 
@@ -753,6 +754,13 @@ static int eviction_result(struct store_rados *r)
 		return -EINPROGRESS;
 	rc = e->rc;
 	r->eviction = NULL;
+	if (rc == -EACCES && !r->caps_told) {
+		r->caps_told = true;
+		rn_err(r->log,
+		       "cluster: metadata servers evict nobody for client.%s: give it the "
+		       "capability mds 'allow *' (ceph auth caps)",
+		       r->user);
+	}
 	if (rc == 0)
 		rc = mounts_change(r, mounts_drop_victims, e);
 	eviction_put(e);
@@ -881,6 +889,7 @@ int cluster_store_rados_open(const struct cluster_store_cfg *cfg, const struct r
 	if (!r)
 		return -ENOMEM;
 	r->store.ops = &store_rados_ops;
+	r->log = log;
 	r->own[0] = cfg->own_client;
 	r->own_count = cfg->own_client != 0;
 	snprintf(r->oid, sizeof(r->oid), "ringnfs.%s", cfg->cluster);
@@ -893,6 +902,10 @@ int cluster_store_rados_open(const struct cluster_store_cfg *cfg, const struct r
 		     ? -ENOMEM
 		     : rados_load(LIBRADOS, librados_symbols, rn_array_size(librados_symbols),
 				  &r->lib, log);
+	/* Rather now than when a machine has died. */
+	if (rc == 0)
+		rc = rados_load(LIBCEPHFS, libcephfs_symbols, rn_array_size(libcephfs_symbols),
+				&r->cephfs, log);
 	if (rc == 0)
 		rc = rados_connect_to(r, cfg, log);
 	if (rc != 0) {

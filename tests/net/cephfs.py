@@ -240,7 +240,7 @@ def test_stands_still(t, a, b, holder, other, admin):
 def test_no_library(t, a):
     print("# the library is not there, or the object")
     t.equal("exit status", a.stop()[0], 0)
-    for library in ("librados.so.2",):
+    for library in ("librados.so.2", "libcephfs.so.2"):
         path = next(f"{d}/{library}" for d in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib") if os.path.exists(f"{d}/{library}"))
         words = a.words()
         words[-2] = f"mount --bind /dev/null {path} && " + words[-2]
@@ -249,6 +249,22 @@ def test_no_library(t, a):
     a.ceph.run("rados", "-c", a.ceph.conf, "-n", "client.admin", "-p", "nfs", "rm", "ringnfs.lab")
     status, log = refused(a, a.mount)
     t.check("without the object", status and "the cluster's object is gone: stop all members, remove it by: rados -p nfs rm ringnfs.lab" in log, log)
+
+
+def test_few_rights(t):
+    print("# the user of Ceph may not evict")
+    with ceph_members(t, dead=4) as (a, b, ceph, _):
+        ceph.ceph("auth", "caps", "client.ringnfs", "mon", "allow r", "osd", "allow rw pool=nfs", "mds", "allow rw")
+        Holder(t, a, "holder", "locked")
+        dead = a.machine_dies()
+        t.check("the log says what it lacks", b.wait_log("metadata servers evict nobody for client.ringnfs: give it the capability mds 'allow \\*'", seconds=PATIENCE))
+        ceph.ceph("auth", "caps", "client.ringnfs", "mon", "allow r", "osd", "allow rw pool=nfs", "mds", "allow *")
+        end = time.monotonic() + PATIENCE
+        while not ceph.evicted(dead.client) and time.monotonic() < end:
+            time.sleep(0.2)
+        t.check("it is evicted once that is there", ceph.evicted(dead.client))
+        a.start()
+        stop_all(t, a, b)
 
 
 def test_store(t, ceph):
@@ -327,6 +343,7 @@ def main_short(t):
             stop_all(t, b)
             test_no_library(t, a)
         test_store(t, ceph)
+    test_few_rights(t)
     test_full(t)
 
 

@@ -99,7 +99,7 @@ Test(vfs_mounts, options)
 	cr_expect(vfs_mount_has_option(&e, "rw"));
 	cr_expect(vfs_mount_has_option(&e, "acl"));
 	cr_expect_not(vfs_mount_has_option(&e, "recover_session"));
-	cr_expect_not(vfs_mount_has_option(&e, "recover_session=clea"));
+	cr_expect_not(vfs_mount_has_option(&e, "recover_session=cle"));
 	cr_expect_not(vfs_mount_has_option(&e, "name=xy"));
 	cr_expect_not(vfs_mount_has_option(&none, "rw"));
 }
