@@ -119,6 +119,8 @@ enum nfs_opnum4 {
 };
 #define NFS4_DEVICEID_SIZE 16u
 #define LAYOUT4_FLEX_FILES 4u /* layouttype4 (RFC 8435) */
+/* notify_deviceid_type4: bits of a bitmap4 */
+enum { NOTIFY_DEVICEID4_CHANGE = 1, NOTIFY_DEVICEID4_DELETE = 2 };
 /* layoutreturn_type4, layoutrecall_type4 */
 enum { LAYOUT4_RET_REC_FILE = 1, LAYOUT4_RET_REC_FSID = 2, LAYOUT4_RET_REC_ALL = 3 };
 /* layoutiomode4 */

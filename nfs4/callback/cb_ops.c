@@ -88,6 +88,48 @@ void nfs4_layout_recall(struct nfs4_client *cl, struct nfs4_layout_recall *r)
 	nfs4_cb_call(&r->cb, &layoutrecall_op, cl);
 }
 
+struct device_notice {
+	struct nfs4_cb cb;
+	uint8_t id[NFS4_DEVICEID_SIZE];
+};
+
+static void cb_notify_deviceid_encode(const struct nfs4_cb *cb, struct xdr_out *x)
+{
+	xdr_put_u32(x, 1); /* changes */
+	xdr_put_u32(x, 1); /* words of the bitmap */
+	xdr_put_u32(x, 1u << NOTIFY_DEVICEID4_DELETE);
+	xdr_put_u32(x, 4 + NFS4_DEVICEID_SIZE);
+	xdr_put_u32(x, LAYOUT4_FLEX_FILES);
+	xdr_put_fixed(x, rn_container_of(cb, const struct device_notice, cb)->id,
+		      NFS4_DEVICEID_SIZE);
+}
+
+static void cb_notify_deviceid_done(struct nfs4_cb *cb, int rc, uint32_t status,
+				    struct xdr_in *results)
+{
+	(void)rc;
+	(void)status;
+	(void)results;
+	free(rn_container_of(cb, struct device_notice, cb));
+}
+
+static const struct nfs4_cb_op notify_deviceid_op = {
+	.name = "CB_NOTIFY_DEVICEID",
+	.opnum = OP_CB_NOTIFY_DEVICEID,
+	.encode = cb_notify_deviceid_encode,
+	.done = cb_notify_deviceid_done,
+};
+
+void nfs4_tell_device_gone(struct nfs4_client *cl, const uint8_t id[NFS4_DEVICEID_SIZE])
+{
+	struct device_notice *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return; /* the client keeps an id that it meets no more */
+	memcpy(n->id, id, sizeof(n->id));
+	nfs4_cb_call(&n->cb, &notify_deviceid_op, cl);
+}
+
 static void cb_recall_any_encode(const struct nfs4_cb *cb, struct xdr_out *x)
 {
 	const struct nfs4_recall_any *r = rn_container_of(cb, const struct nfs4_recall_any, cb);

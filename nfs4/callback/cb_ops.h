@@ -51,6 +51,10 @@ struct nfs4_layout_recall {
  * or of a session. */
 void nfs4_layout_recall(struct nfs4_client *cl, struct nfs4_layout_recall *r);
 
+/* CB_NOTIFY_DEVICEID (RFC 8881 section 20.12): a device of flexible file layouts is gone. Nothing depends on the client's answer. The caller
+ * holds no lock of the client's or of a session. */
+void nfs4_tell_device_gone(struct nfs4_client *cl, const uint8_t id[NFS4_DEVICEID_SIZE]);
+
 /* CB_RECALL_ANY (RFC 8881 section 20.6): the client is to return delegations of its own choice. */
 
 struct nfs4_client;

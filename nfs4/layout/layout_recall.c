@@ -89,15 +89,20 @@ struct lost {
 	unsigned n;
 };
 
+static bool device_is_among(const uint8_t (*ids)[NFS4_DEVICEID_SIZE], unsigned n, const uint8_t *id)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (memcmp(ids[i], id, NFS4_DEVICEID_SIZE) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool has_lost(void *arg, const struct nfs4_layout *l)
 {
 	const struct lost *lost = arg;
 
-	for (unsigned i = 0; i < lost->n; i++) {
-		if (memcmp(lost->ids[i], l->device, NFS4_DEVICEID_SIZE) == 0)
-			return false;
-	}
-	return !l->recalled;
+	return !l->recalled && !device_is_among(lost->ids, lost->n, l->device);
 }
 
 /* Its seqid is that of the recall from now on (RFC 8881 section 12.5.3), however often the client is told. */
@@ -219,31 +224,60 @@ static void go_on(struct nfs4_layouts *all)
 	}
 }
 
-/* Hash of the ids, in any order. */
-static uint64_t hash_of(const struct lost *lost)
+/* Tells all clients that hear of devices that the oldest one that is gone is so. */
+static void tell_of_oldest(struct nfs4_server *srv)
 {
-	uint64_t hash = 1;
+	struct nfs4_layouts *all = srv->layouts;
+	struct nfs4_client *cl;
+	uint32_t number = 0;
 
-	for (unsigned i = 0; i < lost->n; i++) {
-		uint64_t half[2];
-
-		memcpy(half, lost->ids[i], sizeof(half));
-		hash += nfs4_mix(nfs4_mix(half[0]) ^ half[1]);
+	while ((cl = nfs4_client_after(srv, number))) {
+		number = cl->number;
+		if (atomic_load(&cl->holdings->hears_of_devices))
+			nfs4_tell_device_gone(cl, all->gone[0].id);
+		nfs4_client_put(cl);
 	}
-	return hash;
+	all->ngone--;
+	memmove(&all->gone[0], &all->gone[1], all->ngone * sizeof(all->gone[0]));
+}
+
+/* Notes devices that are not among the present ones any more. */
+static void note_gone(struct nfs4_server *srv, const struct lost *now)
+{
+	struct nfs4_layouts *all = srv->layouts;
+
+	for (unsigned i = 0; i < all->nids; i++) {
+		if (device_is_among(now->ids, now->n, all->ids[i]))
+			continue;
+		if (all->ngone == NFS4_DEVICES_MAX)
+			tell_of_oldest(srv);
+		memcpy(all->gone[all->ngone].id, all->ids[i], NFS4_DEVICEID_SIZE);
+		all->gone[all->ngone++].tell_at =
+			nfs4_clients_now(srv) + srv->cfg.lease_seconds + 1;
+	}
+	memcpy(all->ids, now->ids, sizeof(all->ids));
+	all->nids = now->n;
+}
+
+static bool are_as_before(const struct nfs4_layouts *all, const struct lost *now)
+{
+	return all->nids == now->n &&
+	       memcmp(all->ids, now->ids, now->n * (size_t)NFS4_DEVICEID_SIZE) == 0;
 }
 
 void nfs4_layouts_tick(struct nfs4_server *srv)
 {
+	struct nfs4_layouts *all = srv->layouts;
 	struct lost lost = { .srv = srv };
-	uint64_t hash;
 
 	if (!nfs4_gives_layouts(srv))
 		return;
 	lost.n = nfs4_device_ids(srv, lost.ids);
-	hash = hash_of(&lost);
-	if (hash != srv->layouts->servers)
+	if (!are_as_before(all, &lost)) {
+		note_gone(srv, &lost);
 		recall_lost(srv, &lost);
-	srv->layouts->servers = hash;
-	go_on(srv->layouts);
+	}
+	go_on(all);
+	while (all->ngone > 0 && nfs4_clients_now(srv) >= all->gone[0].tell_at)
+		tell_of_oldest(srv);
 }

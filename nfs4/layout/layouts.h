@@ -11,6 +11,7 @@
 
 #include <sys/queue.h>
 
+#include "nfs4/layout/data_server.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/nfs4_layout.h"
 
@@ -22,8 +23,15 @@ struct nfs4_layouts {
 	uint32_t max_of_client; /* NFS4_LAYOUTS_MAX; tests lower it */
 	struct rn_log_limit told_errors, told_taken;
 	/* Of the thread of nfs4_tick(). */
-	TAILQ_HEAD(, nfs4_layout) recalled; /* each with a reference */
-	uint64_t servers;		    /* hash of the data servers at the last look */
+	TAILQ_HEAD(, nfs4_layout) recalled;		   /* each with a reference */
+	uint8_t ids[NFS4_DEVICES_MAX][NFS4_DEVICEID_SIZE]; /* the devices at the last look */
+	unsigned nids;
+	/* Devices that are gone, oldest first: clients are told when their layouts have ended, be it by being taken. */
+	struct {
+		uint8_t id[NFS4_DEVICEID_SIZE];
+		uint64_t tell_at; /* seconds of nfs4_clients_now() */
+	} gone[NFS4_DEVICES_MAX];
+	unsigned ngone;
 };
 
 /* Sets srv->layouts. 0 or -ENOMEM. */

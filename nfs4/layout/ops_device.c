@@ -4,16 +4,19 @@
 #include <string.h>
 
 #include "lib/host.h"
+#include "nfs4/client/nfs4_client.h"
 #include "nfs4/compound.h"
 #include "nfs4/layout/ff_wire.h"
+#include "nfs4/state/holdings.h"
 
-/* Bytes of the result without the body: type, length of the body, empty bitmap. */
-#define HEAD_SIZE (4u + 4u + 4u)
+/* Bytes of the result without the body: type, length of the body, bitmap of one word. */
+#define HEAD_SIZE (4u + 4u + 4u + 4u)
 #define NOTICES_MAX 8u /* words of the bitmap of notifications */
 
 struct getdeviceinfo_args {
 	uint8_t id[NFS4_DEVICEID_SIZE];
 	uint32_t type, maxcount;
+	uint32_t notices; /* bits of NOTIFY_DEVICEID4_* that the client asks for */
 };
 
 static void decode_getdeviceinfo(struct nfs4_compound *c, void *args)
@@ -27,8 +30,11 @@ static void decode_getdeviceinfo(struct nfs4_compound *c, void *args)
 	words = xdr_get_u32(c->in);
 	if (words > NOTICES_MAX)
 		c->in->err = true;
-	else
-		xdr_skip(c->in, 4 * (size_t)words);
+	for (uint32_t i = 0; i < words && !c->in->err; i++) {
+		const uint32_t word = xdr_get_u32(c->in);
+
+		a->notices |= i == 0 ? word : 0;
+	}
 }
 
 static struct nfs4_ff_caller caller_of(const struct nfs4_compound *c)
@@ -43,7 +49,12 @@ static struct nfs4_ff_caller caller_of(const struct nfs4_compound *c)
 	};
 }
 
-/* Nobody is notified of devices: when one is gone, its layouts are recalled. */
+/*
+ * A device never changes, so there is nothing to tell of that. Linux's client keeps devices, and its connections to them, only where the
+ * server will tell of both.
+ */
+#define NOTICES (1u << NOTIFY_DEVICEID4_CHANGE | 1u << NOTIFY_DEVICEID4_DELETE)
+
 static int put_device(struct nfs4_compound *c, const struct getdeviceinfo_args *a,
 		      const struct nfs4_device *device)
 {
@@ -57,10 +68,14 @@ static int put_device(struct nfs4_compound *c, const struct getdeviceinfo_args *
 		nfs4_put_ff_device(c->out, &device->member, c->server->cfg.cluster->data_io,
 				   &caller);
 	xdr_patch_u32(c->out, at + 4, (uint32_t)(xdr_out_pos(c->out) - at - 8));
-	xdr_put_u32(c->out, 0);
+	xdr_put_u32(c->out, 1);
+	xdr_put_u32(c->out, a->notices & NOTICES);
 	size = (uint32_t)(xdr_out_pos(c->out) - at);
-	if (a->maxcount == 0 || size <= a->maxcount)
+	if (a->maxcount == 0 || size <= a->maxcount) {
+		if (a->notices & 1u << NOTIFY_DEVICEID4_DELETE)
+			atomic_store(&c->client->holdings->hears_of_devices, true);
 		return NFS4_OK;
+	}
 	xdr_out_rewind(c->out, at);
 	xdr_put_u32(c->out, size);
 	c->keep_body = true;

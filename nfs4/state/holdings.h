@@ -112,6 +112,7 @@ struct nfs4_holdings {
 	struct nfs4_recall_queue recalls; /* delegations that the client is to return */
 	struct nfs4_deleg_account deleg_account;
 	struct nfs4_layout_troubles *troubles; /* NULL: none were reported */
+	_Atomic bool hears_of_devices;	       /* it is told of devices that are gone */
 };
 
 static inline enum nfs4_revoked_by nfs4_revoked_by(int status)

@@ -245,7 +245,7 @@ def test_get(t, a, b, files):
     t.equal("GETDEVICEINFO: addresses", dev["addresses"], [(b"tcp", b"127.0.0.1.%d.%d" % divmod(b.port, 256))])
     t.equal("GETDEVICEINFO: NFSv3, loosely coupled", [(v[0], v[1], v[4]) for v in dev["versions"]], [(3, 0, 0)])
     t.check("GETDEVICEINFO: rsize and wsize", dev["versions"][0][2] == dev["versions"][0][3] >= 65536, dev)
-    t.equal("GETDEVICEINFO: notifications", dev["notify"], [])
+    t.equal("GETDEVICEINFO: notifications", dev["notify"], [6])
     with b.connect() as v3:
         t.equal("WRITE at b", v3.nfs(r.WRITE, r.write_args(fh, 0, b"by layout", stable=0))["status"], 0)
         t.equal("COMMIT at b", v3.nfs(r.COMMIT, r.commit_args(fh))["status"], 0)

@@ -197,6 +197,14 @@ bool cbs_take(struct cb_call *c)
 		get_recall(&x, c);
 	if (c->op == OP_CB_LAYOUTRECALL)
 		get_layoutrecall(&x, c);
+	if (c->op == OP_CB_NOTIFY_DEVICEID) {
+		cr_expect_eq(xdr_get_u32(&x), 1);
+		cr_expect_eq(xdr_get_u32(&x), 1);
+		cr_expect_eq(xdr_get_u32(&x), 1u << NOTIFY_DEVICEID4_DELETE);
+		cr_expect_eq(xdr_get_u32(&x), 4 + NFS4_DEVICEID_SIZE);
+		cr_expect_eq(xdr_get_u32(&x), LAYOUT4_FLEX_FILES);
+		xdr_get_fixed(&x, c->device, sizeof(c->device));
+	}
 	if (c->op == OP_CB_RECALL_ANY)
 		get_recall_any(&x, c);
 	if (c->op == OP_CB_RECALL_SLOT)

@@ -34,8 +34,9 @@ struct cb_call {
 	struct nfs4_stateid sid;
 	uint32_t status, committed;
 	uint64_t count, verifier;
-	uint32_t keep, types; /* CB_RECALL_ANY */
-	uint32_t target;      /* CB_RECALL_SLOT */
+	uint32_t keep, types;		    /* CB_RECALL_ANY */
+	uint32_t target;		    /* CB_RECALL_SLOT */
+	uint8_t device[NFS4_DEVICEID_SIZE]; /* CB_NOTIFY_DEVICEID */
 };
 
 /* From now on sessions ask for a back channel, and the connection takes callbacks. */

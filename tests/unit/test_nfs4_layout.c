@@ -810,3 +810,40 @@ Test(nfs4_layout, errors_of_getdeviceinfo)
 	cr_expect_eq(getdeviceinfo(ids[1], LAYOUT4_FLEX_FILES, least), NFS4_OK);
 	cr_expect_eq(getdeviceinfo(ids[1], LAYOUT4_FLEX_FILES, 0), NFS4_OK, "is it there?");
 }
+
+Test(nfs4_layout, clients_are_told_of_devices_that_are_gone)
+{
+	uint8_t ids[NFS4_DEVICES_MAX][NFS4_DEVICEID_SIZE];
+
+	NEED_FIXTURE();
+	start();
+	cr_assert_eq(nfs4_device_ids(f->server4, ids), MEMBERS);
+	wait_seconds(1);
+	op_begin(f, &client);
+	fix4_op(f, OP_GETDEVICEINFO);
+	xdr_put_fixed(&f->out, ids[2], NFS4_DEVICEID_SIZE);
+	xdr_put_u32(&f->out, LAYOUT4_FLEX_FILES);
+	xdr_put_u32(&f->out, 4096);
+	xdr_put_u32(&f->out, 1);
+	xdr_put_u32(&f->out, UINT32_MAX);
+	cr_assert_eq(fix4_send(f), NFS4_OK);
+	cr_assert_eq(fix4_result(f, OP_GETDEVICEINFO), NFS4_OK);
+	cr_expect_eq(xdr_get_u32(&f->in), LAYOUT4_FLEX_FILES);
+	xdr_skip_opaque(&f->in, 8192);
+	cr_expect_eq(xdr_get_u32(&f->in), 1);
+	cr_expect_eq(xdr_get_u32(&f->in),
+		     1u << NOTIFY_DEVICEID4_CHANGE | 1u << NOTIFY_DEVICEID4_DELETE);
+	whole();
+	members.is_away[2] = true;
+	wait_seconds(LEASE);
+	wait_seconds(1);
+	cr_expect_eq(cbs_count(), 0, "a layout may not have been taken yet");
+	wait_seconds(LEASE / 2);
+	wait_seconds(LEASE / 2 + 2);
+	cr_assert(cbs_take(&c));
+	cr_expect_eq(c.op, OP_CB_NOTIFY_DEVICEID);
+	cr_expect_arr_eq(c.device, ids[2], NFS4_DEVICEID_SIZE);
+	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
+	wait_seconds(1);
+	cr_expect_eq(cbs_count(), 0, "once");
+}

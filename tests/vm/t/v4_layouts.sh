@@ -60,6 +60,8 @@ read_back() {
 	drop_caches
 	check_all w /mnt/t/layouts
 	[ "$(done_there READ)" -gt 0 ] || die "no READ at the second"
+	"$BUILDDIR/ringnfsctl" --socket /run/second/control connections | grep -q "\\b$PROTO\\b" || die "no connection of $PROTO is kept"
+	[ "$(op_count /mnt/t GETDEVICEINFO)" -le 2 ] || die "$(op_count /mnt/t GETDEVICEINFO) GETDEVICEINFO"
 	t_note "READ at the second: $(done_there READ)"
 }
 # The owner's ids go with the calls there.
