@@ -862,6 +862,15 @@ static void quiesce_datagrams(struct server *s)
 		rr_server_quiesce(s->rdma);
 }
 
+static bool datagrams_under_way(const struct server *s)
+{
+	struct udp_stats udp = { .requests_busy = 0 };
+
+	if (s->udp)
+		udp_server_stats(s->udp, &udp);
+	return udp.requests_busy > 0;
+}
+
 /* Waits until no call is under way. False: some take too long. Clients that send a call or take a reply slowly are waited for a moment
  * only: their connections end. */
 static bool come_to_rest(struct server *s)
@@ -872,7 +881,7 @@ static bool come_to_rest(struct server *s)
 		const bool slow = s->tcp && tcp_server_busy(s->tcp) > 0;
 
 		if (rpc_conns_under_way(rpc_clients_conns(s->clients)) == 0 &&
-		    (!slow || ms >= SLOW_CLIENTS_MS))
+		    !datagrams_under_way(s) && (!slow || ms >= SLOW_CLIENTS_MS))
 			return true;
 		nanosleep(&pause, NULL);
 	}
@@ -907,6 +916,8 @@ const char *server_save(struct server *s, struct image_writer *w)
 	quiesce_datagrams(s);
 	if (!come_to_rest(s))
 		return "calls under way did not end in a second";
+	if (!nsm_free_rebooted(s->programs.nsm))
+		return "locks of clients that have rebooted are not free yet";
 	server_save_own(s, NULL, instance_fd(s->instance), begun_ns, w);
 	if (s->tcp)
 		tcp_server_save(s->tcp, w);

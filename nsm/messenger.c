@@ -168,7 +168,8 @@ static struct nsm_host *next_rebooted(struct nsm *n, uint64_t now)
 	return h;
 }
 
-static void free_locks(struct nsm *n, struct nsm_host *h, uint64_t now)
+/* False: some are in use, and their turn comes again. */
+static bool free_locks(struct nsm *n, struct nsm_host *h, uint64_t now)
 {
 	struct nsm_reboot r = { .addr = &h->addr, .name = h->name, .name_len = h->name_len };
 
@@ -185,6 +186,17 @@ static void free_locks(struct nsm *n, struct nsm_host *h, uint64_t now)
 	}
 	nsm_host_drop_locked(n, h);
 	pthread_mutex_unlock(&n->lock);
+	return !again;
+}
+
+bool nsm_free_rebooted(struct nsm *n)
+{
+	struct nsm_host *h;
+	bool all = true;
+
+	while (n && all && (h = next_rebooted(n, UINT64_MAX)) != NULL)
+		all = free_locks(n, h, rn_now_ns());
+	return all;
 }
 
 static bool may_tell(struct nsm *n)

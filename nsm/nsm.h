@@ -70,8 +70,11 @@ int nsm_new(const struct nsm_config *cfg, struct nsm **out);
 int nsm_start(struct nsm *n, const struct nsm_hooks *hooks);
 /* Clients find the server's programs: the hosts on record are told now. */
 void nsm_tell_hosts(struct nsm *n);
-/* Ends the threads: no hook is called any more. NULL is allowed. */
+/* Ends the threads: they call no hook any more. NULL is allowed. */
 void nsm_stop(struct nsm *n);
+/* Behind nsm_stop: frees what clients had that are known to have rebooted, by the hook `rebooted`. False: some of it is in use, and is
+ * kept. NULL is allowed. */
+bool nsm_free_rebooted(struct nsm *n);
 /* All references of hosts are put. NULL is allowed. */
 void nsm_free(struct nsm *n);
 
@@ -105,6 +108,9 @@ struct nsm_peer {
  * - -EPERM: NSM_RECLAIM, and the host is not on record from the run before.
  */
 int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, unsigned flags, struct nsm_host **out);
+/* A reference for a lock that the program before this one has handed over. The host's record is as that one wrote it; peer->local counts
+ * only if there is none. 0, -ENOMEM, or -ENOLCK: there is no room. */
+int nsm_host_resume(struct nsm *n, const struct nsm_peer *peer, struct nsm_host **out);
 void nsm_host_hold(struct nsm *n, struct nsm_host *h); /* one more reference */
 /* Puts a reference by which the host has had a lock: the record stays for NSM_IDLE_SECONDS. NULL is allowed. */
 void nsm_host_put(struct nsm *n, struct nsm_host *h);

@@ -361,6 +361,23 @@ int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, unsigned flags, str
 	return rc == -EHOSTDOWN ? -ENOLCK : rc;
 }
 
+int nsm_host_resume(struct nsm *n, const struct nsm_peer *peer, struct nsm_host **out)
+{
+	struct of_address of;
+	struct nsm_host *h;
+	int rc = 0;
+
+	pthread_mutex_lock(&n->lock);
+	h = nsm_host_find(n, peer, &of);
+	if (!h)
+		rc = make_room_and_add(n, peer, &of, false, &h);
+	if (!rc)
+		rc = nsm_host_hold_placed(n, h);
+	*out = rc ? NULL : h;
+	pthread_mutex_unlock(&n->lock);
+	return rc;
+}
+
 void nsm_host_hold_locked(struct nsm *n, struct nsm_host *h)
 {
 	h->refs++;

@@ -670,16 +670,20 @@ static void load_share(struct nlm_owner *o, struct vfs_file *f, const struct sav
 		vfs_share_load(f, &o->share, &r, NULL, true);
 }
 
-/* The record of the host is there, from the program before. */
-static void load_host(struct nlm_owners *t, struct nlm_owner *o, const struct saved_nlm_owner *s)
+static int load_host(struct nlm_owners *t, struct nlm_owner *o, const struct saved_nlm_owner *s)
 {
 	const struct nsm_peer peer = { .addr = s->addr,
 				       .name = s->caller.at,
 				       .name_len = s->caller.len };
 	struct nsm_host *host;
 
-	if (s->on_record && t->nsm && nsm_host_get(t->nsm, &peer, NSM_ON_RECORD, &host) == 0)
+	if (!s->on_record || !t->nsm)
+		return 0;
+	const int rc = nsm_host_resume(t->nsm, &peer, &host);
+
+	if (rc == 0)
 		nlm_owner_monitor(t, o, host, s->state);
+	return rc;
 }
 
 /* The owner has a reference for the caller. */
@@ -713,11 +717,11 @@ static int nlm_load_owner(struct nlm_owners *t, struct vfs *vfs, struct image_at
 	pthread_mutex_unlock(&t->lock);
 	if (*out) {
 		load_share(*out, f, &s);
-		load_host(t, *out, &s);
+		rc = load_host(t, *out, &s);
 		(*out)->held = true;
 	}
 	vfs_file_put(f);
-	return *out ? 0 : -ENOMEM;
+	return *out ? rc : -ENOMEM;
 }
 
 static int nlm_load_range(struct nlm_owners *t, struct nlm_owner *o, struct image_at *at)

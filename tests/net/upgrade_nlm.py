@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The program is run anew while NFSv3 clients have locks: they keep them, and are told nothing; one that has restarted loses them as before. In a
 network name space, where hosts have addresses of their own."""
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import harness
 import nlm_recovery as base
 from harness import Count, Daemon
-from nlm_recovery import ACCEPTED, DENIED, GRANTED, NLM_NM_LOCK, ONE, ONE_NAME, TWO, TWO_NAME, Client, FakeHost, make_file, notify, record, records, wait_for
+from nlm_recovery import (ACCEPTED, DENIED, GRANTED, NLM_NM_LOCK, NSM, ONE, ONE_NAME, SERVER, SM_NOTIFY, TWO, TWO_NAME, Client, FakeHost, make_file, notify, record, records, wait_for)
+from rpcclient import Conn, opaque, u32
 from upgrade import is_locked, restart
 
 
@@ -32,6 +36,25 @@ def test_locks(t, d, host):
     t.check("its lock is free", wait_for(lambda: two.lock(fh, 5, 1) == GRANTED, 10))
 
 
+def test_reboots(t, d):
+    """A client says that it has rebooted at some moment of the restart: what it had before is free."""
+    one, two = Client(d, ONE, ONE_NAME), Client(d, TWO, TWO_NAME)
+    fh = make_file(d, one, "rebooted")
+    for state in range(11, 51, 2):
+        one.state = state
+        one.again()
+        if one.lock(fh, 0, 10) != GRANTED:
+            t.check("a lock of a client that is to reboot", False, state)
+        with Conn(d.port, SERVER, source=(ONE, 500 + state)) as monitor, ThreadPoolExecutor() as pool:
+            told = pool.submit(lambda monitor=monitor, state=state: (time.sleep(0.005 * state), monitor.call(NSM, 1, SM_NOTIFY, opaque(ONE_NAME) + u32(state + 2))))
+            said = restart(t, d, "NLM")
+            told.result()
+        t.check("the state goes along, without that lock", "goes on from" in said, said)
+        got = []
+        t.check("it is free", wait_for(lambda: got.append(two.lock(fh, 0, 10)) or got[-1] == GRANTED, 5), got[-3:])
+        t.equal("and given up", two.unlock(fh, 0, 10), GRANTED)
+
+
 def inside():
     t = Count()
     base.network_up()
@@ -39,6 +62,7 @@ def inside():
     try:
         with Daemon({"one": "rw,insecure,no_root_squash"}, {"nlm.statd_port": base.MONITOR_PORT, "tcp.listen": ""}) as d:
             test_locks(t, d, host)
+            test_reboots(t, d)
             harness.finish(t, d)
     finally:
         host.close()
