@@ -92,7 +92,7 @@ FIRST = 1812  # the seeds of ./check from here on draw clients of every kind
 CHECKED = {"registers": ["errors"], "names": ["power"], "listings": ["die"]}
 GUESTS = dict(profile="mixed", clients=["linux42", "linux3", "v3", "v41b"], nemesis=["kill", "stop", "reload"], fs="ext4", cuts=0.03)
 BESIDE = (("registers", ["power"]), ("listings", ["power"]), ("registers", ["die"]), ("names", ["die"]), ("names", ["errors"]),
-             ("names", ["hungry"]), ("registers", ["jump", "kill"]), ("mixed", ["anew"]), ("delegations", ["anew"]), ("locks", ["anew"]))
+             ("names", ["hungry"]), ("registers", ["jump", "kill"]), ("mixed", ["anew"]), ("names", ["anew"]), ("delegations", ["anew"]), ("locks", ["anew"]))
 
 
 def plan(seed, profile, **fixed):
