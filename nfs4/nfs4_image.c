@@ -11,6 +11,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/deleg/delegations.h"
 #include "nfs4/recovery/grace.h"
+#include "nfs4/recovery/recovery.h"
 #include "nfs4/session/registry.h"
 #include "nfs4/state/holdings.h"
 
@@ -26,6 +27,8 @@ const char *nfs4_save(struct nfs4_server *srv, struct image_writer *w)
 		return "clients copy files";
 	if (nfs4_in_grace(srv))
 		return "the grace period is not over";
+	if (!nfs4_recovery_stop(srv))
+		return "the clients' records cannot be written";
 	image_begin(w, NFS4_SECTION);
 	nfs4_keys_save(srv, w);
 	for (cl = nfs4_client_after(srv, 0); cl; cl = next) {

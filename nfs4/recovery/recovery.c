@@ -77,14 +77,24 @@ int nfs4_recovery_new(struct nfs4_server *srv)
 	return 0;
 }
 
+bool nfs4_recovery_stop(struct nfs4_server *srv)
+{
+	struct nfs4_recovery *r = srv->recovery;
+
+	if (!r || !r->records)
+		return true;
+	if (!r->stop)
+		nfs4_writer_stop(r);
+	return !r->lost && !atomic_load(&r->failing);
+}
+
 void nfs4_recovery_free(struct nfs4_server *srv)
 {
 	struct nfs4_recovery *r = srv->recovery;
 
 	if (!r)
 		return;
-	if (r->records)
-		nfs4_writer_stop(r);
+	nfs4_recovery_stop(srv);
 	nfs4_db_close(r->db);
 	nfs4_expected_free(&r->grace);
 	pthread_cond_destroy(&r->work);
