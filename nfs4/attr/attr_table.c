@@ -488,7 +488,9 @@ NFS4_ATTR_GETTER(layout_types)
 
 NFS4_ATTR_GETTER(layout_blksize)
 {
-	xdr_put_u32(x, src->server->cfg.cluster->data_io);
+	const struct nfs4_cluster *cluster = src->server->cfg.cluster;
+
+	xdr_put_u32(x, cluster ? cluster->data_io : 0);
 }
 
 #define FH_MAX (4u + NFS4_FHSIZE)
