@@ -215,7 +215,7 @@ def test_stands_still(t, a, b, holder, other, admin):
     free, held = open_at(t, other, "free"), open_at(t, other, "locked")
     conn = a.connect(timeout=PATIENCE)
     root = a.root(conn, "one")
-    a.process.send_signal(signal.SIGSTOP)
+    a.stand_still()
     conn.send(r.call_message(r.NFS, 3, MKDIR, r.diropargs(root, "late") + r.u32(0) * 6))
     t.equal("the other grants no locks", await_status(lambda: no_lock(other, *free), n.OK, seconds=PATIENCE)["status"], n.GRACE)
     next_a = CephMember("a", a.ceph, a.common, a.dead, None)
@@ -357,7 +357,7 @@ def disturb(d):
     elif how == "stopped":
         d.stop()
     elif how == "made slow":
-        d.process.send_signal(signal.SIGSTOP)
+        d.stand_still()
         time.sleep(random.choice((0.5, 1.5)) * d.dead)
         d.process.send_signal(signal.SIGCONT)
         if not cluster_counter.is_over(d):

@@ -247,7 +247,7 @@ def test_stopped(t, a, holder, other):
     free, held = open_at(t, other, "free"), open_at(t, other, "locked")
     conn = r.Conn(a.port, timeout=20)
     root = conn.mnt(a.exports["one"])[1]
-    a.process.send_signal(signal.SIGSTOP)
+    a.stand_still()
     os.waitpid(a.process.pid, os.WUNTRACED)  # all of its threads stand still
     conn.send(r.call_message(r.NFS, 3, MKDIR, r.diropargs(root, "late") + u32(0) * 6))
     t.equal("the other grants no locks", await_status(lambda: no_lock(other, *free), n.OK)["status"], n.GRACE)
@@ -399,7 +399,7 @@ def test_early(t):
         fh = nlm.make_file(a, v3, "early")
         t.equal("LOCK", v3.lock(fh), nlm.GRANTED)
         a.killed()
-        b.process.send_signal(signal.SIGSTOP)
+        b.stand_still()
         os.waitpid(b.process.pid, os.WUNTRACED)
         a.start()
         v3.again()

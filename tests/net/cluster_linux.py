@@ -296,7 +296,7 @@ def moved_by_plan(a):
 
 def hung(a):
     """For longer than its lease."""
-    a.process.send_signal(signal.SIGSTOP)
+    a.stand_still()
     time.sleep(DEAD + 1)
     a.process.send_signal(signal.SIGCONT)
     if a.process.wait(PATIENCE) != ENDED:

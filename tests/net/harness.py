@@ -224,6 +224,11 @@ class Daemon:
     def alive(self):
         return self.process.poll() is None
 
+    def stand_still(self):
+        """Stops all its threads until SIGCONT: the signal is one thread's, which stops the others when it gets to run."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+
     def stop(self, sig=signal.SIGTERM):
         """Ends it: (exit status, log)."""
         self.process.send_signal(sig)

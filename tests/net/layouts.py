@@ -440,7 +440,7 @@ def test_silent(t, b, files):
     fh, opened, res = files.elsewhere()
     with b.connect() as v3:
         t.equal("WRITE", v3.nfs(r.WRITE, r.write_args(fh, 0, b"before"))["status"], 0)
-        b.process.send_signal(signal.SIGSTOP)
+        b.stand_still()
         t.check("the others say that it is dead", files.member.wait_log("member b .*dead|b is declared dead|declares? (member )?b"), files.member.read_log()[-2000:])
         v3.send(r.call_message(r.NFS, 3, r.WRITE, r.write_args(fh, 0, b"LATER!")))
         b.process.send_signal(signal.SIGCONT)

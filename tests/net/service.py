@@ -157,7 +157,7 @@ def test_watchdog(t):
             t.check("signs of life afterwards", d.await_message("WATCHDOG=1"))
             t.check("which is logged, too", d.wait_log(r"event thread \d turns again", since, 60))
         since = len(d.read_log())
-        d.process.send_signal(signal.SIGSTOP)
+        d.stand_still()
         time.sleep(5)
         d.process.send_signal(signal.SIGCONT)
         d.messages()
