@@ -135,7 +135,7 @@ void image_begin(struct image_writer *w, const char *section)
 		return;
 	w->section = (size_t)(head - w->buf);
 	memset(head, 0, SECTION_HEAD);
-	memcpy(head, section, rn_min(strlen(section), SECTION_NAME));
+	memcpy(head, section, strnlen(section, SECTION_NAME));
 }
 
 static void note_fd(struct image_writer *w, int fd)
