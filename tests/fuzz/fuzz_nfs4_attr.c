@@ -15,9 +15,11 @@
 #include "nfs4/attr/owner_name.h"
 #include "nfs4/attr/source.h"
 #include "nfs4/nfs4_private.h"
+#include "vfs/base/instance.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static struct vfs vfs; /* refuses no open */
 static struct nfs4_server server;
 static struct rpc_request *req;
 
@@ -186,6 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	req->call.cred.flavor = RPC_AUTH_SYS;
 	minor = data[1] % 3;
 	server.cfg.posix_acls = data[1] & 128;
+	server.cfg.vfs = &vfs;
 	cut = rn_min((data[0] & 0x7f) * 4, size - 2);
 	seg[0] = (struct rpc_seg){ .base = (uint8_t *)data + 2, .len = (uint32_t)cut };
 	seg[1] = (struct rpc_seg){ .base = (uint8_t *)data + 2 + cut,
