@@ -124,7 +124,7 @@ struct cluster_duty {
 	uint64_t epoch;	  /* of the grace; for cluster_enforcing() */
 };
 
-/* What a grace waits for at a member. */
+/* Why the cluster's grace period cannot end yet, as seen at one member. */
 enum cluster_wait {
 	CLUSTER_WAITS_NOT,
 	CLUSTER_WAITS_ENFORCE, /* it runs, and has not stopped granting locks */

@@ -61,7 +61,7 @@ struct cluster_store {
 struct cluster_store_cfg {
 	const char *
 		path; /* directory of the cluster file system, which is there; of the backend of files */
-	/* Of the backend for RADOS; not NULL. ceph_user is without "client."; ceph_fs empty: all file systems of that Ceph cluster. */
+	/* Settings of the backend for RADOS; not NULL. ceph_user is without "client."; ceph_fs empty: all file systems of that Ceph cluster. */
 	const char *cluster, *pool, *ceph_conf, *ceph_user, *ceph_fs;
 	uint64_t
 		own_client; /* of CephFS, which is not evicted; 0: none that is known before use() */

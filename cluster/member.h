@@ -47,7 +47,7 @@ struct member;
 /* Calls to the store, which may fail. */
 enum member_call { MEMBER_READ, MEMBER_BEAT, MEMBER_LOOK, MEMBER_SWAP, MEMBER_EVICT, MEMBER_CALLS };
 
-/* What a member knows, for those who show it. Times are by its clock. */
+/* A member's knowledge of its cluster, for metrics and the control interface. Times are by its clock. */
 struct member_view {
 	struct cluster_object object; /* as read last */
 	/* By rows of the object: when the heartbeat was last seen to move, or the run became known. This member's own: when it

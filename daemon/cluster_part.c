@@ -408,7 +408,7 @@ static int cluster_part_refused(const struct cluster_part *p, enum cluster_refus
 	return -EPERM;
 }
 
-/* What to do when nobody knows any more which locks clients may reclaim. */
+/* Logs the way out when the shared object is gone or damaged, so that no member knows which locks clients may reclaim. */
 static void cluster_part_tell_remedy(const struct cluster_part *p, const char *what)
 {
 	const struct cfg_cluster *set = &p->settings->cluster;

@@ -126,7 +126,7 @@ static void image_text(char *to, size_t size, const struct image_bytes *from)
 	snprintf(to, size, "%.*s", (int)from->len, from->at ? (const char *)from->at : "");
 }
 
-/* What the program before this one says of itself. */
+/* Takes the server's own state from the image that the program before this one has handed over. */
 static int start_from_image(struct server *s, int *instance)
 {
 	struct saved_server saved = { .instance = -1 };

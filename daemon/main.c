@@ -122,7 +122,7 @@ static enum main_next main_serve(struct server *s, const sigset_t *set, const st
 	return next;
 }
 
-/* What main() was given, and the program's file when it began: a package's upgrade puts a new one in its place. */
+/* The command line, and the program's path at the start, to run it again: a package's upgrade puts a new file in its place. */
 struct main_program {
 	char path[PATH_MAX];
 	char *const *argv;
@@ -161,7 +161,7 @@ static int main_serve_all(struct server *server, const sigset_t *set, const stru
 {
 	while (main_serve(server, set, log) == MAIN_RESTART) {
 		rn_notice(log, "restarting");
-		/* What clients lose by a change of the exports they lose by this one, which finds it out. */
+		/* Reads the exports while this program still serves: it tells clients what a change of them takes away. */
 		const int rc =
 			server_reload(server) ? -ENOEXEC : hand_over_try(p->path, p->argv, log);
 

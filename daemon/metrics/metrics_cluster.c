@@ -61,7 +61,7 @@ static void put_cluster_members(struct metrics *m, const struct cluster_part_vie
 		metrics_value(m, o->member[i].needs_grace, "member", o->member[i].name, NULL);
 }
 
-/* What the grace waits for: all reasons, as an alert on what is absent sees nothing. */
+/* Reports every reason for which a grace period may wait, with 0 for those that do not hold: an alert cannot see a series that is absent. */
 static void put_cluster_waits(struct metrics *m, const struct cluster_object *o)
 {
 	static const struct metrics_family waits = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the flexible file layout type has in RFC 8881's opaque fields (RFC 8435). */
+/* XDR of the flexible file layout type (RFC 8435), which stands in opaque fields of RFC 8881's layout operations. */
 #ifndef RN_NFS4_LAYOUT_FF_WIRE_H
 #define RN_NFS4_LAYOUT_FF_WIRE_H
 

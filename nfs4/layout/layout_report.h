@@ -12,7 +12,7 @@
 int nfs4_layout_get(struct nfs4_compound *c, const struct nfs4_stateid *sid,
 		    struct nfs4_layout **out);
 
-/* What stands for the current file in nfs4_layout_trouble(). */
+/* The key of the current file in nfs4_layout_trouble(). */
 uint64_t nfs4_layout_file(const struct nfs4_compound *c);
 
 /* Notes errors that the client reports of its layout of the current file. */
