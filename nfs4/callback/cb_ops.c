@@ -291,15 +291,12 @@ static void cb_notify_lock_encode(const struct nfs4_cb *cb, struct xdr_out *x)
 	xdr_put_opaque(x, n->owner, n->owner_len);
 }
 
-/* Nothing depends on the answer: the client may ignore the callback, and asks again by itself. */
 static void cb_notify_lock_done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
 {
 	struct nfs4_notify_lock *n = rn_container_of(cb, struct nfs4_notify_lock, cb);
 
-	(void)rc;
-	(void)status;
 	(void)results;
-	n->ended(n);
+	n->ended(n, rc == 0 && status != NFS4ERR_DELAY);
 }
 
 static const struct nfs4_cb_op notify_lock_op = {
@@ -317,7 +314,7 @@ void nfs4_notify_lock(struct nfs4_client *cl, struct nfs4_notify_lock *n)
 	if (s)
 		nfs4_cb_start(&n->cb, &notify_lock_op, s);
 	else
-		n->ended(n);
+		n->ended(n, false);
 }
 
 static void cb_offload_encode(const struct nfs4_cb *cb, struct xdr_out *x)

@@ -160,11 +160,12 @@ struct nfs4_notify_lock {
 	/* Set by the caller; they must stay until ended() is called. */
 	const uint8_t *fh, *owner;
 	uint32_t fh_len, owner_len;
-	void (*ended)(struct nfs4_notify_lock *n);
+	void (*ended)(struct nfs4_notify_lock *n, bool told);
 };
 
 /* Tells the client, by a session whose callback path works. ended() is called once, perhaps before
- * this returns, without locks. The caller holds none of the client's or of a session. */
+ * this returns, without locks; told: the client has answered, and not that it has no time for it
+ * (NFS4ERR_DELAY). The caller holds none of the client's or of a session. */
 void nfs4_notify_lock(struct nfs4_client *cl, struct nfs4_notify_lock *n);
 
 /* CB_OFFLOAD (RFC 7862 section 16.1): the result of an asynchronous COPY. */

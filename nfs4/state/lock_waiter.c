@@ -20,6 +20,7 @@ struct nfs4_lock_waiter {
 	uint32_t since;		    /* seconds of nfs4_clients_now() */
 	uint32_t lapsed;	    /* nfs4_clients_lapsed() when the lock was refused */
 	bool listed;		    /* in holdings.waiters; under the client's lock */
+	bool again;		    /* listed to be told again: vfs/ has no notice; likewise */
 	LIST_ENTRY(nfs4_lock_waiter) link;
 	uint8_t bytes[]; /* filehandle, owner */
 };
@@ -65,9 +66,29 @@ static void nfs4_lock_waiter_unlist(struct nfs4_lock_waiter *w)
 	pthread_mutex_unlock(&w->client->lock);
 }
 
-static void nfs4_lock_waiter_ended(struct nfs4_notify_lock *n)
+/* Lists a waiter whom the callback did not reach; the list takes the callback's reference over. False:
+ * it may not wait on. */
+static bool nfs4_lock_waiter_relist(struct nfs4_lock_waiter *w)
 {
-	nfs4_lock_waiter_put(rn_container_of(n, struct nfs4_lock_waiter, note));
+	struct nfs4_client *cl = w->client;
+	struct nfs4_holdings *held = cl->holdings;
+
+	pthread_mutex_lock(&cl->lock);
+	w->listed = w->again = !held->dropped && held->nwaiters < NFS4_WAITERS_MAX;
+	if (w->listed) {
+		LIST_INSERT_HEAD(&held->waiters, w, link);
+		held->nwaiters++;
+	}
+	pthread_mutex_unlock(&cl->lock);
+	return w->again;
+}
+
+static void nfs4_lock_waiter_ended(struct nfs4_notify_lock *n, bool told)
+{
+	struct nfs4_lock_waiter *w = rn_container_of(n, struct nfs4_lock_waiter, note);
+
+	if (told || !nfs4_lock_waiter_relist(w))
+		nfs4_lock_waiter_put(w);
 }
 
 static void nfs4_lock_waiter_tell(struct vfs_lock_notice *n)
@@ -203,7 +224,10 @@ static void nfs4_lock_waiter_forget(struct nfs4_client *cl, const uint32_t *old)
 	struct nfs4_lock_waiter *w;
 
 	while ((w = nfs4_lock_waiter_take(cl, old))) {
-		vfs_lock_forget_waiter(w->file, w->id);
+		if (w->again)
+			nfs4_lock_waiter_put(w);
+		else
+			vfs_lock_forget_waiter(w->file, w->id);
 		nfs4_lock_waiter_put(w);
 	}
 }
@@ -216,7 +240,7 @@ void nfs4_lock_waiters_drop(struct nfs4_client *cl)
 #define AT_ONCE 64u
 
 /*
- * Waiters that vfs/ cannot tell, with a reference each. A client whose lease runs out keeps its
+ * Waiters that vfs/ does not tell, with a reference each. A client whose lease runs out keeps its
  * locks until somebody asks for them, so all have to ask again who were refused before one ran out.
  */
 static unsigned find_untold(struct nfs4_client *cl, struct nfs4_lock_waiter *found[AT_ONCE])
@@ -229,13 +253,28 @@ static unsigned find_untold(struct nfs4_client *cl, struct nfs4_lock_waiter *fou
 	LIST_FOREACH (w, &cl->holdings->waiters, link) {
 		if (n == AT_ONCE)
 			break;
-		if (w->notice.held_by_client && w->lapsed == lapsed)
+		if (w->notice.held_by_client && w->lapsed == lapsed && !w->again)
 			continue;
 		ref(w);
 		found[n++] = w;
 	}
 	pthread_mutex_unlock(&cl->lock);
 	return n;
+}
+
+/* True if the waiter is to be told again; then the caller has the list's reference. */
+static bool nfs4_lock_waiter_take_again(struct nfs4_lock_waiter *w)
+{
+	bool again;
+
+	pthread_mutex_lock(&w->client->lock);
+	again = w->listed && w->again;
+	if (again) {
+		unlist_locked(w);
+		w->again = false;
+	}
+	pthread_mutex_unlock(&w->client->lock);
+	return again;
 }
 
 void nfs4_lock_waiters_tick(struct nfs4_client *cl)
@@ -247,7 +286,10 @@ void nfs4_lock_waiters_tick(struct nfs4_client *cl)
 	nfs4_lock_waiter_forget(cl, &lease);
 	n = find_untold(cl, found);
 	for (unsigned i = 0; i < n; i++) {
-		vfs_lock_tell_waiter(found[i]->file, found[i]->id);
+		if (nfs4_lock_waiter_take_again(found[i]))
+			nfs4_notify_lock(cl, &found[i]->note);
+		else
+			vfs_lock_tell_waiter(found[i]->file, found[i]->id);
 		nfs4_lock_waiter_put(found[i]);
 	}
 }

@@ -3,13 +3,16 @@
  * Lock-owners whose LOCK was denied and who wait for the range (READW_LT, WRITEW_LT), in minor
  * versions 1 and 2. vfs/ remembers who waits for what; a waiter here is its notice: when the range
  * is free, the client is told by CB_NOTIFY_LOCK. That is only a hint. Nothing is reserved, and the
- * client asks again by itself if no word comes.
+ * client asks again by itself if no word comes. That takes Linux's client 30 seconds, so a client that
+ * has not answered (NFS4ERR_DELAY while its session recovers, a lost connection) is told again each
+ * second.
  *
  * A client has one waiter for each lock-owner and file, and a limited number in all, which it pays
  * for. A waiter lasts until it is told, gets the lock, asks again, has waited for a lease or loses
  * its client.
  *
- * References: vfs/'s list has one, until tell() or end(); a callback under way has it from tell() on.
+ * References: vfs/'s list has one, until tell() or end(); a callback under way has it from tell() on,
+ * and the client's list while the waiter is to be told again.
  * A waiter holds a reference of its client and its file.
  */
 #ifndef RN_NFS4_STATE_LOCK_WAITER_H
@@ -29,8 +32,8 @@ bool nfs4_locks_are_notified(const struct nfs4_compound *c);
 
 /* For nfs4/state/holdings.c. Ends all waiters of a client; the caller holds no lock. */
 void nfs4_lock_waiters_drop(struct nfs4_client *cl);
-/* Ends waiters that have waited for a lease, and tells those who wait for something that vfs/ does
- * not see the end of: a local lock, or a lease. */
+/* Ends waiters that have waited for a lease. Tells those who wait for something that vfs/ does not see
+ * the end of, a local lock or a lease, and those whom the last callback did not reach. */
 void nfs4_lock_waiters_tick(struct nfs4_client *cl);
 
 #endif

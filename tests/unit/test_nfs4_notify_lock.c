@@ -378,7 +378,38 @@ Test(nfs4_notify_lock, the_wait_for_a_slot_is_not_the_client_s)
 	cr_expect_eq(cbs_sequence(f, &waiter.session), 0);
 }
 
-/* Without the path the client asks by itself; the waiters are gone. */
+static void ticks(void)
+{
+	for (unsigned i = 0; i < 10; i++)
+		nfs4_tick(f->server4);
+}
+
+/* A client whose session recovers answers no callback but with NFS4ERR_DELAY (Linux's does so for
+ * CB_SEQUENCE). Left alone, it would ask again after half a minute. */
+Test(nfs4_notify_lock, told_again_if_the_client_has_no_time)
+{
+	static const uint32_t answers[][2] = { { NFS4ERR_DELAY, NFS4_OK },
+					       { NFS4_OK, NFS4ERR_DELAY } };
+	size_t used;
+
+	NEED_FIXTURE();
+	begin();
+	used = f->budget.used;
+	cr_expect_eq(lock_by(&first_waiter, WRITEW_LT, 10, 5, &rsid), NFS4ERR_DENIED);
+	cr_expect_eq(unlock(0, 100), NFS4_OK);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert(cbs_take(&c), "%u", i);
+		cbs_answer(f, &c, answers[i][0], answers[i][1]);
+		cr_expect_eq(cbs_count(), 0, "not at once");
+		ticks();
+	}
+	expect_told(&first_waiter);
+	ticks();
+	cr_expect_eq(cbs_count(), 0);
+	cr_expect_leq(f->budget.used, used + 512, "the lock-owner's place alone");
+}
+
+/* Waiters whom no callback reaches are told when there is a connection, or forgotten after a lease. */
 Test(nfs4_notify_lock, the_path_goes_down)
 {
 	size_t used;
@@ -392,7 +423,11 @@ Test(nfs4_notify_lock, the_path_goes_down)
 	cr_assert(cbs_take(&c));
 	cbs_lose(f);
 	cr_expect_eq(unlock(50, 50), NFS4_OK);
+	ticks();
 	cr_expect_eq(cbs_count(), 0);
+	nfs4_skip_lease_time(f->server4, OVER);
+	(void)cbs_sequence(f, &waiter.session);
+	ticks();
 	cr_expect_leq(f->budget.used, used);
 }
 
