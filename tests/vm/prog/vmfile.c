@@ -19,7 +19,7 @@
  *
  * `do` prints the result and exits with 0, or with 1 and the error's text: "busy" if another holds
  * the lock, "timeout" if it did not become free in time. The process listens at
- * /dev/shm/vmfile.NAME.
+ * /run/vmfile.NAME.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -307,7 +307,7 @@ static struct sockaddr_un address(const char *name)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 
-	snprintf(sa.sun_path, sizeof(sa.sun_path), "/dev/shm/vmfile.%s", name);
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "/run/vmfile.%s", name);
 	return sa;
 }
 
