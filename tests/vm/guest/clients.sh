@@ -78,11 +78,11 @@ on() {
 		"$@"
 	fi
 }
-# returned_since CLIENT N [DIR]: how many delegations the client has returned by its mount (/mnt/CLIENT) since it had counted N; 0 after ten
-# seconds without one. It counts when the server's answer has come to it, by when another client may have gone on.
+# returned_since CLIENT N [DIR]: how many delegations the client has returned by its mount (/mnt/CLIENT) since it had counted N; 0 after half a
+# minute without one. It counts when the server's answer has come to it, by when another client may have gone on.
 returned_since() {
 	local dir=${3:-/mnt/$1}
-	wait_until 10 eval "[ \"\$(on $1 op_count $dir DELEGRETURN)\" -gt $2 ]" || true
+	wait_until 30 eval "[ \"\$(on $1 op_count $dir DELEGRETURN)\" -gt $2 ]" || true
 	echo $(($(on "$1" op_count "$dir" DELEGRETURN) - $2))
 }
 # client_mount CLIENT VERS EXPORT [OPTIONS [DIR]]: at /mnt/CLIENT.

@@ -170,7 +170,7 @@ intruders() {
 	hold two bob i intruders
 	refused busy two i lock posix w 0 10
 	file one i stop
-	file two i lock posix w 0 10 5000
+	file two i lock posix w 0 10 60000
 	file two i stop
 }
 
@@ -191,7 +191,7 @@ ended() {
 	refused busy two h lock posix w 0 10
 	closes=$(ops LOCKU)
 	file one h stop
-	file two h lock posix w 0 10 5000
+	file two h lock posix w 0 10 60000
 	[ "$(ops LOCKU)" -gt "$closes" ] || die "no LOCKU"
 	file two h stop
 	wait_until 20 eval "[ \"\$(clients_are opens | cut -d' ' -f2 | tr '\n' ' ')\" = '0 0 ' ]" || die "opens: $(clients_are opens)"
@@ -219,7 +219,7 @@ restarted() {
 	on one krb_login alice
 	wait_until 20 as one alice touch $one/after-the-end
 	file one k stop
-	file two k lock posix w 0 10 20000
+	file two k lock posix w 0 10 60000
 	file two k stop
 }
 

@@ -51,7 +51,7 @@ unlink_open() {
 	[ ! -e $D/gone ]
 	same "an unlinked open file" data "$(cat <&5)"
 	exec 5<&-
-	wait_until 5 eval "[ -z \"\$(ls -A $S | grep gone)\" ]"
+	wait_until 60 eval "[ -z \"\$(ls -A $S | grep gone)\" ]"
 }
 renames() {
 	mkdir -p $D/d1/d2 $D/e

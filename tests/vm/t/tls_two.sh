@@ -57,7 +57,7 @@ locks() {
 	refused busy one l lock posix w 10 10
 	file one l write 0 by_tls
 	file one l stop
-	file two l lock posix w 0 10 20000
+	file two l lock posix w 0 10 60000
 	same "data" by_tls "$(file two l read 0 6)"
 	file two l stop
 	clients_umount

@@ -84,7 +84,7 @@ waiting() {
 	start=$SECONDS
 	file one w lock posix u 0 0
 	wait $pid
-	[ $((SECONDS - start)) -lt 15 ] || die "the waiter was not called"
+	[ $((SECONDS - start)) -lt 28 ] || die "the waiter was not called"
 	t_note "granted after $((SECONDS - start)) s"
 	busy one w lock posix r 0 1
 	neither w
@@ -101,7 +101,7 @@ waiting_local() {
 	start=$SECONDS
 	vm_prog vmfile do here lock posix u 0 10
 	wait $pid
-	[ $((SECONDS - start)) -lt 15 ] || die "the waiter was not called"
+	[ $((SECONDS - start)) -lt 28 ] || die "the waiter was not called"
 	t_note "granted after $((SECONDS - start)) s"
 	fails_with busy vm_prog vmfile do here lock posix r 0 1
 	vm_prog vmfile stop here

@@ -213,7 +213,7 @@ locked() {
 	returned lk file two l start $two/lk rw
 	refused busy two l lock posix w 0 0
 	file one l stop
-	file two l lock posix w 0 0 20000
+	file two l lock posix w 0 0 60000
 	file two l stop
 }
 write_restarted() {

@@ -128,7 +128,7 @@ nothing_left() {
 	umount $M
 	for w in opens locks sessions; do
 		if [ $w/$VERS = sessions/4.0 ]; then continue; fi
-		wait_until 5 eval "[ \$(number $w \"\$(held)\") = $(number $w "$before") ]" || die "before: $before, after: $(held)"
+		wait_until 60 eval "[ \$(number $w \"\$(held)\") = $(number $w "$before") ]" || die "before: $before, after: $(held)"
 	done
 	t_note "$(held)"
 }

@@ -58,7 +58,7 @@ under_way() {
 	wait $! || die "mkdir failed"
 	rmdir $D/under_way
 	t_note "done $(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }') s after the disk"
-	awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { exit b - a > 8 }' || die "the client was sent away"
+	awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { exit b - a > 13 }' || die "the client was sent away"
 }
 
 if [ "$PROTO" = tcp ]; then

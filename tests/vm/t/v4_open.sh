@@ -38,7 +38,7 @@ unlink_own() {
 	file one f sync
 	same "data" more "$(file one f read 0 4)"
 	file one f stop
-	wait_until 5 eval '[ -z "$(left)" ]' || die "left: $(left)"
+	wait_until 60 eval '[ -z "$(left)" ]' || die "left: $(left)"
 }
 # Removed by the other client, which knows nothing of it.
 unlink_other() {
@@ -201,7 +201,7 @@ many() {
 	local n=60
 	on one bash -ec "for i in {1..$n}; do exec {fd}>$one/many\$i; echo \$i >&\$fd; done
 		rm $one/many{1..20}; for i in {1..20}; do eval \"exec \$((fd - i * 2 % $n))>&-\"; done"
-	wait_until 5 eval "[ \$(left | wc -l) = $((n - 20)) ]" || die "left: $(left | head)"
+	wait_until 60 eval "[ \$(left | wc -l) = $((n - 20)) ]" || die "left: $(left | head)"
 	same "data" $n "$(cat "$S/many$n")"
 	rm "$S"/*
 }

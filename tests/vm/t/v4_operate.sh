@@ -152,7 +152,7 @@ recalled() {
 	echo given >"$S/d"
 	chmod 666 "$S/d"
 	file two d start "$two/d" r
-	wait_until 20 sh -c "cat $two/d >/dev/null 2>&1; $BUILDDIR/ringnfsctl delegations | grep -q operate/d" || wait_until 5 on two sh -c "cat $two/d" ||
+	wait_until 20 sh -c "cat $two/d >/dev/null 2>&1; $BUILDDIR/ringnfsctl delegations | grep -q operate/d" || wait_until 60 on two sh -c "cat $two/d" ||
 		die "no file"
 	[ "$(get "len(a['delegations'])" delegations --file "$S/d")" != 0 ] || { file two d stop; echo "the client gets none"; exit 77; }
 	same "whose" "$(id_of_two)" "$(get "a['delegations'][0]['client']" delegations --file "$S/d")"

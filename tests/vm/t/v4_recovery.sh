@@ -128,7 +128,7 @@ killed_idle() {
 	on one sh -c "echo x >$one/idle"
 	took=$(since "$start")
 	t_note "restart and mount $took s"
-	[ "$SERVER" = knfsd ] || at_most "the restart took too long" "$took" 15
+	[ "$SERVER" = knfsd ] || at_most "the restart took too long" "$took" $((GRACE - 20))
 }
 away() {
 	both a
