@@ -175,7 +175,7 @@ def test_bounds(t, d):
     monitor(SM_CRASH, b"", SERVER)
     for _ in range(20):
         monitor(SM_NULL, b"", SERVER)
-    t.check("telling hosts that are not there holds up nobody", time.monotonic() - begun < 5)
+    t.check("telling hosts that are not there holds up nobody", time.monotonic() - begun < 30)
 
 
 def test_locks_by_tcp(t, d):

@@ -221,7 +221,7 @@ def test_reload(t, d):
     d.write_exports([f"{d.exports['bad']} 127.0.0.0/8({OPTIONS})"])
     d.reload()
     t.equal("its wait ends", ends(d, HELD), 0)
-    t.check("soon", time.monotonic() - began < 5, time.monotonic() - began)
+    t.check("soon", time.monotonic() - began < 30, time.monotonic() - began)
     status = r.decode(r.SETATTR, r.reply_body(v3.recv()))["status"]
     t.check("it is answered", status in (r.JUKEBOX, r.STALE), status)
     d.write_exports([f"{d.exports[n]} 127.0.0.0/8({OPTIONS})" for n in ("one", "bad", "good")])
@@ -300,7 +300,7 @@ def test_stop(t, d):
     status = r.decode(r.SETATTR, r.reply_body(v3.recv()))["status"]
     t.check("the call is answered", status == r.JUKEBOX, status)
     t.equal("exit status", d.process.wait(30), 0)
-    t.check("soon", time.monotonic() - began < 5, time.monotonic() - began)
+    t.check("soon", time.monotonic() - began < 30, time.monotonic() - began)
     d.process = None
     holder.close()
     v3.close()
@@ -311,7 +311,7 @@ def main():
         harness.skip_all("mounting needs root")
     t = Count()
     wanted = sys.argv[1:]
-    d = Control(de.SETTINGS, exports={"one": de.OPTIONS, "good": OPTIONS, "bad": OPTIONS})
+    d = Control({**de.SETTINGS, "nfs4.lease_time": 60}, exports={"one": de.OPTIONS, "good": OPTIONS, "bad": OPTIONS})
     loop = Loop(d.exports["bad"], d.top + "/image")
     try:
         with d:
