@@ -45,5 +45,7 @@ void vfs_lock_each(const struct vfs_lock_owner *o,
 /* Adds a range that the program before has granted; the kernel has it locked by the file's descriptor. -EPROTO: it overlaps with
  * another; -ENOMEM. */
 int vfs_lock_load(struct vfs_lock_owner *o, const struct vfs_locked_range *r);
+/* Gives a waiter of the program before its notice, which is the file's from then on. -EPROTO: there is no such waiter, or it has one. */
+int vfs_lock_load_notice(struct vfs_file *f, uint64_t waiter, struct vfs_lock_notice *n);
 
 #endif

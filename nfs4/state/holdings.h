@@ -178,6 +178,7 @@ enum nfs4_image_kind {
 	NFS4_IMAGE_LOCK,
 	NFS4_IMAGE_RANGE,
 	NFS4_IMAGE_DELEG,
+	NFS4_IMAGE_WAITER,
 };
 
 /* Adds cl's holdings, but delegations, to the image (nfs4/state/holdings_image.c). */
@@ -190,7 +191,7 @@ struct nfs4_loading {
 	uint32_t nowners, owners_size;
 	struct nfs4_lock *lock; /* that the next range belongs to */
 };
-/* Takes a record of a kind from NFS4_IMAGE_STATEIDS to NFS4_IMAGE_RANGE. 0; -EPROTO; -ENOMEM. */
+/* Takes a record of another kind than those of clients, sessions and delegations. 0; -EPROTO; -ENOMEM. */
 int nfs4_holdings_load(struct nfs4_loading *l, struct image_at *at);
 /* The client's records have ended. */
 void nfs4_holdings_load_end(struct nfs4_loading *l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A client's holdings in the image of the state: the generations of its stateids, its owners, opens, and locks with their ranges. A state
+ * A client's holdings in the image of the state: the generations of its stateids, its owners, opens, locks with their ranges, and waiters for locks. A state
  * names its owner by the number of that among the owners before it, and its file by its identity. States that were revoked come last, as
  * in the client's list.
  */
@@ -12,6 +12,7 @@
 #include "nfs4/nfs4_private.h"
 #include "nfs4/object.h"
 #include "nfs4/state/holdings.h"
+#include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/state.h"
 #include "vfs/vfs_image.h"
@@ -249,6 +250,7 @@ void nfs4_holdings_save(struct nfs4_client *cl, struct image_writer *w)
 		for (o = held->owner_hash[i]; o; o = o->hash_next)
 			if (o->kept && o->kept->st.gone)
 				save_open(w, o->kept);
+	nfs4_lock_waiters_save(cl, w);
 }
 
 /* The next program. */
@@ -458,6 +460,8 @@ int nfs4_holdings_load(struct nfs4_loading *l, struct image_at *at)
 		return load_lock(l, at);
 	case NFS4_IMAGE_RANGE:
 		return load_range(l, at);
+	case NFS4_IMAGE_WAITER:
+		return nfs4_lock_waiter_load(l->client, at);
 	default:
 		return image_skip(at);
 	}

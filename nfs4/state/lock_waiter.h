@@ -36,4 +36,8 @@ void nfs4_lock_waiters_drop(struct nfs4_client *cl);
  * the end of, a local lock or a lease, and those whom the last callback did not reach. */
 void nfs4_lock_waiters_tick(struct nfs4_client *cl);
 
+/* Steps of nfs4_holdings_save() and nfs4_holdings_load(): all of a client; one, whose record is the next. */
+void nfs4_lock_waiters_save(struct nfs4_client *cl, struct image_writer *w);
+int nfs4_lock_waiter_load(struct nfs4_client *cl, struct image_at *at);
+
 #endif

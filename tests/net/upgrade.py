@@ -17,6 +17,7 @@ from harness import Count, result
 
 ROUNDS = 3
 KILLS, SPAN = 12, 0.25  # seconds after the signal
+GAP = 4  # seconds
 READY = re.compile(r"\bready\b")
 
 
@@ -138,6 +139,67 @@ class Called(n.Client):
     back = True
 
 
+def two_clients(t, d, name, minor, kind=n.Client):
+    """A client that has locked a new file, and one that has it open: (holder, its stateid of locks, waiter, its open, handle)."""
+    holder, waiter = n.Client(d.port, f"holder of {name}", minor), kind(d.port, f"waiter for {name}", minor)
+    for c in (holder, waiter):
+        t.equal("registered", c.register()["status"], n.OK)
+        t.equal("RECLAIM_COMPLETE", c.reclaim_complete(), n.OK)
+    root = holder.path(d.exports["one"])
+    held, fh = holder.open(root, name, create=True, access=n.SHARE_BOTH | (n.WANT_NO_DELEG if minor else 0))
+    locked = holder.lock(fh, held["stateid"])
+    t.equal("LOCK", locked["status"], n.OK)
+    return holder, locked["stateid"], waiter, waiter.open(root, name)[0]["stateid"], fh
+
+
+def unlock(holder, fh, stateid):
+    """The second operation of its lock-owner."""
+    return holder.last(n.putfh(fh), (n.LOCKU, r.u32(n.WRITE_LT) + r.u32(1) + stateid + r.u64(0) + r.u64(n.ALL)))["status"]
+
+
+def waiter_is_told(t, d, minor):
+    """CB_NOTIFY_LOCK comes of a lock that is given up after the restart, and once more if it was not answered before."""
+    for answered in True, False:
+        name = f"waits {minor} {answered}"
+        holder, locked, waiter, opened, fh = two_clients(t, d, name, minor, Called)
+        waiter.await_callback()  # the back channel is tried
+        t.equal("it waits", waiter.lock(fh, opened, n.WRITEW_LT)["status"], n.DENIED)
+        owner = b"lock" + r.u32(waiter.owner_seqid)
+        if not answered:
+            waiter.answers = False
+            t.equal("LOCKU", unlock(holder, fh, locked), n.OK)
+            waiter.await_callback(n.CB_NOTIFY_LOCK)
+        said = restart(t, d, f"NFSv4.{minor}, a waiter")
+        t.check("the state goes along", "goes on from" in said, said)
+        waiter.answers, told = True, len([x for x in waiter.called if x["op"] == n.CB_NOTIFY_LOCK])
+        t.equal("the waiter is there", waiter.getattr(fh)["status"], n.OK)  # its connection is bound again
+        if answered:
+            t.equal("LOCKU", unlock(holder, fh, locked), n.OK)
+        call = waiter.await_callback(n.CB_NOTIFY_LOCK, told + 1)
+        t.equal("it is told", (call["fh"], call["clientid"], call["owner"]), (fh, waiter.clientid, owner))
+        t.equal("it is in nobody's way", waiter.lock(fh, opened, n.WRITEW_LT)["status"], n.OK)
+        holder.close()
+        waiter.close()
+
+
+def waiter_has_its_place(t, d, minor):
+    """Who asks a lock again and again has its range kept from others, also after the restart."""
+    holder, locked, waiter, opened, fh = two_clients(t, d, f"place {minor}", minor)
+    asks = (lambda seqid: waiter.last(n.putfh(fh), (n.LOCK, r.u32(n.WRITEW_LT) + r.u32(0) + r.u64(0) + r.u64(n.ALL) + r.u32(1) +
+            waiter._next() + opened + r.u32(seqid) + r.u64(waiter.clientid) + r.opaque(b"waits")))["status"])
+    for i in range(3):
+        time.sleep(GAP * (i == 2))  # so long it may take to ask again
+        t.equal(f"it waits, {i}", asks(i), n.DENIED)
+    said = restart(t, d, f"NFSv4.{minor}, a place")
+    t.check("the state goes along", "goes on from" in said, said)
+    t.equal("LOCKU", unlock(holder, fh, locked), n.OK)
+    holder_opened = holder.open(holder.path(d.exports["one"]), f"place {minor}")[0]["stateid"]
+    t.equal("another is refused", holder.lock(fh, holder_opened)["status"], n.DENIED)
+    t.equal("it is its turn", asks(3), n.OK)
+    holder.close()
+    waiter.close()
+
+
 def delegated(t, d, c, name, want):
     """A fresh file that the client has a delegation of: (handle, its stateid)."""
     with open(os.path.join(d.exports["one"], name), "wb") as f:
@@ -234,6 +296,10 @@ def main():
         slow_clients(t, d)
         for minor in (1, 2, 0):
             holder_goes_on(t, d, minor)
+        for minor in (1, 2):
+            waiter_is_told(t, d, minor)
+        for minor in (0, 1):
+            waiter_has_its_place(t, d, minor)
         delegation_goes_on(t, d, "read", 0x100, "r+b")
         delegation_goes_on(t, d, "write", 0x200, "rb")
         by_ringnfsctl(t, d)

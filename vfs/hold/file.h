@@ -95,7 +95,21 @@ struct vfs_delegs {
 };
 
 struct vfs_dir_notifier; /* vfs/hold/deleg_table.h */
-struct vfs_waiter;
+
+/* One that waits for a lock: vfs/hold/lock.c. */
+struct vfs_waiter {
+	struct vfs_waiter *next;
+	uint64_t id; /* not 0 */
+	struct vfs_span span;
+	int64_t asked_at; /* rn_now_ms() */
+	uint32_t gap;	  /* milliseconds between the last two times that it asked */
+	uint32_t asked;
+	uint8_t type;
+	bool in_order;			/* of the last notice */
+	int64_t told_at;		/* 0: not since it asked last */
+	struct vfs_lock_notice *notice; /* or NULL */
+};
+
 struct vfs_waiters {
 	struct vfs_waiter *first; /* the waiter that came first */
 	uint32_t count;
@@ -267,6 +281,11 @@ void vfs_lock_insert(struct vfs_lock_owner *o, struct vfs_range *r, const struct
 
 /* Waiters for locks (vfs/hold/lock.c), under f->lock: forgets all of them. */
 void vfs_wait_forget_all(struct vfs_file *f);
+struct vfs_waiter *vfs_waiter_find(struct vfs_file *f, uint64_t id);
+/* Adds a waiter at the end of the list. NULL: there are too many, or there is no memory. */
+struct vfs_waiter *vfs_waiter_add(struct vfs_file *f, uint64_t id, int64_t now);
+/* Gives w, which has none, the notice. */
+void vfs_waiter_expect(struct vfs_file *f, struct vfs_waiter *w, struct vfs_lock_notice *n);
 /* Gives up the file's lock, and makes the calls that are due. */
 void vfs_wait_unlock(struct vfs_file *f);
 

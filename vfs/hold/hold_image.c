@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/util.h"
 #include "vfs/base/instance.h"
 #include "vfs/hold/deleg_table.h"
@@ -42,6 +43,29 @@ static const struct image_field saved_file_fields[] = {
 static const struct image_kind saved_file_kind = { 1, rn_array_size(saved_file_fields),
 						   saved_file_fields };
 
+/* One that waits for a lock of the file before it. */
+struct saved_waiter {
+	uint64_t id, start, end;
+	uint64_t asked_age, told_age; /* milliseconds */
+	uint32_t gap, asked;
+	uint8_t type;
+	bool in_order, told;
+};
+static const struct image_field saved_waiter_fields[] = {
+	IMAGE_NUMBER(1, struct saved_waiter, id),
+	IMAGE_NUMBER(2, struct saved_waiter, start),
+	IMAGE_NUMBER(3, struct saved_waiter, end),
+	IMAGE_NUMBER(4, struct saved_waiter, asked_age),
+	IMAGE_NUMBER(5, struct saved_waiter, told_age),
+	IMAGE_NUMBER(6, struct saved_waiter, gap),
+	IMAGE_NUMBER(7, struct saved_waiter, asked),
+	IMAGE_NUMBER(8, struct saved_waiter, type),
+	IMAGE_NUMBER(9, struct saved_waiter, in_order),
+	IMAGE_NUMBER(10, struct saved_waiter, told),
+};
+static const struct image_kind saved_waiter_kind = { 3, rn_array_size(saved_waiter_fields),
+						     saved_waiter_fields };
+
 /* Groups of fanotify(7): while they are there, what happens to files with delegations waits, or is not forgotten. */
 struct saved_groups {
 	int changes, opens;
@@ -78,6 +102,29 @@ static void save_held_file(struct image_writer *w, const struct vfs_file *f)
 	image_put(w, &saved_file_kind, &s);
 }
 
+/* Who keeps its place. Its notice is the protocol's. */
+static void save_waiters(struct image_writer *w, const struct vfs_file *f)
+{
+	const int64_t now = (int64_t)rn_now_ms();
+
+	for (const struct vfs_waiter *at = f->waiters.first; at; at = at->next) {
+		const struct saved_waiter s = {
+			.id = at->id,
+			.start = at->span.start,
+			.end = at->span.end,
+			.asked_age = (uint64_t)(now - at->asked_at),
+			.told_age = at->told_at ? (uint64_t)(now - at->told_at) : 0,
+			.gap = at->gap,
+			.asked = at->asked,
+			.type = at->type,
+			.in_order = at->in_order,
+			.told = at->told_at != 0,
+		};
+
+		image_put(w, &saved_waiter_kind, &s);
+	}
+}
+
 const char *vfs_save(struct vfs *vfs, struct image_writer *w)
 {
 	struct vfs_file_sweep sweep;
@@ -97,6 +144,7 @@ const char *vfs_save(struct vfs *vfs, struct image_writer *w)
 	vfs_file_sweep_begin(&sweep, vfs);
 	while ((f = vfs_file_sweep_next(&sweep)) != NULL) {
 		save_held_file(w, f);
+		save_waiters(w, f);
 		vfs_file_put(f);
 	}
 	return NULL;
@@ -161,6 +209,36 @@ static int load_saved_file(struct vfs *vfs, const struct saved_file *s)
 	return 0;
 }
 
+static bool waiter_is_good(struct vfs_file *f, const struct saved_waiter *s)
+{
+	return s->id != 0 && s->start <= s->end && !vfs_waiter_find(f, s->id) &&
+	       (s->type == VFS_LOCK_READ || s->type == VFS_LOCK_WRITE);
+}
+
+/* Adds one to the file that was loaded last. */
+static int load_waiter(const struct vfs_loaded *all, struct image_at *at)
+{
+	const uint64_t now = rn_now_ms();
+	struct saved_waiter s = { .id = 0 };
+	struct vfs_waiter *w = NULL;
+	int rc = image_get(at, &saved_waiter_kind, &s);
+
+	if (rc == 0 && (!all || all->n == 0 || !waiter_is_good(all->file[all->n - 1], &s)))
+		rc = -EPROTO;
+	if (rc == 0)
+		w = vfs_waiter_add(all->file[all->n - 1], s.id,
+				   (int64_t)(now - rn_min(now, s.asked_age)));
+	if (!w)
+		return rc ? rc : -ENOMEM;
+	w->span = (struct vfs_span){ s.start, s.end };
+	w->gap = s.gap;
+	w->asked = s.asked;
+	w->type = s.type;
+	w->in_order = s.in_order;
+	w->told_at = s.told ? (int64_t)(now - rn_min(now - 1, s.told_age)) : 0;
+	return 0;
+}
+
 static int load_groups(struct vfs *vfs, struct image_at *at)
 {
 	struct saved_groups s;
@@ -183,6 +261,10 @@ int vfs_load(struct vfs *vfs, struct image_reader *image)
 
 		if (image_next(&at) == saved_groups_kind.kind) {
 			rc = load_groups(vfs, &at);
+			continue;
+		}
+		if (image_next(&at) == saved_waiter_kind.kind) {
+			rc = load_waiter(vfs->loaded, &at);
 			continue;
 		}
 		rc = image_get(&at, &saved_file_kind, &s);
@@ -269,5 +351,20 @@ int vfs_lock_load(struct vfs_lock_owner *o, const struct vfs_locked_range *range
 	pthread_mutex_unlock(&f->lock);
 	if (rc != 0)
 		free(r);
+	return rc;
+}
+
+int vfs_lock_load_notice(struct vfs_file *f, uint64_t waiter, struct vfs_lock_notice *n)
+{
+	struct vfs_waiter *w;
+	int rc = -EPROTO;
+
+	pthread_mutex_lock(&f->lock);
+	w = vfs_waiter_find(f, waiter);
+	if (w && !w->notice) {
+		vfs_waiter_expect(f, w, n);
+		rc = 0;
+	}
+	pthread_mutex_unlock(&f->lock);
 	return rc;
 }

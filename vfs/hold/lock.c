@@ -37,18 +37,6 @@
  *
  * All under the file's lock. The list is bounded, as is their number altogether.
  */
-struct vfs_waiter {
-	struct vfs_waiter *next;
-	uint64_t id;
-	struct vfs_span span;
-	int64_t asked_at; /* rn_now_ms() */
-	uint32_t gap;	  /* milliseconds between the last two times that it asked */
-	uint32_t asked;
-	uint8_t type;
-	bool in_order;			/* of the last notice */
-	int64_t told_at;		/* 0: not since it asked last */
-	struct vfs_lock_notice *notice; /* or NULL */
-};
 
 /* Clients double the time between two questions; so much later yet, and its turn passes. */
 #define SLACK_MS 1000
@@ -119,7 +107,7 @@ static bool is_its_turn(struct vfs_file *f, struct vfs_waiter w, int64_t now)
 	       (f->held < VFS_HELD_READ || vfs_mirror_test(f, f->fd, w.type, &w.span, NULL) == 0);
 }
 
-static struct vfs_waiter *waiter_find(struct vfs_file *f, uint64_t id)
+struct vfs_waiter *vfs_waiter_find(struct vfs_file *f, uint64_t id)
 {
 	struct vfs_waiter *w = f->waiters.first;
 
@@ -159,7 +147,7 @@ static bool vfs_wait_kept(struct vfs_file *f, const struct vfs_lock_request *r,
 			wait_fill_conflict(c, &w);
 			return true;
 		}
-		at = waiter_find(f, w.id);
+		at = vfs_waiter_find(f, w.id);
 	}
 	return false;
 }
@@ -177,8 +165,7 @@ static void ask_again(struct vfs_waiter *w, const struct vfs_lock_request *r,
 	w->type = (uint8_t)r->type;
 }
 
-/* Adds a waiter at the end of the list. NULL: there are too many, or there is no memory. */
-static struct vfs_waiter *waiter_add(struct vfs_file *f, uint64_t id, int64_t now)
+struct vfs_waiter *vfs_waiter_add(struct vfs_file *f, uint64_t id, int64_t now)
 {
 	struct vfs_waiter **at = &f->waiters.first, *w;
 	struct vfs_files *t = f->vfs->files;
@@ -209,14 +196,19 @@ static void waiter_tell(struct vfs_file *f, struct vfs_waiter *w)
 	take_notice(f, w, &f->waiters.told);
 }
 
+void vfs_waiter_expect(struct vfs_file *f, struct vfs_waiter *w, struct vfs_lock_notice *n)
+{
+	w->notice = n;
+	w->in_order = n->in_order;
+	f->waiters.notices++;
+}
+
 static void set_notice(struct vfs_file *f, struct vfs_waiter *w, struct vfs_lock_notice *n)
 {
 	take_notice(f, w, &f->waiters.ended);
 	if (!n)
 		return;
-	w->notice = n;
-	w->in_order = n->in_order;
-	f->waiters.notices++;
+	vfs_waiter_expect(f, w, n);
 	if (n->held_by_client && waiter_is_free(f, w))
 		waiter_tell(f, w);
 }
@@ -230,9 +222,9 @@ static void vfs_wait_remember(struct vfs_file *f, const struct vfs_lock_request 
 	struct vfs_waiter *w = NULL;
 
 	if (r->waiter != 0)
-		w = waiter_find(f, r->waiter);
+		w = vfs_waiter_find(f, r->waiter);
 	if (r->waiter != 0 && !w)
-		w = waiter_add(f, r->waiter, now);
+		w = vfs_waiter_add(f, r->waiter, now);
 	if (w) {
 		ask_again(w, r, span, now);
 		set_notice(f, w, n);
@@ -256,7 +248,7 @@ static void vfs_wait_freed(struct vfs_file *f)
 /* The notice of one waiter is due. */
 static void vfs_wait_tell(struct vfs_file *f, uint64_t waiter)
 {
-	struct vfs_waiter *w = waiter_find(f, waiter);
+	struct vfs_waiter *w = vfs_waiter_find(f, waiter);
 
 	if (w && w->notice)
 		waiter_tell(f, w);
