@@ -248,7 +248,7 @@ static void nfs2_put_found(struct nfs3_op *op, int rc)
 
 	if (rc == 0)
 		rc = op->node[1] ? vfs_packed_of(op->node[1], &fh) : -ESTALE;
-	if (!nfs2_put_status(op, rc))
+	if (!nfs3_put_status(op, rc))
 		return;
 	xdr_put_fixed(&op->req->out, fh.data, sizeof(fh.data));
 	nfs2_put_fattr(&op->req->out, &op->attr);

@@ -378,8 +378,7 @@ bool nfs3_put_status(struct nfs3_op *op, int rc)
 {
 	enum nfsstat3 status;
 
-	if (vfs_error_of_lost(rc))
-		vfs_doubt(&op->ctx);
+	rc = vfs_doubt(&op->ctx, rc);
 	if (op->dialect)
 		return op->dialect->put_status(op, rc);
 	status = nfs3_status(rn_container_of(op->req->proc, const struct nfs3_proc, rpc), rc);

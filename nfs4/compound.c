@@ -2,6 +2,8 @@
 /* COMPOUND: the table of operations, and the loop that decodes and runs them. */
 #include "nfs4/compound.h"
 
+#include <errno.h>
+
 #include "lib/clock.h"
 #include "lib/util.h"
 #include "nfs/conflict.h"
@@ -301,11 +303,30 @@ static bool lacks_names(struct nfs4_compound *c)
 	return n > 0 && n <= NAMES_UNKNOWN_MAX;
 }
 
-/* True if a file system that has given this machine up may have caused it (vfs_error_of_lost()). */
-static bool compound_is_doubtful(int status)
+/* An error that vfs_doubt() takes as it takes the one behind the status. */
+static int compound_error_of(int status)
 {
-	return status == NFS4ERR_STALE || status == NFS4ERR_IO || status == NFS4ERR_ACCESS ||
-	       status == NFS4ERR_SERVERFAULT;
+	switch (status) {
+	case NFS4_CUT_OFF:
+		return -ENOTCONN;
+	case NFS4ERR_STALE:
+	case NFS4ERR_IO:
+	case NFS4ERR_ACCESS:
+	case NFS4ERR_PERM:
+	case NFS4ERR_SERVERFAULT:
+		return -EIO;
+	default:
+		return 0;
+	}
+}
+
+int nfs4_doubt(struct nfs4_compound *c, int status)
+{
+	struct vfs_ctx *ctx = &c->current.ctx;
+
+	if (ctx->exp && vfs_doubt(ctx, compound_error_of(status)) == -RN_ESOON)
+		return NFS4ERR_DELAY;
+	return status == NFS4_CUT_OFF ? NFS4ERR_SERVERFAULT : status;
 }
 
 /* Ends the operation under way. Returns the status for the loop to continue with. */
@@ -326,9 +347,7 @@ static int end_op(struct nfs4_compound *c, int status)
 		status = NFS4ERR_DELAY;
 	}
 	status = status == NFS4_NO_ROOM ? compound_no_room(c)
-					: nfs4_status_for(c->op, c->minor, status);
-	if (compound_is_doubtful(status) && c->current.ctx.exp)
-		vfs_doubt(&c->current.ctx);
+					: nfs4_status_for(c->op, c->minor, nfs4_doubt(c, status));
 	if (status != NFS4_OK && !c->keep_body) {
 		xdr_out_rewind(c->out, body);
 		if (c->op && (c->op->flags & NFS4_OP_FAILS_WITH_BITMAP) &&

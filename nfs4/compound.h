@@ -156,6 +156,10 @@ bool nfs4_forget_call(struct nfs4_compound *c);
 
 /* nfs_await() for a step of the operation, for as long as a COMPOUND may wait for delegations and names. */
 bool nfs4_await(struct nfs4_compound *c, int rc);
+/* The status to answer instead of one that the current filehandle's export has caused: NFS4ERR_DELAY if its file system has given this machine
+ * up, or seems to have (vfs_doubt); never NFS4_CUT_OFF. */
+int nfs4_doubt(struct nfs4_compound *c, int status);
+
 /* True if a step that ended in status is made again: in NFS4_HELD, after such a wait; in NFS4_YIELDED, at once, for as long as clients
  * bear (rpc_has_time). No lock is held. */
 bool nfs4_try_again(struct nfs4_compound *c, int status);

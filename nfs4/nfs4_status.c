@@ -217,7 +217,7 @@ int nfs4_status_for(const struct nfs4_op *op, uint32_t minor, int status)
 
 static const struct {
 	int err;
-	enum nfsstat4 status;
+	int status;
 } statuses[] = {
 	{ 0, NFS4_OK },
 	{ EPERM, NFS4ERR_PERM },
@@ -260,6 +260,9 @@ static const struct {
 	{ RN_ESILENT, NFS4ERR_DELAY },
 	{ ETIMEDOUT, NFS4ERR_DELAY },
 	{ RN_ELEASE, NFS4ERR_DELAY },
+	{ ESHUTDOWN, NFS4_CUT_OFF },
+	{ ENOTCONN, NFS4_CUT_OFF },
+	{ ECONNABORTED, NFS4_CUT_OFF },
 	{ RN_EDELEG, NFS4_HELD },
 	{ RN_ELABEL, NFS4ERR_BADLABEL },
 };
@@ -269,7 +272,7 @@ int nfs4_status(uint32_t minor, int rc)
 	(void)minor;
 	for (unsigned i = 0; i < rn_array_size(statuses); i++) {
 		if (statuses[i].err == -rc)
-			return (int)statuses[i].status;
+			return statuses[i].status;
 	}
 	return NFS4ERR_SERVERFAULT;
 }

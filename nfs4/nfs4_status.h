@@ -13,6 +13,9 @@
 #define NFS4_YIELDED                                                                               \
 	(-5) /* a client in the way has given way, or the state that was found has gone meanwhile */
 
+/* An errno by which a file system may say that it has given this machine up: nfs4_doubt() makes it NFS4ERR_DELAY or NFS4ERR_SERVERFAULT. */
+#define NFS4_CUT_OFF (-7)
+
 /* True if the same may succeed later, though the caller does nothing. */
 static inline bool nfs4_is_later(int status)
 {

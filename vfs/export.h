@@ -148,9 +148,8 @@ bool vfs_export_is_local(const struct vfs_export *exp);
  * A cluster file system gives a machine up that it has not heard of, or that somebody evicts. Then nothing that this machine has is of worth, and its
  * errors say nothing about the files (doc/design/cluster.md).
  */
-/* True if the error of an operation may come of that; of opening a directory, or looking at it, as root, if it does. Errors of the latter
- * that a damaged or removed directory has, too, are none. */
-bool vfs_error_of_lost(int rc);
+/* True if an error of opening a directory, or looking at it, as root, comes of that. Errors that a damaged or removed directory has, too, are
+ * none. */
 bool vfs_error_tells_lost(int rc);
 /* Asks whether the file system of an open directory has given this machine up. The thread is root. */
 bool vfs_is_lost(int fd);

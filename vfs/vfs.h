@@ -124,8 +124,11 @@ struct vfs_dir_change {
 	struct vfs_attr before, after;
 };
 
-/* An operation has failed by an error of vfs_error_of_lost(): calls vfs_config.lost if that is why. The thread may be root afterwards. */
-void vfs_doubt(struct vfs_ctx *ctx);
+/*
+ * What to answer to an operation on ctx->exp that has ended so: rc, or -RN_ESOON if the file system has given this machine up, or seems to have.
+ * Calls vfs_config.lost if it has. The thread may be root afterwards.
+ */
+int vfs_doubt(struct vfs_ctx *ctx, int rc);
 
 /* Reads the export id out of a handle, which may have been made up: vfs_fh_open looks at its MAC.
  * 0; -EBADF (NFS3ERR_BADHANDLE): not of the form of ours. */

@@ -300,12 +300,14 @@ void nlm_reply(struct rpc_request *req, const struct nlm_result *r)
 enum rpc_run nlm_answer(struct nfs3_op *op, const struct nlm_result *r, int rc)
 {
 	struct rpc_request *req = op->req;
+	struct nlm_result told = *r;
+	const int is = vfs_doubt(&op->ctx, rc);
 
-	if (vfs_error_of_lost(rc))
-		vfs_doubt(&op->ctx);
-	const enum rpc_run how = nfs3_op_end(op, rc);
+	if (is != rc)
+		told.stat = nlm_status(is);
+	const enum rpc_run how = nfs3_op_end(op, is);
 
 	if (how == RPC_RUN_DONE || how == RPC_RUN_UNDONE)
-		nlm_reply(req, r);
+		nlm_reply(req, &told);
 	return how;
 }

@@ -106,6 +106,7 @@ static bool put_failed(struct nfs4_listing *l, const struct entry *e, int status
 	struct nfs4_attr_source src;
 	struct nfs4_bitmap have = { 0 };
 
+	status = nfs4_doubt(l->c, status);
 	if (!l->wants_error) {
 		l->status = status;
 		return false;

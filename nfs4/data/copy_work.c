@@ -115,6 +115,7 @@ static void nfs4_copy_end_piece(struct nfs4_copy *copy, int status, uint32_t byt
 	if (req->op) {
 		struct nfs4_copy_piece *p = req->op;
 
+		status = nfs4_doubt(&p->c, status);
 		nfs4_object_clear(&p->c.current);
 		nfs4_object_clear(&p->c.saved);
 		status = nfs4_status_for(p->c.op, p->c.minor, status);

@@ -58,10 +58,11 @@ class Moments:
         return dict(os.environ, LD_PRELOAD=harness.preload(program, os.path.abspath(SHIM)), MOMENTS=self.path,
                     MOMENTS_FD=str(self.theirs.fileno()))
 
-    def arm(self, k, act=None, error=0):
+    def arm(self, k, act=None, error=0, goes_on=False):
         self.act = act
         self.at[4:64] = bytes(60)
         self.at[8:12] = struct.pack("=I", error)
+        self.at[48:52] = struct.pack("=I", goes_on)
         self.at[0:4] = struct.pack("=I", k)
 
     def disarm(self):
@@ -76,13 +77,14 @@ def owner_and_mode(fd):
 
 
 class Bench:
-    def __init__(self, t):
-        self.t, self.runs = t, 0
-        self.d = Daemon({"x": "rw,no_root_squash,insecure"})
+    """Works in the only export of the daemon, which is not started yet."""
+
+    def __init__(self, t, d):
+        self.t, self.runs, self.d = t, 0, d
         self.moments = Moments(self.d.top)
         self.d.env, self.d.pass_fds = self.moments.env(self.d.binary), (self.moments.theirs.fileno(),)
-        self.x = self.d.exports["x"]
-        self.dir, self.aside = self.x + "/d/", self.x + "/e/"
+        (self.export, path), = self.d.exports.items()
+        self.dir, self.aside = path + "/d/", path + "/e/"
         for p in (self.dir, self.aside):
             os.mkdir(p)
             os.chmod(p, 0o777)
@@ -92,14 +94,14 @@ class Bench:
     def start(self):
         self.d.start()
         self.c = self.d.connect()
-        root = self.d.root(self.c, "x")
+        root = self.d.root(self.c, self.export)
         self.dfh, self.efh = (self.c.nfs(r.LOOKUP, r.diropargs(root, n))["fh"] for n in "de")
         self.v4 = {minor: self.client(minor) for minor in (0, 1)}
 
     def client(self, minor):
         c = n4.Client(self.d.port, f"moments {minor}", minor)
         if c.register()["status"] or c.reclaim_complete():
-            raise SystemExit("no client")
+            raise SystemExit(f"no client: {self.d.read_log()}")
         c.cred = r.auth_sys(ME, ME)
         return c
 
@@ -429,7 +431,7 @@ def main():
     if not harness.handles_work("/dev/shm"):
         os.environ["TMPDIR"] = "/dev/shm"  # flushes take no time there
     t = Count()
-    b = Bench(t)
+    b = Bench(t, Daemon({"x": "rw,no_root_squash,insecure"}))
     try:
         b.start()
         for ops, handle in ((b.by_name(), False), (b.by_handle(), True)):

@@ -3,13 +3,14 @@
  * Preloaded into ringnfsd: stops it before the K-th file system call of an operation, a system call or an entry of an
  * io_uring, while tests/net/moments.py changes something, or has the call fail.
  *
- * $MOMENTS is a file of struct control, which the test writes; $MOMENTS_FD is a socket: one byte goes to the test at
+ * $MOMENTS_REMOTE: all file systems look like one that other machines have, too. $MOMENTS is a file of struct control, which the test writes; $MOMENTS_FD is a socket: one byte goes to the test at
  * the moment, and one comes back when it has done what it wants.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -22,6 +23,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -30,6 +32,7 @@ struct control {
 	_Atomic uint32_t count; /* calls so far */
 	uint32_t error;		/* errno of the K-th call; 0: the test is told */
 	char call[36];		/* name of the K-th */
+	uint32_t goes_on;	/* 1: all calls after the K-th fail, too */
 };
 
 static struct control *control;
@@ -73,9 +76,12 @@ static void tell_test(void)
 /* Counts a call. The errno that it is to fail with, or 0. */
 static int moment(const char *call)
 {
-	uint32_t k = control ? atomic_load(&control->k) : 0;
+	uint32_t k = control ? atomic_load(&control->k) : 0, n;
 
-	if (k == 0 || !runs_calls() || atomic_fetch_add(&control->count, 1) + 1 != k)
+	if (k == 0 || !runs_calls())
+		return 0;
+	n = atomic_fetch_add(&control->count, 1) + 1;
+	if (n < k || (n > k && !control->goes_on))
 		return 0;
 	pthread_mutex_lock(&naming);
 	strncpy(control->call, call, sizeof(control->call) - 1);
@@ -134,6 +140,19 @@ WRAP(int, setxattr, (const char *p, const char *n, const void *v, size_t s, int 
      (p, n, v, s, fl))
 WRAP(ssize_t, readlinkat, (int fd, const char *restrict p, char *restrict b, size_t n),
      (fd, p, b, n))
+
+int fstatfs(int fd, struct statfs *out)
+{
+	static int (*_Atomic next)(int, struct statfs *);
+
+	if (!next)
+		next = (int (*)(int, struct statfs *))dlsym(RTLD_NEXT, "fstatfs");
+	if (next(fd, out) != 0)
+		return -1;
+	if (getenv("MOMENTS_REMOTE"))
+		out->f_type = FUSE_SUPER_MAGIC;
+	return 0;
+}
 
 int openat(int fd, const char *path, int flags, ...)
 {

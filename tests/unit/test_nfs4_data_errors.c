@@ -436,7 +436,7 @@ Test(nfs4_data_errors, every_errno_has_a_status_that_is_allowed)
 		EACH_OP (op, c.minor) {
 			c.opnum = op->num;
 			for (int e = 0; e < 200; e++) {
-				int status = nfs4_data_status(&c, -e);
+				int status = nfs4_doubt(&c, nfs4_data_status(&c, -e));
 
 				status = nfs4_status_for(nfs4_op_find(op->num, c.minor), c.minor,
 							 status);

@@ -19,6 +19,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/util.h"
 #include "vfs/base/instance.h"
 #include "vfs/export.h"
@@ -327,21 +329,28 @@ bool vfs_export_is_local(const struct vfs_export *exp)
 	return exp->root_mnt->fs.local;
 }
 
+#define CUT_OFF_NS (20 * RN_NS_PER_SECOND)
+
+/* No file has these of its own, and no check of permission. */
+static bool error_says_cut_off(int rc)
+{
+	return rc == -ESHUTDOWN /* what Ceph calls EBLOCKLISTED */ || rc == -ENOTCONN ||
+	       rc == -ECONNABORTED;
+}
+
 bool vfs_error_tells_lost(int rc)
 {
 	switch (-rc) {
-	case ESHUTDOWN: /* what Ceph calls EBLOCKLISTED */
-	case ENOTCONN:
-	case ECONNABORTED:
-	case EACCES: /* of the kernel's CephFS, once its session was rejected */
+	case EACCES: /* of the kernel's CephFS, once its session was rejected; of ceph-fuse EPERM */
+	case EPERM:
 		return true;
 	default:
-		return false;
+		return error_says_cut_off(rc);
 	}
 }
 
-/* Opening by handle fails with ESTALE whatever the reason is, and writing back with EIO. */
-bool vfs_error_of_lost(int rc)
+/* True if the error of an operation may come of that. Opening by handle fails with ESTALE whatever the reason is, and writing back with EIO. */
+static bool vfs_error_of_lost(int rc)
 {
 	return vfs_error_tells_lost(rc) || rc == -ESTALE || rc == -EIO;
 }
@@ -360,15 +369,41 @@ bool vfs_is_lost(int fd)
 	       vfs_error_tells_lost(-errno);
 }
 
-void vfs_doubt(struct vfs_ctx *ctx)
+/*
+ * True for CUT_OFF_NS from the first such error on. One that goes on is a file system's below the export, perhaps of a user who has mounted it
+ * (FUSE) and answers as he likes: it is told for as long, and then there is a first one again.
+ */
+static bool export_may_be_cut_off(struct vfs_export *exp)
+{
+	const uint64_t now = rn_now_ns();
+	uint64_t since = atomic_load(&exp->cut_off_since);
+
+	if ((since == 0 || now - since >= 2 * CUT_OFF_NS) &&
+	    atomic_compare_exchange_strong(&exp->cut_off_since, &since, now))
+		return true;
+	return now < since + CUT_OFF_NS;
+}
+
+/* True if it is certain. Only the root is believed: any client or local user may have an error on a file. */
+static bool export_is_lost(struct vfs_ctx *ctx)
 {
 	const struct vfs_config *cfg = &ctx->vfs->cfg;
 
-	if (!cfg->lost || !ctx->exp || ctx->exp->root_mnt->fs.local ||
-	    vfs_worker_of(ctx)->on_event_thread || vfs_act_as_root(ctx) != 0)
-		return;
-	if (vfs_is_lost(ctx->exp->root_mnt->fd))
-		cfg->lost(cfg->lost_ctx, vfs_export_path(ctx->exp));
+	if (vfs_worker_of(ctx)->on_event_thread || vfs_act_as_root(ctx) != 0 ||
+	    !vfs_is_lost(ctx->exp->root_mnt->fd))
+		return false;
+	cfg->lost(cfg->lost_ctx, vfs_export_path(ctx->exp));
+	return true;
+}
+
+int vfs_doubt(struct vfs_ctx *ctx, int rc)
+{
+	if (!vfs_error_of_lost(rc) || !ctx->vfs->cfg.lost || !ctx->exp ||
+	    ctx->exp->root_mnt->fs.local)
+		return rc;
+	if (export_is_lost(ctx) || (error_says_cut_off(rc) && export_may_be_cut_off(ctx->exp)))
+		return -RN_ESOON;
+	return rc;
 }
 
 uint64_t vfs_write_verifier(const struct vfs_export *exp)

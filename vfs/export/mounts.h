@@ -94,6 +94,8 @@ struct vfs_export {
 	struct vfs_fh root_fh;
 	uint64_t root_ino;
 	struct vfs_verifier *verifier;
+	_Atomic uint64_t
+		cut_off_since; /* rn_now_ns() of the first error that says so (vfs_doubt); 0: none */
 	_Atomic unsigned flushing;  /* nodes: vfs/node/uncommitted.h */
 	struct vfs_mount *root_mnt; /* mount 0, for as long as the export lives */
 	int place_fd;		    /* O_PATH descriptor on the public mount: keeps it busy */

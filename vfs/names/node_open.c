@@ -170,9 +170,7 @@ static int open_parsed(struct vfs_ctx *ctx, const struct vfs_handle *h, const st
 	}
 	if (rc == -ESTALE)
 		atomic_fetch_add_explicit(&ctx->vfs->stale, 1, memory_order_relaxed);
-	if (vfs_error_of_lost(rc))
-		vfs_doubt(ctx);
-	return rc;
+	return vfs_doubt(ctx, rc);
 }
 
 int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **out)
