@@ -92,6 +92,7 @@ struct server {
 	struct udp_server *udp;
 	struct tls *tls; /* NULL: TLS is not offered */
 	struct rr_server *rdma;
+	struct rr_left rdma_left; /* connections of the program before, while the server starts */
 	struct registration_ports ports;
 	struct registration *registration;
 	_Atomic bool registered; /* with rpcbind, or not to be */
@@ -696,7 +697,10 @@ static int start_connections(struct server *s)
 {
 	if (!s->image)
 		return 0;
-	const int rc = s->tcp ? tcp_server_load(s->tcp, s->image) : 0;
+	int rc = s->tcp ? tcp_server_load(s->tcp, s->image) : 0;
+
+	if (!rc)
+		rc = rr_left_take(&s->rdma_left, s->image);
 	const char *unread = image_unread(s->image);
 
 	if (!rc && unread)
@@ -780,6 +784,7 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
 	exports_log(s->exports);
 	programs_log_exports(&s->programs);
 	server_report_start(s);
+	rr_left_end(&s->rdma_left);
 	*out = s;
 	return 0;
 }
@@ -921,6 +926,8 @@ const char *server_save(struct server *s, struct image_writer *w)
 	server_save_own(s, NULL, instance_fd(s->instance), begun_ns, w);
 	if (s->tcp)
 		tcp_server_save(s->tcp, w);
+	if (s->rdma)
+		rr_server_save(s->rdma, w);
 	const char *why = vfs_save(s->vfs, w);
 
 	return why ? why : programs_save(&s->programs, w);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* True if a connection is to be closed now. */
 static bool rr_conn_close_is_due(struct rr_conn *c, uint64_t now)
@@ -186,6 +187,67 @@ void rr_server_free(struct rr_server *srv)
 	pthread_cond_destroy(&srv->gone);
 	pthread_mutex_destroy(&srv->lock);
 	free(srv);
+}
+
+#define RDMA_SECTION "rdma"
+
+struct saved_left {
+	int fd;
+};
+static const struct image_field left_fields[] = { IMAGE_FD(1, struct saved_left, fd) };
+static const struct image_kind left_kind = { 1, 1, left_fields };
+
+struct rr_save_call {
+	struct rr_server *srv;
+	struct image_writer *w;
+};
+
+/* The connection manager's descriptor is first: it tells clients of the end, which without it they notice late. */
+static void rr_save_on_loop(void *arg)
+{
+	const struct rr_save_call *call = arg;
+	struct rr_device *dev;
+	unsigned n = 1;
+
+	if (!call->srv->channel)
+		return;
+	image_put(call->w, &left_kind, &(struct saved_left){ call->srv->channel->fd });
+	LIST_FOREACH (dev, &call->srv->devices, link)
+		if (n++ < RR_LEFT_MAX)
+			image_put(call->w, &left_kind, &(struct saved_left){ dev->verbs->cmd_fd });
+}
+
+void rr_server_save(struct rr_server *srv, struct image_writer *w)
+{
+	struct rr_save_call call = { srv, w };
+
+	image_begin(w, RDMA_SECTION);
+	ev_loop_call(srv->cfg.loops[0], rr_save_on_loop, &call);
+}
+
+int rr_left_take(struct rr_left *left, struct image_reader *r)
+{
+	struct image_at at;
+
+	left->n = 0;
+	if (!image_enter(r, RDMA_SECTION, &at))
+		return 0;
+	while (image_next(&at)) {
+		struct saved_left s = { -1 };
+
+		if (left->n == RR_LEFT_MAX || image_get(&at, &left_kind, &s) < 0)
+			return -EPROTO;
+		left->fd[left->n++] = s.fd;
+	}
+	return 0;
+}
+
+void rr_left_end(struct rr_left *left)
+{
+	for (unsigned i = 0; i < left->n; i++)
+		if (left->fd[i] >= 0)
+			close(left->fd[i]);
+	left->n = 0;
 }
 
 void rr_server_stats(struct rr_server *srv, struct rr_stats *out)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "lib/budget.h"
+#include "lib/image.h"
 #include "lib/log.h"
 #include "rpc/request.h"
 #include "transport/event_loop.h"
@@ -54,6 +55,22 @@ unsigned rr_server_serves(struct rr_server *s);
 bool rr_device_is_there(void);
 void rr_server_quiesce(struct rr_server *s);
 void rr_server_free(struct rr_server *s);
+
+/*
+ * Connections cannot go on in the next program (doc/design/upgrade.md), but their clients should not look for a server before it listens. So
+ * their descriptors go along, which keeps them alive, and answers nothing: as soon as the next program closes these, clients connect again.
+ */
+void rr_server_save(struct rr_server *s, struct image_writer *w);
+
+#define RR_LEFT_MAX 16
+struct rr_left {
+	int fd[RR_LEFT_MAX];
+	unsigned n;
+};
+/* Takes what the program before has left. 0 or -EPROTO. */
+int rr_left_take(struct rr_left *left, struct image_reader *r);
+/* Ends those connections. Takes as long as the kernel has work with them. */
+void rr_left_end(struct rr_left *left);
 
 /* Causes of an ERR_CHUNK. */
 enum rr_refusal {

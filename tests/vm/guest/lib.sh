@@ -185,8 +185,8 @@ rdma_counter() {
 	esac
 	mount_stats "$1" | awk -v n=$n '$1 == "xprt:" && $2 == "rdma" { s += $(n + 2) } END { print s + 0 }'
 }
-# tcp_connects DIR: how often the mount's connections were made.
-tcp_connects() { mount_stats "$1" | awk '$1 == "xprt:" && $2 == "tcp" { n += $5 } END { print n + 0 }'; }
+# connects DIR: how often the mount's connections were made.
+connects() { mount_stats "$1" | awk '$1 == "xprt:" { n += $5 } END { print n + 0 }'; }
 # op_stats DIR: lines "OP operations transmissions major-timeouts errors", of operations used.
 op_stats() {
 	mount_stats "$1" | awk 'ops && $2 > 0 { sub(":", "", $1); print $1, $2, $3, $4, ($10 == "" ? 0 : $10) }

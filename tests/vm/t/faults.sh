@@ -6,6 +6,7 @@
 # after each fault, and in the end every client, and the server, must find every byte.
 . "$VMDIR/guest/lib.sh"
 . "$VMDIR/guest/clients.sh"
+. "$VMDIR/guest/load.sh"
 if [ "$PEERS" != 2 ] || [ "$SERVER" != ringnfsd ]; then
 	t_begin "faults under load"
 	t_skip "needs machines of their own for the clients"
@@ -23,74 +24,8 @@ rm -f $STATE/state/nfs4-clients.db* # nobody is waited for whom a script before 
 server_start "$(standard_exports)" "[nfs4]
 lease_time = $LEASE
 grace_time = $LEASE"
-rm -rf "$S" /run/load.*
+rm -rf "$S"
 mkdir "$S"
-
-# ---- the load ---------------------------------------------------------------------------------
-loads="one.3 two.3"
-[ "$VERS" = 3 ] || loads="$loads one.$VERS two.$VERS"
-at() { echo "/mnt/${1%%.*}/$1"; } # where the load of that name has its mount
-# load NAME: one file after the other, each of which is read back.
-load() {
-	local n=0 client=${1%%.*} file
-	until [ -e /run/load.stop ]; do
-		n=$((n + 1))
-		file=$(at "$1")/faults/$1.$n
-		on "$client" vm_prog vmio gen $n $SIZE "$file" && on "$client" vm_prog vmio check $n $SIZE "$file" || return
-		echo $n >"/run/load.$1"
-		sleep "${PAUSE:-0.3}"
-	done
-}
-count() { cat "/run/load.$1" 2>/dev/null || echo 0; }
-beyond() { [ "$(count "$1")" -gt "$2" ]; }
-at_work() { kill -0 "$(cat "/run/load.pid.$1")" 2>/dev/null; }
-begin() {
-	local name
-	clients_up
-	for name in $loads; do client_mount "${name%%.*}" "${name#*.}" "/export/$FS" nosharecache "$(at "$name")"; done
-	for name in $loads; do
-		load "$name" &
-		echo $! >"/run/load.pid.$name"
-	done
-	goes_on
-}
-# get_on: two files more of each, so that one of them is from now.
-get_on() {
-	local name
-	declare -A before=()
-	for name in $loads; do before[$name]=$(count "$name"); done
-	for name in $loads; do
-		wait_until 120 eval "beyond $name $((before[$name] + 1)) || ! at_work $name" || die "$name does not get on: $(count "$name") files"
-		at_work "$name" || die "$name has failed"
-	done
-}
-goes_on() {
-	local start=$EPOCHREALTIME
-	get_on
-	t_note "all got on within $(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }') s"
-}
-verified() {
-	local name n other total=0
-	touch /run/load.stop
-	for name in $loads; do
-		wait_until 120 eval "! at_work $name" || die "$name does not end"
-		total=$((total + $(count "$name")))
-	done
-	for name in $loads; do
-		case $name in one.*) other=two.${name#*.} ;; *) other=one.${name#*.} ;; esac
-		n=$(count "$name")
-		# Nothing that was refused or came twice: each file and no other.
-		same "files of $name" "$n" "$(find "$S" -name "$name.*" | wc -l)"
-		for ((; n; n--)); do
-			vm_prog vmio check $n $SIZE "$S/$name.$n"
-			echo "$VMPROG/vmio check $n $SIZE $(at "$other")/faults/$name.$n || exit"
-		done >"/run/load.check.$name"
-		# The other client reads what this one has written.
-		cp "/run/load.check.$name" "/share/peer.$(peer_of "${other%%.*}")/check"
-		on "${other%%.*}" sh /share/check
-	done
-	t_note "$total files"
-}
 
 # ---- faults -----------------------------------------------------------------------------------
 killed() {
@@ -120,36 +55,6 @@ reloaded() {
 	fails_with "" client_mount one "$VERS" /export/added "" /mnt/one/added
 	umount /export/added
 	goes_on
-}
-# The program is run anew with all state, and no client notices: no connection ends, nothing is reclaimed, a lock is held all the time.
-# By RDMA connections end.
-restarted() {
-	local i said slowest=0 ms name client made
-	declare -A before=()
-	if [ "$VERS" != 3 ]; then
-		(umask 0; : >"$S/held")
-		for client in one two; do file $client held start "$(at $client.$VERS)/faults/held" rw; done
-		file one held lock posix w 0 10
-	fi
-	for name in $loads; do before[$name]=$(on "${name%%.*}" tcp_connects "$(at "$name")"); done
-	for ((i = 0; i < ${RESTARTS:-8}; i++)); do
-		said=$(server_restart)
-		[[ $said =~ waited\ for\ ([0-9]+)\ ms ]] || die "$said"
-		ms=${BASH_REMATCH[1]}
-		[ "$ms" -le "$slowest" ] || slowest=$ms
-		get_on
-		[ "$VERS" = 3 ] || busy two held lock posix w 5 1
-	done
-	for name in $loads; do
-		made=$(on "${name%%.*}" tcp_connects "$(at "$name")")
-		[ "$PROTO" = rdma ] || same "connections of $name" "${before[$name]}" "$made"
-	done
-	if [ "$VERS" != 3 ]; then
-		file one held lock posix u 0 10
-		file two held lock posix w 5 1
-		for client in one two; do file $client held stop; done
-	fi
-	t_note "calls waited for $slowest ms at most"
 }
 # Held up for longer than the lease: nobody else wanted what the clients hold, so they keep it.
 held_up() {
@@ -240,18 +145,16 @@ frozen() {
 	small_gone
 }
 
-t_run "two clients at work" begin
+t_run "two clients at work" load_begin
 t_run "the server is killed" killed
 t_run "the server is stopped and started" stopped
 t_run "the exports are read again" reloaded
-t_run "the program is run anew" restarted
 t_run "the server is held up beyond the lease" held_up
 t_run "the network is cut" cut
 t_run "a full file system" full
 t_run "a frozen file system" frozen
 t_run "every byte is there" verified
-touch /run/load.stop
-for name in $loads; do on "${name%%.*}" timeout 60 umount "$(at "$name")"; done
+load_end
 rm -rf "$S"
 server_stop
 server_start "$(standard_exports)"
