@@ -285,6 +285,11 @@ static void background(void *ctx, struct rpc_request *req, uint32_t export_id)
 	workers_background(s->workers, req, export_id);
 }
 
+static int start_monitor(struct server *s)
+{
+	return programs_run(&s->programs);
+}
+
 static int start_programs(struct server *s)
 {
 	const struct programs_config cfg = {
@@ -298,6 +303,7 @@ static int start_programs(struct server *s)
 		.askers = s->askers,
 		.dialer = &s->dialer,
 		.waits = s->waits,
+		.clients = s->clients,
 		.cluster = cluster_part_of_nfs4(s->cluster),
 		.image = state_of_image(s),
 	};
@@ -745,6 +751,7 @@ static const struct {
 	{ "workers", start_workers },
 	{ "event threads", start_loops },
 	{ "descriptors", start_descriptors },
+	{ "status monitor", start_monitor },
 	{ "joining the cluster", server_join_cluster },
 	{ "TCP", server_start_tcp },
 	{ "UDP", start_udp },
@@ -848,11 +855,11 @@ static bool server_silence(struct server *s)
 	ticker_stop(s->clients_ticker);
 	ticker_stop(s->files_ticker);
 	s->clients_ticker = s->files_ticker = NULL;
-	nsm_stop(s->programs.nsm);
 	const bool waited = stop_asking(s);
 
 	if (s->programs.nfs3)
 		nlm_stop_grants(s->programs.nfs3);
+	nsm_stop(s->programs.nsm);
 	if (s->programs.nfs4)
 		nfs4_stop_copies(s->programs.nfs4);
 	dialer_close(&s->dialer);

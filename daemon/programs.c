@@ -227,8 +227,7 @@ static void retry_grants(void *ctx)
 	nlm_retry_grants(p->nfs3);
 }
 
-/* Last, as the threads call the programs. */
-static int run_nsm(struct programs *p)
+int programs_run(struct programs *p)
 {
 	const struct nsm_hooks hooks = {
 		.rebooted = rebooted,
@@ -240,7 +239,7 @@ static int run_nsm(struct programs *p)
 	return p->nsm ? nsm_start(p->nsm, &hooks) : 0;
 }
 
-static int start_nfs3(const struct programs_config *cfg, struct programs *p)
+static int start_nfs3(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc)
 {
 	const struct cfg_nfs3 *set = &cfg->settings->nfs3;
 	struct nfs3_config nfs3 = {
@@ -257,6 +256,8 @@ static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 	nfs3.in_grace = in_grace;
 	nfs3.grace_ctx = p;
 	nfs3.nsm = p->nsm;
+	nfs3.rpc = rpc;
+	nfs3.clients = cfg->clients;
 	nfs3.manage_gids = set->manage_gids;
 	nfs3.lookup_groups = p->groups ? groups_lookup : NULL;
 	nfs3.lookup_ctx = p->groups;
@@ -402,13 +403,11 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	p->nfs2 = set->nfs3.enabled && set->nfs2.enabled;
 	rc = start_nsm(cfg, p);
 	if (!rc)
-		rc = start_nfs3(cfg, p);
+		rc = start_nfs3(cfg, p, rpc);
 	if (!rc && cfg->image && p->nfs3)
 		rc = nlm_load(p->nfs3, cfg->image);
 	if (!rc)
 		rc = start_nfs4(cfg, p);
-	if (!rc)
-		rc = run_nsm(p);
 	if (rc)
 		return rc;
 	fill_tables(p, rpc, set->udp.nfs);
@@ -446,15 +445,9 @@ bool programs_stop(struct programs *p)
 
 const char *programs_save(struct programs *p, struct image_writer *w)
 {
-	const char *why = NULL;
-
 	if (p->nfs3)
-		why = nlm_save(p->nfs3, w);
-	if (why)
-		return why;
+		nlm_save(p->nfs3, w);
 	if (p->drc)
 		drc_save(p->drc, w);
-	if (p->nfs4)
-		why = nfs4_save(p->nfs4, w);
-	return why;
+	return p->nfs4 ? nfs4_save(p->nfs4, w) : NULL;
 }

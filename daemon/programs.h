@@ -61,6 +61,7 @@ struct programs_config {
 	struct askers *askers;
 	struct dialer *dialer;
 	struct rpc_waits *waits;
+	struct rpc_clients *clients;
 	const struct nfs4_cluster *cluster; /* NULL: the server is alone */
 	struct image_reader *
 		image; /* of the program before this one, which programs_start() takes the state from; or NULL */
@@ -96,6 +97,8 @@ struct programs {
 /* Fills p, which is zeroed, and rpc's programs and reply cache. 0 or -errno. In both cases
  * programs_stop() releases everything, when no request is under way any more. False: a thread of Kerberos is still in its library. */
 int programs_start(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc);
+/* Starts what calls the workers by itself. 0 or -errno. */
+int programs_run(struct programs *p);
 bool programs_stop(struct programs *p);
 /* Hands the programs' state to the next program (daemon/hand_over.h); nothing is under way. NULL, or why it cannot be. */
 const char *programs_save(struct programs *p, struct image_writer *w);

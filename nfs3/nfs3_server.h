@@ -50,6 +50,9 @@ struct nfs3_config {
 	/* Keeps clients with locks on record; NULL: nobody does, and any client may reclaim. Must outlive
 	 * the server. */
 	struct nsm *nsm;
+	/* Of locks that the program before has not granted yet. */
+	struct rpc_server *rpc;
+	struct rpc_clients *clients;
 };
 
 int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out);
@@ -77,7 +80,7 @@ const char *nfs3_status_name(uint32_t status);
 const char *nlm_status_name(uint32_t status);
 
 /* Waits for locks that are being granted to clients that wait; none is granted any more. Before the workers
- * end, after nsm_stop(). */
+ * end, and before nsm_stop(). */
 void nlm_stop_grants(struct nfs3_server *s);
 
 /* About once a second: tries locks again for which clients wait because of local processes. Does not wait. */
@@ -91,9 +94,9 @@ bool nlm_host_rebooted(struct nfs3_server *s, const struct nsm_reboot *r);
  * held some. The new exports are in force already. Any thread. */
 uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost);
 /* Number of lock owners that this would find. Not at the same time as the other. */
-/* Hand locks and shares to the next program, and take them (lib/image.h); no call is under way, and nsm_stop() was called. save: NULL, or why it cannot
- * be. load: before any call; 0, -EPROTO, -ENOMEM. */
-const char *nlm_save(struct nfs3_server *s, struct image_writer *w);
+/* Hand locks, shares and who waits for a lock to the next program, and take them (lib/image.h); no call is under way, and nsm_stop() was
+ * called. load: before any call; 0, -EPROTO, -ENOMEM. */
+void nlm_save(struct nfs3_server *s, struct image_writer *w);
 int nlm_load(struct nfs3_server *s, struct image_reader *image);
 uint64_t nlm_count_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost);
 

@@ -232,12 +232,14 @@ int nsm_start(struct nsm *n, const struct nsm_hooks *hooks)
 	int rc;
 
 	n->hooks = *hooks;
+	pthread_mutex_lock(&n->lock); /* the messenger's first look makes calls */
 	rc = -pthread_create(&n->writer, NULL, nsm_writer_main, n);
 	n->writing = rc == 0;
 	if (rc == 0 && n->calls.fd >= 0) {
 		rc = -pthread_create(&n->messenger, NULL, nsm_messenger_main, n);
 		n->messaging = rc == 0;
 	}
+	pthread_mutex_unlock(&n->lock);
 	if (n->writing)
 		pthread_setname_np(n->writer, "nsm-records");
 	if (n->messaging)

@@ -14,6 +14,7 @@
 #include "nsm/nsm.h"
 #include "rpc/client.h"
 #include "rpc/principal.h"
+#include "vfs/vfs_image.h"
 
 #define MEMORY_MAX (8u << 20) /* bytes of all grants */
 #define PATIENCE_SECONDS 90u  /* in which a client answers, or asks for the lock by itself */
@@ -23,6 +24,7 @@
 #define AGAIN_NS RN_NS_PER_SECOND		 /* before a client is called again */
 #define AGAIN_MESSAGE_NS (10 * RN_NS_PER_SECOND) /* the same, if it has the message */
 #define ID_BYTES 8u
+#define NETID_SIZE 16u
 
 /* Grants of the files with one hash, in order. */
 TAILQ_HEAD(grant_queue, nlm_grant);
@@ -32,6 +34,7 @@ struct nlm_grant {
 	TAILQ_ENTRY(nlm_grant) queued;	/* under nlm_grants.lock */
 	LIST_ENTRY(nlm_grant) of_owner; /* under the owner's busy */
 	LIST_ENTRY(nlm_grant) by_id;	/* under nlm_grants.lock */
+	LIST_ENTRY(nlm_grant) of_all;	/* the same */
 	/* In nlm_grants.retries, with a reference; under the same. */
 	TAILQ_ENTRY(nlm_grant) retry;
 	LIST_ENTRY(nlm_grant) by_waiter;
@@ -44,9 +47,12 @@ struct nlm_grant {
 	uint8_t id[ID_BYTES]; /* cookie of GRANTED_MSG */
 	bool running;	      /* under nlm_grants.lock */
 	bool unwanted;
+	bool noticed; /* vfs/ has the notice */
+	bool granted; /* its owner has the lock, and the client is told */
 	struct nlm_grants *all;
 	struct grant_queue *queue;
 	struct rpc_conn_ops conn_ops;
+	char netid[NETID_SIZE];
 	struct rpc_conn conn; /* the caller's ends */
 	struct rpc_address addr;
 	struct nsm_host
@@ -54,7 +60,8 @@ struct nlm_grant {
 	struct rpc_cred cred;
 	struct rpc_server *rpc;
 	uint32_t export_id;
-	struct vfs_file *file; /* a reference if `queues` is true */
+	/* A reference if `queues` is true. NULL: only a local process was in the way so far. */
+	struct vfs_file *file;
 	bool queues;
 	uint64_t until_ns; /* when the client should have answered */
 	struct nlm_lock_args args;
@@ -68,7 +75,9 @@ struct nlm_grants {
 	pthread_cond_t idle; /* no grant is running */
 	uint8_t key[crypto_shorthash_KEYBYTES];
 	struct grant_queue queue[QUEUES];
-	/* Waiters for a lock that a local process has, oldest first; the number tells one waiter from another. */
+	LIST_HEAD(, nlm_grant) grants;
+	/* Waiters for a lock that a local process has, oldest first; the number tells one waiter from another. And what a program before this
+	 * one had begun. */
 	TAILQ_HEAD(, nlm_grant) retries;
 	LIST_HEAD(, nlm_grant) by_waiter[QUEUES];
 	LIST_HEAD(, nlm_grant) by_id[QUEUES]; /* those of messages, by the first byte of the id */
@@ -94,15 +103,6 @@ struct nlm_grants *nlm_grants_new(struct nfs3_server *s)
 	return t;
 }
 
-void nlm_grants_free(struct nlm_grants *t)
-{
-	if (!t)
-		return;
-	pthread_cond_destroy(&t->idle);
-	pthread_mutex_destroy(&t->lock);
-	free(t);
-}
-
 /* Gives up the reference that kept the file, since waiters keep their places only while it has one. */
 static void nlm_grant_put_file(struct nlm_grant *g)
 {
@@ -121,6 +121,7 @@ static void nlm_grant_put(struct nlm_grant *g)
 	nlm_memory_change(&t->room, &g->addr, 0, g->size);
 	if (g->message)
 		LIST_REMOVE(g, by_id);
+	LIST_REMOVE(g, of_all);
 	pthread_mutex_unlock(&t->lock);
 	nlm_grant_put_file(g);
 	rpc_client_put(g->conn.client);
@@ -134,7 +135,7 @@ static bool nlm_grants_charge(struct nlm_grants *t, const struct rpc_address *ad
 	bool room;
 
 	pthread_mutex_lock(&t->lock);
-	room = !t->stopped && nlm_memory_take(&t->room, addr, size);
+	room = nlm_memory_take(&t->room, addr, size);
 	pthread_mutex_unlock(&t->lock);
 	return room;
 }
@@ -153,7 +154,8 @@ static void nlm_grant_ignore_conn(struct rpc_conn *conn)
 
 static void copy_conn(struct nlm_grant *g, const struct rpc_conn *from)
 {
-	g->conn_ops = (struct rpc_conn_ops){ .netid = from->ops->netid,
+	snprintf(g->netid, sizeof(g->netid), "%s", from->ops->netid);
+	g->conn_ops = (struct rpc_conn_ops){ .netid = g->netid,
 					     .datagrams = from->ops->datagrams,
 					     .destroy = nlm_grant_ignore_conn };
 	g->conn.ops = &g->conn_ops;
@@ -189,22 +191,30 @@ static void expect_message(struct nlm_grant *g)
 	struct nlm_grants *t = g->all;
 
 	g->message = true;
-	randombytes_buf(g->id, sizeof(g->id));
 	pthread_mutex_lock(&t->lock);
 	LIST_INSERT_HEAD(&t->by_id[g->id[0]], g, by_id);
 	pthread_mutex_unlock(&t->lock);
 }
 
+/* The call that a grant is for. */
+struct grant_call {
+	const struct rpc_conn *conn;
+	struct rpc_cred cred;
+	struct rpc_server *rpc;
+	uint32_t vers, export_id;
+	const struct nlm_lock_args *args;
+};
+
 /* NULL: the client has to ask again by itself. */
-static struct nlm_grant *grant_new(const struct nfs3_op *op, const struct nlm_lock_args *a)
+static struct nlm_grant *grant_new(struct nlm_grants *t, const struct grant_call *call)
 {
-	struct nlm_grants *t = op->server->grants;
+	const struct nlm_lock_args *a = call->args;
 	const size_t size = sizeof(struct nlm_grant) + a->cookie.len + a->caller.len + a->oh.len;
 	struct rpc_address addr;
 	struct nlm_grant *g;
 	uint8_t *at;
 
-	rpc_address_of(&op->req->conn->peer, &addr);
+	rpc_address_of(&call->conn->peer, &addr);
 	if (!nlm_grants_charge(t, &addr, size))
 		return NULL;
 	g = calloc(1, size);
@@ -219,41 +229,51 @@ static struct nlm_grant *grant_new(const struct nfs3_op *op, const struct nlm_lo
 	g->all = t;
 	g->queue = nlm_grants_queue_of(t, &a->fh);
 	g->size = size;
-	copy_conn(g, op->req->conn);
-	g->cred = op->req->call.cred;
+	copy_conn(g, call->conn);
+	g->cred = call->cred;
 	rpc_principal_ref(g->cred.principal);
-	g->rpc = op->req->server;
-	g->export_id = op->export_id;
+	g->rpc = call->rpc;
+	g->vers = call->vers;
+	g->export_id = call->export_id;
 	g->args = *a;
 	copy_bytes(&at, &g->args.cookie);
 	copy_bytes(&at, &g->args.caller);
 	copy_bytes(&at, &g->args.oh);
-	g->vers = op->req->call.vers;
-	if (op->req->call.proc == NLMPROC4_LOCK_MSG)
-		expect_message(g);
+	g->retry_until_ns = rn_now_ns() + PATIENCE_SECONDS * RN_NS_PER_SECOND;
+	pthread_mutex_lock(&t->lock);
+	LIST_INSERT_HEAD(&t->grants, g, of_all);
+	pthread_mutex_unlock(&t->lock);
 	return g;
 }
 
-/* Takes the caller's reference over. The client's call was a while ago if the grant comes after another. */
-static void retry_later(struct nlm_grant *g, uint64_t waiter, const struct nlm_grant *after)
+static struct nlm_grant *grant_of_call(const struct nfs3_op *op, const struct nlm_lock_args *a)
 {
-	const uint64_t now = rn_now_ns();
-	struct nlm_grants *t = g->all;
-	bool stopped;
+	const struct rpc_request *req = op->req;
+	struct nlm_grant *g =
+		grant_new(op->server->grants, &(struct grant_call){ .conn = req->conn,
+								    .cred = req->call.cred,
+								    .rpc = req->server,
+								    .vers = req->call.vers,
+								    .export_id = op->export_id,
+								    .args = a });
 
-	g->waiter = waiter;
-	g->retry_ns = now + RETRY_NS;
-	g->retry_until_ns = after && after->waiter ? after->retry_until_ns
-						   : now + PATIENCE_SECONDS * RN_NS_PER_SECOND;
-	pthread_mutex_lock(&t->lock);
-	stopped = t->stopped;
-	if (!stopped) {
-		TAILQ_INSERT_TAIL(&t->retries, g, retry);
-		LIST_INSERT_HEAD(&t->by_waiter[waiter % QUEUES], g, by_waiter);
+	if (g && req->call.proc == NLMPROC4_LOCK_MSG) {
+		randombytes_buf(g->id, sizeof(g->id));
+		expect_message(g);
 	}
+	return g;
+}
+
+/* Takes the caller's reference over. */
+static void retry_at(struct nlm_grant *g, uint64_t ns)
+{
+	struct nlm_grants *t = g->all;
+
+	g->retry_ns = ns;
+	pthread_mutex_lock(&t->lock);
+	TAILQ_INSERT_TAIL(&t->retries, g, retry);
+	LIST_INSERT_HEAD(&t->by_waiter[g->waiter % QUEUES], g, by_waiter);
 	pthread_mutex_unlock(&t->lock);
-	if (stopped)
-		nlm_grant_put(g);
 }
 
 /* Under the lock. The list's reference is the caller's then. */
@@ -285,16 +305,21 @@ void nlm_grant_wait(struct nfs3_op *op, const struct nlm_lock_args *a, struct nl
 	struct nlm_grant *g = NULL;
 
 	if (r->waiter && op->server->cfg.nsm && op->req->server->background)
-		g = grant_new(op, a);
+		g = grant_of_call(op, a);
 	if (g && o->host) {
 		nsm_host_hold(op->server->cfg.nsm, o->host);
 		g->host = o->host;
 	}
+	if (g)
+		g->waiter = r->waiter;
+	if (g && why->grant) /* the client's call was a while ago */
+		g->retry_until_ns = why->grant->retry_until_ns;
 	if (g && why->by_local) {
-		retry_later(g, r->waiter, why->grant);
+		retry_at(g, rn_now_ns() + RETRY_NS);
 		g = NULL;
 	}
 	if (g) {
+		g->noticed = true;
 		/* An owner without locks may go meanwhile. */
 		g->notice.owner = vfs_lock_held(&o->locks) ? &o->locks : NULL;
 		g->notice.held_by_client = true;
@@ -388,17 +413,11 @@ static void nlm_grant_enqueue(struct nlm_grant *g)
 {
 	struct nlm_grants *t = g->all;
 	struct grant_queue *q = g->queue;
-	bool stopped;
 
 	pthread_mutex_lock(&t->lock);
-	stopped = t->stopped;
-	if (!stopped)
-		TAILQ_INSERT_TAIL(q, g, queued);
+	TAILQ_INSERT_TAIL(q, g, queued);
 	pthread_mutex_unlock(&t->lock);
-	if (stopped)
-		nlm_grant_put(g);
-	else
-		begin_due(t, q);
+	begin_due(t, q);
 }
 
 /* The first whose time has come, with the list's reference; or NULL. */
@@ -407,7 +426,7 @@ static struct nlm_grant *next_retry(struct nlm_grants *t, uint64_t now)
 	struct nlm_grant *g;
 
 	pthread_mutex_lock(&t->lock);
-	g = TAILQ_FIRST(&t->retries);
+	g = t->stopped ? NULL : TAILQ_FIRST(&t->retries);
 	if (g && g->retry_ns <= now)
 		stop_retrying(t, g);
 	else
@@ -416,31 +435,22 @@ static struct nlm_grant *next_retry(struct nlm_grants *t, uint64_t now)
 	return g;
 }
 
-void nlm_grants_retry(struct nlm_grants *t)
-{
-	const uint64_t now = rn_now_ns();
-	struct nlm_grant *g;
-
-	for (unsigned i = 0; i < RETRIES_AT_ONCE && (g = next_retry(t, now)) != NULL; i++) {
-		if (now > g->retry_until_ns)
-			nlm_grant_put(g);
-		else
-			nlm_grant_enqueue(g);
-	}
-}
-
 static void nlm_grant_notice_tell(struct vfs_lock_notice *n)
 {
 	struct nlm_grant *g = rn_container_of(n, struct nlm_grant, notice);
 
 	vfs_file_ref(g->file);
 	g->queues = true;
+	g->noticed = false;
 	nlm_grant_enqueue(g);
 }
 
 static void nlm_grant_notice_end(struct vfs_lock_notice *n)
 {
-	nlm_grant_put(rn_container_of(n, struct nlm_grant, notice));
+	struct nlm_grant *g = rn_container_of(n, struct nlm_grant, notice);
+
+	g->noticed = false;
+	nlm_grant_put(g);
 }
 
 static const struct vfs_lock_notice_ops notice_ops = { .tell = nlm_grant_notice_tell,
@@ -476,6 +486,16 @@ static uint32_t nlm_grant_put_args(const struct nlm_grant *g, uint8_t *out, size
 
 static void nlm_grant_answered(void *ctx, int rc, struct xdr_in *results);
 
+static bool nlm_grants_are_stopped(struct nlm_grants *t)
+{
+	bool stopped;
+
+	pthread_mutex_lock(&t->lock);
+	stopped = t->stopped;
+	pthread_mutex_unlock(&t->lock);
+	return stopped;
+}
+
 /* Asked before the call is made. */
 static bool is_open(void *ctx)
 {
@@ -494,8 +514,27 @@ static void nlm_grant_call(struct nlm_grant *g, uint64_t delay_ns)
 
 	nlm_callee(&g->conn, g->vers, g->message ? NLMPROC4_GRANTED_MSG : NLMPROC4_GRANTED, &to);
 	to.delay_ns = delay_ns;
-	if (nsm_submit(g->all->server->cfg.nsm, &to, args, len, &end) != 0)
+	const int rc = nsm_submit(g->all->server->cfg.nsm, &to, args, len, &end);
+
+	if (rc == -ENOTCONN && nlm_grants_are_stopped(g->all))
+		retry_at(g, 0);
+	else if (rc != 0)
 		nlm_grant_give_back(g);
+}
+
+void nlm_grants_retry(struct nlm_grants *t)
+{
+	const uint64_t now = rn_now_ns();
+	struct nlm_grant *g;
+
+	for (unsigned i = 0; i < RETRIES_AT_ONCE && (g = next_retry(t, now)) != NULL; i++) {
+		if (g->granted && !g->unwanted)
+			nlm_grant_call(g, 0);
+		else if (g->unwanted || now <= g->retry_until_ns)
+			nlm_grant_enqueue(g);
+		else
+			nlm_grant_put(g);
+	}
 }
 
 /* The client's status: 0 is GRANTED. -ETIMEDOUT: it may be asked again. */
@@ -521,10 +560,12 @@ static void nlm_grant_answered(void *ctx, int rc, struct xdr_in *results)
 		rc = -ETIMEDOUT; /* GRANTED_RES has not come yet */
 	else if (rc == 0)
 		rc = read_answer(results);
-	if ((rc == 0 || rc == -ECANCELED) && !atomic_load(&g->refused))
+	if (rc == 0 && !atomic_load(&g->refused))
 		atomic_store(&g->settled, true);
 	if (!is_open(g))
 		nlm_grant_put(g);
+	else if (rc == -ECANCELED) /* the monitor stops: the next program calls again */
+		retry_at(g, 0);
 	else if (rc == -ETIMEDOUT && rn_now_ns() < g->until_ns)
 		nlm_grant_call(g, has_message ? AGAIN_MESSAGE_NS : AGAIN_NS);
 	else
@@ -616,6 +657,8 @@ static void nlm_grant_run(struct rpc_request *req)
 void nlm_grant_link(struct nlm_owner *o, struct nlm_grant *g)
 {
 	atomic_fetch_add(&g->refs, 1);
+	g->granted = true;
+	g->file = o->locks.file;
 	LIST_INSERT_HEAD(&o->granted, g, of_owner);
 }
 
@@ -652,13 +695,21 @@ bool nlm_grant_is_settled(const struct nlm_grant *g)
 
 void nlm_grants_stop(struct nlm_grants *t)
 {
-	struct grant_queue left = TAILQ_HEAD_INITIALIZER(left);
-	struct nlm_grant *g;
-
 	pthread_mutex_lock(&t->lock);
 	t->stopped = true;
 	while (t->running > 0)
 		pthread_cond_wait(&t->idle, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void nlm_grants_free(struct nlm_grants *t)
+{
+	struct grant_queue left = TAILQ_HEAD_INITIALIZER(left);
+	struct nlm_grant *g;
+
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
 	for (unsigned i = 0; i < QUEUES; i++)
 		TAILQ_CONCAT(&left, &t->queue[i], queued);
 	while ((g = TAILQ_FIRST(&t->retries)) != NULL) {
@@ -670,4 +721,260 @@ void nlm_grants_stop(struct nlm_grants *t)
 		TAILQ_REMOVE(&left, g, queued);
 		nlm_grant_put(g);
 	}
+	pthread_cond_destroy(&t->idle);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+/* Grants in the image of the state (lib/image.h): each with the call that it is for. A client that is being told is told again, by the next program's
+ * first look at what is to be tried again. */
+
+#define GRANTS_SECTION "nlm grants"
+
+struct saved_grant {
+	struct sockaddr_storage peer, local;
+	char netid[NETID_SIZE];
+	bool datagrams;
+	uint64_t conn_id;
+	struct rpc_cred cred;
+	struct image_bytes principal, cookie, caller, oh, fh;
+	uint32_t vers, export_id;
+	struct nlm_lock_args args;
+	uint32_t svid;
+	bool message, on_record, noticed, granted, unwanted;
+	uint8_t id[ID_BYTES];
+	uint64_t waiter;
+	uint64_t retry_left, answer_left; /* nanoseconds */
+	struct vfs_file_id file;
+};
+static const struct image_field saved_grant_fields[] = {
+	IMAGE_FIXED(1, struct saved_grant, peer),
+	IMAGE_FIXED(2, struct saved_grant, local),
+	IMAGE_FIXED(3, struct saved_grant, netid),
+	IMAGE_NUMBER(4, struct saved_grant, datagrams),
+	IMAGE_NUMBER(5, struct saved_grant, conn_id),
+	IMAGE_NUMBER(6, struct saved_grant, cred.flavor),
+	IMAGE_NUMBER(7, struct saved_grant, cred.sec),
+	IMAGE_NUMBER(8, struct saved_grant, cred.protection),
+	IMAGE_NUMBER(9, struct saved_grant, cred.mapped),
+	IMAGE_NUMBER(10, struct saved_grant, cred.unknown),
+	IMAGE_NUMBER(11, struct saved_grant, cred.uid),
+	IMAGE_NUMBER(12, struct saved_grant, cred.gid),
+	IMAGE_NUMBER(13, struct saved_grant, cred.ngids),
+	IMAGE_FIXED(14, struct saved_grant, cred.gids),
+	IMAGE_BYTES(15, struct saved_grant, principal),
+	IMAGE_BYTES(16, struct saved_grant, cookie),
+	IMAGE_BYTES(17, struct saved_grant, caller),
+	IMAGE_BYTES(18, struct saved_grant, oh),
+	IMAGE_BYTES(19, struct saved_grant, fh),
+	IMAGE_NUMBER(20, struct saved_grant, vers),
+	IMAGE_NUMBER(21, struct saved_grant, export_id),
+	IMAGE_NUMBER(22, struct saved_grant, args.exclusive),
+	IMAGE_NUMBER(23, struct saved_grant, args.monitor),
+	IMAGE_NUMBER(24, struct saved_grant, args.state),
+	IMAGE_NUMBER(25, struct saved_grant, svid),
+	IMAGE_NUMBER(26, struct saved_grant, args.offset),
+	IMAGE_NUMBER(27, struct saved_grant, args.length),
+	IMAGE_NUMBER(28, struct saved_grant, message),
+	IMAGE_NUMBER(29, struct saved_grant, on_record),
+	IMAGE_NUMBER(30, struct saved_grant, noticed),
+	IMAGE_NUMBER(31, struct saved_grant, granted),
+	IMAGE_NUMBER(32, struct saved_grant, unwanted),
+	IMAGE_FIXED(33, struct saved_grant, id),
+	IMAGE_NUMBER(34, struct saved_grant, waiter),
+	IMAGE_NUMBER(35, struct saved_grant, retry_left),
+	IMAGE_NUMBER(36, struct saved_grant, answer_left),
+	IMAGE_NUMBER(37, struct saved_grant, file.dev),
+	IMAGE_BYTES(38, struct saved_grant, file.key),
+};
+static const struct image_kind saved_grant_kind = { 1, rn_array_size(saved_grant_fields),
+						    saved_grant_fields };
+
+static uint64_t grant_time_left(uint64_t until_ns)
+{
+	const uint64_t now = rn_now_ns();
+
+	return until_ns > now ? until_ns - now : 0;
+}
+
+static void save_grant(struct image_writer *w, const struct nlm_grant *g)
+{
+	const struct rpc_principal *p = g->cred.principal;
+	const struct nlm_lock_args *a = &g->args;
+	struct saved_grant s = {
+		.peer = g->conn.peer,
+		.local = g->conn.local,
+		.datagrams = g->conn_ops.datagrams,
+		.conn_id = g->conn.id,
+		.cred = g->cred,
+		.cookie = { a->cookie.data, a->cookie.len },
+		.caller = { a->caller.data, a->caller.len },
+		.oh = { a->oh.data, a->oh.len },
+		.fh = { a->fh.data, a->fh.len },
+		.vers = g->vers,
+		.export_id = g->export_id,
+		.args = *a,
+		.svid = (uint32_t)a->svid,
+		.message = g->message,
+		.on_record = g->host != NULL,
+		.noticed = g->noticed,
+		.granted = g->granted,
+		.unwanted = g->unwanted,
+		.waiter = g->waiter,
+		.retry_left = g->queues ? PATIENCE_SECONDS * RN_NS_PER_SECOND
+					: grant_time_left(g->retry_until_ns),
+		.answer_left = grant_time_left(g->until_ns),
+	};
+
+	memcpy(s.netid, g->netid, sizeof(s.netid));
+	memcpy(s.id, g->id, sizeof(s.id));
+	if (p)
+		s.principal = (struct image_bytes){ (const uint8_t *)p->name, (uint32_t)p->len };
+	if (g->noticed || g->granted)
+		s.file = vfs_file_id(g->file);
+	image_put(w, &saved_grant_kind, &s);
+}
+
+void nlm_grants_save(struct nlm_grants *t, struct image_writer *w)
+{
+	const struct nlm_grant *g;
+	bool begun = false;
+
+	pthread_mutex_lock(&t->lock);
+	LIST_FOREACH (g, &t->grants, of_all) {
+		if (atomic_load(&g->settled))
+			continue;
+		if (!begun)
+			image_begin(w, GRANTS_SECTION);
+		begun = true;
+		save_grant(w, g);
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+static bool grant_is_good(const struct saved_grant *s)
+{
+	return s->cred.ngids <= RPC_AUTH_SYS_GIDS_MAX && s->cred.protection <= RPC_MUTUAL_TLS &&
+	       s->caller.at && s->caller.len <= NSM_NAME_MAX && s->oh.at &&
+	       s->oh.len <= NLM_OPAQUE_MAX && s->cookie.len <= NLM_OPAQUE_MAX && s->fh.at &&
+	       s->fh.len <= sizeof(s->args.fh.data) && s->netid[NETID_SIZE - 1] == '\0' &&
+	       (!s->unwanted || s->granted) && !(s->noticed && s->granted) &&
+	       (s->file.key.at || !(s->noticed || s->granted));
+}
+
+/* A grant with what the call was. NULL: no memory. */
+static struct nlm_grant *make_grant(struct nlm_grants *t, struct saved_grant *s)
+{
+	const struct nfs3_config *cfg = &t->server->cfg;
+	const struct rpc_conn_ops ops = { .netid = s->netid, .datagrams = s->datagrams };
+	const struct rpc_conn conn = { .ops = &ops,
+				       .peer = s->peer,
+				       .local = s->local,
+				       .id = s->conn_id,
+				       .client = rpc_client_get(cfg->clients, &s->peer) };
+	struct rpc_principal *p = NULL;
+	struct nlm_grant *g = NULL;
+
+	s->args.block = true;
+	s->args.svid = (int32_t)s->svid;
+	s->args.cookie = (struct nlm_bytes){ s->cookie.at, s->cookie.len };
+	s->args.caller = (struct nlm_bytes){ s->caller.at, s->caller.len };
+	s->args.oh = (struct nlm_bytes){ s->oh.at, s->oh.len };
+	s->args.fh.len = s->fh.len;
+	memcpy(s->args.fh.data, s->fh.at, s->fh.len);
+	if (s->principal.at)
+		p = rpc_principal_new((const char *)s->principal.at, s->principal.len);
+	s->cred.principal = p;
+	if (conn.client && !s->principal.at == !p)
+		g = grant_new(t, &(struct grant_call){ .conn = &conn,
+						       .cred = s->cred,
+						       .rpc = cfg->rpc,
+						       .vers = s->vers,
+						       .export_id = s->export_id,
+						       .args = &s->args });
+	rpc_principal_put(p);
+	rpc_client_put(conn.client);
+	return g;
+}
+
+static int resume_host(struct nlm_grant *g)
+{
+	struct nsm *nsm = g->all->server->cfg.nsm;
+	struct nsm_peer peer = { .addr = g->addr,
+				 .name = g->args.caller.data,
+				 .name_len = g->args.caller.len };
+
+	rpc_address_of(&g->conn.local, &peer.local);
+	return nsm_host_resume(nsm, &peer, &g->host);
+}
+
+/* Puts the grant where it was; takes the caller's reference over. f: its file, o: its owner there; either may be NULL. */
+static int enter_grant(struct nlm_grant *g, const struct saved_grant *s, struct vfs_file *f,
+		       struct nlm_owner *o)
+{
+	int rc = s->on_record ? resume_host(g) : 0;
+
+	if ((s->noticed && !f) || (s->granted && !o))
+		rc = -EPROTO;
+	g->file = f;
+	if (rc == 0 && s->noticed) {
+		g->notice.owner = o && vfs_lock_held(&o->locks) ? &o->locks : NULL;
+		g->notice.held_by_client = g->notice.in_order = g->noticed = true;
+		rc = vfs_lock_load_notice(f, g->waiter, &g->notice);
+	} else if (rc == 0) {
+		if (s->granted)
+			nlm_grant_link(o, g);
+		retry_at(g, 0);
+	}
+	if (rc != 0)
+		nlm_grant_put(g);
+	return rc;
+}
+
+static int load_grant(struct nlm_grants *t, struct image_at *at)
+{
+	const struct nfs3_server *server = t->server;
+	struct saved_grant s = { .message = false };
+	struct nlm_owner *o = NULL;
+	struct nlm_owner_key k;
+	struct vfs_file *f = NULL;
+	struct nlm_grant *g;
+	int rc = image_get(at, &saved_grant_kind, &s);
+
+	if (rc != 0 || !grant_is_good(&s))
+		return -EPROTO;
+	g = make_grant(t, &s);
+	if (!g)
+		return -ENOMEM;
+	memcpy(g->id, s.id, sizeof(g->id));
+	if (s.message)
+		expect_message(g);
+	g->waiter = s.waiter;
+	g->unwanted = s.unwanted;
+	atomic_store(&g->refused, s.unwanted);
+	g->retry_until_ns = rn_now_ns() + rn_min(s.retry_left, PATIENCE_SECONDS * RN_NS_PER_SECOND);
+	g->until_ns = rn_now_ns() + rn_min(s.answer_left, PATIENCE_SECONDS * RN_NS_PER_SECOND);
+	if (s.file.key.at)
+		f = vfs_file_by_id(server->cfg.vfs, &s.file);
+	nlm_owner_key(server->nlm, (const struct sockaddr *)&g->conn.peer, &g->args, &k);
+	if (f)
+		o = nlm_owners_find(server->nlm, &k, f, NULL);
+	rc = enter_grant(g, &s, f, o);
+	if (o)
+		nlm_owner_put(o);
+	vfs_file_put(f);
+	return rc;
+}
+
+int nlm_grants_load(struct nlm_grants *t, struct image_reader *image)
+{
+	struct image_at at;
+	int rc = 0;
+
+	/* A server that tells no clients cannot go on with them. */
+	if (!t->server->cfg.nsm || !image_enter(image, GRANTS_SECTION, &at))
+		return 0;
+	while (rc == 0 && image_next(&at))
+		rc = load_grant(t, &at);
+	return rc;
 }

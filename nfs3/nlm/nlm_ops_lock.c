@@ -513,14 +513,17 @@ uint64_t nlm_count_exports(struct nfs3_server *s, const struct vfs_exports_lost 
 	return nlm_owners_count(s->nlm, lost);
 }
 
-const char *nlm_save(struct nfs3_server *s, struct image_writer *w)
+void nlm_save(struct nfs3_server *s, struct image_writer *w)
 {
-	return nlm_owners_save(s->nlm, w);
+	nlm_owners_save(s->nlm, w);
+	nlm_grants_save(s->grants, w);
 }
 
 int nlm_load(struct nfs3_server *s, struct image_reader *image)
 {
-	return nlm_owners_load(s->nlm, s->cfg.vfs, image);
+	const int rc = nlm_owners_load(s->nlm, s->cfg.vfs, image);
+
+	return rc ? rc : nlm_grants_load(s->grants, image);
 }
 
 const struct rpc_proc nlm_proc_free_all = {

@@ -302,10 +302,8 @@ static struct nlm_owner *nlm_owner_make(struct nlm_owners *t, const struct nlm_o
 	return o;
 }
 
-/* A reference to the owner, which is made for that export unless create is NULL. NULL: there is
- * none, or no memory for one. */
-static struct nlm_owner *nlm_owners_find(struct nlm_owners *t, const struct nlm_owner_key *k,
-					 struct vfs_file *f, const struct vfs_export *create)
+struct nlm_owner *nlm_owners_find(struct nlm_owners *t, const struct nlm_owner_key *k,
+				  struct vfs_file *f, const struct vfs_export *create)
 {
 	struct nlm_owner_list *bucket = &t->bucket[k->hash / 2 % NLM_BUCKETS];
 	struct nlm_owner *o;
@@ -575,7 +573,8 @@ uint64_t nlm_owners_count(struct nlm_owners *t, const struct vfs_exports_lost *l
 	return walk_lost(t, lost, false);
 }
 
-/* Owners in the image of the state (lib/image.h): each, and behind it its ranges. */
+/* Owners in the image of the state (lib/image.h): the key of their hashes, by which waiters for locks are known, then each, and behind it
+ * its ranges. */
 
 #define NLM_SECTION "nlm"
 
@@ -615,6 +614,11 @@ static const struct image_field nlm_range_fields[] = {
 static const struct image_kind nlm_range_kind = { 2, rn_array_size(nlm_range_fields),
 						  nlm_range_fields };
 
+static const struct image_field nlm_key_fields[] = {
+	IMAGE_FIXED(1, struct nlm_owners, key),
+};
+static const struct image_kind nlm_key_kind = { 3, rn_array_size(nlm_key_fields), nlm_key_fields };
+
 static void nlm_save_range(void *w, const struct vfs_locked_range *r)
 {
 	image_put(w, &nlm_range_kind, r);
@@ -642,22 +646,18 @@ static void nlm_save_owner(struct image_writer *w, const struct nlm_owner *o)
 	vfs_lock_each(&o->locks, nlm_save_range, w);
 }
 
-const char *nlm_owners_save(struct nlm_owners *t, struct image_writer *w)
+void nlm_owners_save(struct nlm_owners *t, struct image_writer *w)
 {
-	const char *why = NULL;
 	struct nlm_owner *o;
 
 	image_begin(w, NLM_SECTION);
+	image_put(w, &nlm_key_kind, t);
 	pthread_mutex_lock(&t->lock);
 	for (unsigned i = 0; i < NLM_BUCKETS; i++) {
-		LIST_FOREACH (o, &t->bucket[i], link) {
-			if (!LIST_EMPTY(&o->granted))
-				why = "clients of NFSv3 are told of locks";
+		LIST_FOREACH (o, &t->bucket[i], link)
 			nlm_save_owner(w, o);
-		}
 	}
 	pthread_mutex_unlock(&t->lock);
-	return why;
 }
 
 static void load_share(struct nlm_owner *o, struct vfs_file *f, const struct saved_nlm_owner *s)
@@ -746,6 +746,7 @@ int nlm_owners_load(struct nlm_owners *t, struct vfs *vfs, struct image_reader *
 
 	if (!image_enter(image, NLM_SECTION, &at))
 		return 0;
+	rc = image_get(&at, &nlm_key_kind, t);
 	while (rc == 0 && image_next(&at)) {
 		if (image_next(&at) == nlm_range_kind.kind) {
 			rc = nlm_load_range(t, o, &at);

@@ -133,6 +133,10 @@ bool nlm_owner_has_room(struct nlm_owners *t, const struct nlm_owner *o);
 void nlm_owner_drop(struct nlm_owner *o);
 /* Frees an owner without locks and share; NULL is allowed. */
 void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o);
+/* A reference to the owner, which is made for that export unless create is NULL. NULL: there is
+ * none, or no memory for one. */
+struct nlm_owner *nlm_owners_find(struct nlm_owners *t, const struct nlm_owner_key *k,
+				  struct vfs_file *f, const struct vfs_export *create);
 
 void nlm_owner_put(struct nlm_owner *o); /* a reference; without locks */
 
@@ -156,7 +160,7 @@ uint64_t nlm_owners_revoke(struct nlm_owners *t, const struct vfs_exports_lost *
 uint64_t nlm_owners_count(struct nlm_owners *t, const struct vfs_exports_lost *lost);
 
 /* The steps of nlm_save() and nlm_load(). */
-const char *nlm_owners_save(struct nlm_owners *t, struct image_writer *w);
+void nlm_owners_save(struct nlm_owners *t, struct image_writer *w);
 int nlm_owners_load(struct nlm_owners *t, struct vfs *vfs, struct image_reader *image);
 
 /* NLM owner behind this holder; NULL if it is not NLM's. */

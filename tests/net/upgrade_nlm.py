@@ -1,14 +1,18 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
-"""The program is run anew while NFSv3 clients have locks: they keep them, and are told nothing; one that has restarted loses them as before. In a
-network name space, where hosts have addresses of their own."""
+"""The program is run anew while NFSv3 clients have locks: they keep them, and are told nothing; one that has restarted loses them as before, and who
+waits is told of its lock. In a network name space, where hosts have addresses of their own."""
+import fcntl
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import harness
+import nlm_granted as waiting
+import nlm_messages as messages
 import nlm_recovery as base
 from harness import Count, Daemon
-from nlm_recovery import (ACCEPTED, DENIED, GRANTED, NLM_NM_LOCK, NSM, ONE, ONE_NAME, SERVER, SM_NOTIFY, TWO, TWO_NAME, Client, FakeHost, make_file, notify, record, records, wait_for)
+from nlm_recovery import (ACCEPTED, BLOCKED, DENIED, GRANTED, NLM_NM_LOCK, NSM, ONE, ONE_NAME, SERVER, SM_NOTIFY, TWO, TWO_NAME, Client, FakeHost, make_file, notify, record, records, wait_for)
 from rpcclient import Conn, opaque, u32
 from upgrade import is_locked, restart
 
@@ -55,18 +59,80 @@ def test_reboots(t, d):
         t.equal("and given up", two.unlock(fh, 0, 10), GRANTED)
 
 
+def test_waiters(t, d, host):
+    """Who waits for a lock of another client, or of a local process, before the restart is called after it, in its turn."""
+    one, two = Client(d, ONE, ONE_NAME), Client(d, TWO, TWO_NAME)
+    fh, n = make_file(d, one, "waiters"), len(host.grants)
+    local = waiting.local(d, "waiters", fcntl.F_WRLCK, offset=1000)
+    t.equal("held", one.lock(fh), GRANTED)
+    for svid in range(100, 104):
+        t.equal("waits", two.lock(fh, svid=svid, block=True), BLOCKED)
+    t.equal("waits for a local process", two.lock(fh, 1000, block=True), BLOCKED)
+    said = restart(t, d, "waiters")
+    t.check("the state goes along", "goes on from" in said, said)
+    t.equal("CANCEL", two.cancel(fh, svid=101), GRANTED)
+    t.equal("nobody is called before", len(host.grants), n)
+    one.unlock(fh)
+    for i, svid in enumerate((100, 102, 103), 1):
+        waiting.granted(t, f"waiter {svid}", host, n + i, fh, svid=svid)
+        t.equal("it has the lock", one.lock(fh), DENIED)
+        if svid == 102:
+            said = restart(t, d, "waiters once more")
+            t.check("the state goes along", "goes on from" in said, said)
+        two.unlock(fh, svid=svid)
+    os.close(local)
+    waiting.granted(t, "who waits for a local process", host, n + 4, fh, offset=1000)
+    t.equal("it has the lock", one.lock(fh, 1000), DENIED)
+    two.unlock(fh, 1000)
+
+
+def test_called(t, d, host):
+    """Who has not answered that it has its lock is asked again, and its answer counts."""
+    one, two = Client(d, ONE, ONE_NAME), Client(d, TWO, TWO_NAME)
+    for verdict in GRANTED, DENIED:
+        fh = waiting.pending(d, one, two, host, f"called {verdict}")
+        host.verdict, n = None, len(host.grants)
+        said = restart(t, d, "called")
+        t.check("the state goes along", "goes on from" in said, said)
+        t.check("it is called again", wait_for(lambda n=n: len(host.grants) > n), host.grants)
+        t.equal("the lock is its own", one.lock(fh), DENIED)
+        host.verdict = verdict
+        if verdict == DENIED:
+            t.check("it does not want the lock", wait_for(lambda fh=fh: waiting.free(one, fh)))
+        else:
+            t.equal("it gives it up", two.unlock(fh), GRANTED)
+        host.verdict = GRANTED
+
+
+def test_messages(t, d, host):
+    """The answer to a message of before the restart."""
+    one, three = Client(d, ONE, ONE_NAME), Client(d, base.THREE, b"three")
+    fh, n = messages.waiting(d, one, three, 4, messages.LOCK + messages.MSG, "messages"), len(host.heard)
+    t.equal("it gives up the lock", one.unlock(fh), GRANTED)
+    cookie = messages.granted(host, n, messages.GRANT + messages.MSG).args.opaque()
+    said = restart(t, d, "a message")
+    t.check("the state goes along", "goes on from" in said, said)
+    t.equal("the waiter has it", one.lock(fh), DENIED)
+    messages.answer(three, 4, cookie, DENIED)
+    t.check("and does not want it", wait_for(lambda: waiting.free(one, fh)))
+
+
 def inside():
     t = Count()
     base.network_up()
-    host, bystander = FakeHost(ONE), FakeHost(TWO)
+    host, bystander, third = FakeHost(ONE), FakeHost(TWO), messages.Host(base.THREE)
     try:
         with Daemon({"one": "rw,insecure,no_root_squash"}, {"nlm.statd_port": base.MONITOR_PORT, "tcp.listen": ""}) as d:
             test_locks(t, d, host)
+            test_waiters(t, d, bystander)
+            test_called(t, d, bystander)
+            test_messages(t, d, third)
             test_reboots(t, d)
             harness.finish(t, d)
     finally:
         host.close()
         bystander.close()
+        third.close()
     harness.result(t)
 
 
