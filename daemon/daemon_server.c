@@ -170,9 +170,6 @@ static int start_state(struct server *s)
 	/* The keeper of a member that was killed gives the directory back in a moment. */
 	return rc ? rc
 		  : instance_take(dir, in_cluster ? KEEPER_CLOSES_MS : 0, s->log, &s->instance);
-	/* The keeper of a member that was killed gives the directory back in a moment. */
-	return rc ? rc
-		  : instance_take(dir, in_cluster ? KEEPER_CLOSES_MS : 0, s->log, &s->instance);
 }
 
 /* Before other threads start and the key of handles is read, as the keeper has a copy of all that is there. */
