@@ -172,6 +172,16 @@ static bool member_is_behind(struct member *m)
 	return 2 * ahead > others;
 }
 
+/* began: before the object showed this run as running. */
+static void member_begin(struct member *m, uint64_t began)
+{
+	m->valid_until = began + member_lease_ms(m);
+	m->enforcing = true;
+	member_note_grace(m);
+	m->jitter = (uint32_t)m->self.incarnation * 2654435761u + (uint32_t)member_wall(m) + 1;
+	m->cfg.starter.name = m->self.name;
+}
+
 int member_start(const struct member_cfg *cfg, struct member **member,
 		 enum cluster_refusal *refusal)
 {
@@ -199,11 +209,60 @@ int member_start(const struct member_cfg *cfg, struct member **member,
 		return rc;
 	}
 	/* From here on the others look for its heartbeat. */
-	m->valid_until = began + member_lease_ms(m);
-	m->enforcing = true;
-	member_note_grace(m);
-	m->jitter = (uint32_t)m->self.incarnation * 2654435761u + (uint32_t)member_wall(m) + 1;
-	m->cfg.starter.name = m->self.name;
+	member_begin(m, began);
+	*member = m;
+	return 0;
+}
+
+struct member_run member_run(const struct member *m)
+{
+	return (struct member_run){ m->self.incarnation, m->beats };
+}
+
+static bool member_is_same_place(const struct cluster_place *a, const struct cluster_place *b)
+{
+	return a->naddresses == b->naddresses && a->tcp_port == b->tcp_port &&
+	       a->rdma_port == b->rdma_port &&
+	       memcmp(a->address, b->address, a->naddresses * sizeof(a->address[0])) == 0;
+}
+
+/* Exports may differ, as after a reload. */
+static bool member_may_resume(const struct member *m)
+{
+	const struct cluster_member *row = cluster_look(&m->object, m->self.name);
+	const struct cluster_starter *now = &m->cfg.starter;
+
+	return row && row->state == CLUSTER_RUNNING && row->incarnation == m->self.incarnation &&
+	       !(cluster_differences(&row->digest, &now->digest) &
+		 (CLUSTER_KEY | CLUSTER_SETTINGS)) &&
+	       member_is_same_place(&row->place, &now->place);
+}
+
+int member_resume(const struct member_cfg *cfg, const struct member_run *run,
+		  struct member **member)
+{
+	struct member *m = calloc(1, sizeof(*m));
+	uint64_t began;
+	int rc;
+
+	if (!m)
+		return -ENOMEM;
+	m->cfg = *cfg;
+	snprintf(m->self.name, sizeof(m->self.name), "%s", cfg->starter.name);
+	m->self.incarnation = run->incarnation;
+	m->beats = run->beats;
+	began = member_now(m);
+	rc = member_beat(m);
+	if (!rc)
+		rc = member_read(m);
+	if (!rc && !member_may_resume(m))
+		rc = -ESTALE;
+	if (rc) {
+		free(m);
+		return rc;
+	}
+	m->beat_ms = began;
+	member_begin(m, began);
 	*member = m;
 	return 0;
 }

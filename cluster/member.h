@@ -68,6 +68,20 @@ int member_start(const struct member_cfg *cfg, struct member **member,
 		 enum cluster_refusal *refusal);
 void member_free(struct member *m);
 
+/* What another program needs to go on as the same run. */
+struct member_run {
+	uint64_t incarnation, beats;
+};
+/* From the thread that steps, which steps no more. */
+struct member_run member_run(const struct member *m);
+/*
+ * Goes on as a run that a program before this one in the same process was, which has stepped no more since it told *run. The starter's
+ * has_records counts not. No locks are granted yet, as after member_start(). -ESTALE: the others have given that run up, or its key, settings or
+ * place are others now: the member has to be started anew; others: the store failed.
+ */
+int member_resume(const struct member_cfg *cfg, const struct member_run *run,
+		  struct member **member);
+
 /* True if records of clients from before the start are worth something. False: others may have been granted their locks; drop the records. */
 bool member_has_reclaims(const struct member *m);
 

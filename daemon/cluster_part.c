@@ -53,7 +53,11 @@ struct cluster_part {
 	uint64_t
 		move_by; /* the same of a member that is moved; 0: it is not, or the process is about to stop */
 
-	bool is_running; /* there is a thread */
+	bool is_running; /* it takes part */
+	bool rests;	 /* its thread has ended, as the next program is to be run */
+	bool resumes;	 /* goes on as the run of the program before in this process */
+	struct member_run run;
+	struct keeper_earlier earlier; /* keeper of that program */
 	pthread_t thread;
 	pthread_mutex_t lock; /* a leaf: guards the members below */
 	bool has_next;	      /* next is to be told */
@@ -206,6 +210,49 @@ int cluster_part_check(const struct cfg_settings *settings, const struct rn_logg
 	return rc;
 }
 
+#define CLUSTER_SECTION "cluster"
+
+struct saved_member {
+	struct image_bytes name;
+	struct member_run run;
+	struct keeper_earlier keeper;
+};
+static const struct image_field saved_member_fields[] = {
+	IMAGE_BYTES(1, struct saved_member, name),
+	IMAGE_NUMBER(2, struct saved_member, run.incarnation),
+	IMAGE_NUMBER(3, struct saved_member, run.beats),
+	IMAGE_FD(4, struct saved_member, keeper.wake),
+	IMAGE_FD(5, struct saved_member, keeper.pidfd),
+};
+static const struct image_kind saved_member_kind = { 1, rn_array_size(saved_member_fields),
+						     saved_member_fields };
+
+bool cluster_part_has_saved(struct image_reader *image)
+{
+	struct image_at at;
+
+	return image_enter(image, CLUSTER_SECTION, &at);
+}
+
+/* Takes the run that the program before was. */
+static int cluster_part_load(struct cluster_part *p, struct image_reader *image)
+{
+	struct saved_member s = { .keeper = { -1, -1 } };
+	const char *name = p->settings->cluster.instance;
+	struct image_at at;
+
+	if (!image_enter(image, CLUSTER_SECTION, &at) ||
+	    image_get(&at, &saved_member_kind, &s) < 0 || s.keeper.wake < 0 || s.keeper.pidfd < 0)
+		return -EPROTO;
+	p->run = s.run;
+	p->earlier = s.keeper;
+	p->resumes = true;
+	if (s.name.len == strlen(name) && memcmp(s.name.at, name, s.name.len) == 0)
+		return 0;
+	rn_err(p->log, "cluster.instance is another one than before");
+	return -ESTALE;
+}
+
 static int cluster_part_open(struct cluster_part *p)
 {
 	const struct cluster_store_cfg cfg = cluster_part_store_cfg(p->settings);
@@ -217,8 +264,8 @@ static int cluster_part_open(struct cluster_part *p)
 	return rc ? rc : cluster_store_open(&cfg, p->log, &p->store);
 }
 
-int cluster_part_new(const struct cfg_settings *settings, const struct rn_logger *log,
-		     struct cluster_part **out)
+int cluster_part_new(const struct cfg_settings *settings, struct image_reader *image,
+		     const struct rn_logger *log, struct cluster_part **out)
 {
 	const struct cfg_cluster *set = &settings->cluster;
 	struct cluster_part *p;
@@ -244,7 +291,9 @@ int cluster_part_new(const struct cfg_settings *settings, const struct rn_logger
 	};
 	pthread_mutex_init(&p->lock, NULL);
 	*out = p; /* to be freed in any case */
-	return cluster_part_open(p);
+	const int rc = image ? cluster_part_load(p, image) : 0;
+
+	return rc ? rc : cluster_part_open(p);
 }
 
 void cluster_part_free(struct cluster_part *p)
@@ -252,7 +301,7 @@ void cluster_part_free(struct cluster_part *p)
 	if (!p)
 		return;
 	keeper_dismiss(p->keeper); /* locks were closed when they might be, or there were none */
-	if (p->member)
+	if (p->member && !p->resumes)
 		p->store->ops->use(p->store, &p->self, NULL, 0);
 	member_free(p->member);
 	cluster_mounts_free(&p->mounts);
@@ -286,10 +335,20 @@ static bool cluster_part_has_holders(const struct cluster_part *p)
 	return nfs4_reclaiming(p->server.nfs4) || held.opens > 0 || nsm.with_locks > 0;
 }
 
+/* On the thread. */
+static void cluster_part_see(struct cluster_part *p)
+{
+	pthread_mutex_lock(&p->lock);
+	member_look(p->member, &p->seen);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* What clients notice is seen by the administrator at the same time. */
 static void cluster_part_enforce(void *ctx, bool on)
 {
 	struct cluster_part *p = ctx;
 
+	cluster_part_see(p);
 	atomic_store(&p->grants, !on);
 	if (on)
 		vfs_lock_settle(p->server.vfs, false);
@@ -519,6 +578,33 @@ static int cluster_part_use_mounts(struct cluster_part *p)
 	return rc;
 }
 
+/* Goes on as the run of the program before. The first step, before calls are taken, grants locks again unless there is a grace. */
+static int cluster_part_resume(struct cluster_part *p, const struct member_cfg *cfg)
+{
+	int rc = member_resume(cfg, &p->run, &p->member);
+
+	if (rc) {
+		rn_err(p->log, "cluster %s: cannot go on as member %s: %s",
+		       p->settings->cluster.name, cfg->starter.name,
+		       rc == -ESTALE
+			       ? "the others have given it up, or cluster.address, the ports, the "
+				 "handle key or settings that members have in common differ now"
+			       : cluster_store_error_text(rc));
+		return rc;
+	}
+	p->done = true;
+	atomic_store(&p->tells, true);
+	snprintf(p->self.name, sizeof(p->self.name), "%s", cfg->starter.name);
+	p->self.incarnation = p->run.incarnation;
+	member_set_digest(p->member, &p->digest);
+	rc = keeper_run_is(p->keeper, p->self.incarnation);
+	if (!rc)
+		rc = cluster_part_use_mounts(p);
+	if (!rc)
+		(void)member_step(p->member);
+	return rc;
+}
+
 static int cluster_part_start_member(struct cluster_part *p)
 {
 	struct member_cfg cfg = {
@@ -537,6 +623,8 @@ static int cluster_part_start_member(struct cluster_part *p)
 	int rc;
 
 	cluster_part_place(p, &cfg.starter.place);
+	if (p->resumes)
+		return cluster_part_resume(p, &cfg);
 	rc = cluster_part_prepare(p, &cfg.starter);
 
 	if (rc)
@@ -717,12 +805,19 @@ static void *cluster_part_main(void *arg)
 		const bool leaving = p->leaving;
 		const unsigned ms = member_step(p->member);
 
-		pthread_mutex_lock(&p->lock);
-		member_look(p->member, &p->seen);
-		pthread_mutex_unlock(&p->lock);
+		cluster_part_see(p);
 		cluster_part_wait(p, ms, leaving);
 	}
 	return NULL;
+}
+
+static int cluster_part_run(struct cluster_part *p)
+{
+	const int rc = -pthread_create(&p->thread, NULL, cluster_part_main, p);
+
+	if (!rc)
+		pthread_setname_np(p->thread, "cluster");
+	return rc;
 }
 
 int cluster_part_join(struct cluster_part *p, const struct cluster_part_server *server)
@@ -739,16 +834,66 @@ int cluster_part_join(struct cluster_part *p, const struct cluster_part_server *
 	if (!rc)
 		rc = ticker_start("mounts", cluster_part_look_at_mounts, p, &p->mounts_ticker);
 	if (!rc)
-		rc = -pthread_create(&p->thread, NULL, cluster_part_main, p);
+		rc = cluster_part_run(p);
 	if (rc)
 		return rc;
-	pthread_setname_np(p->thread, "cluster");
 	p->is_running = true;
 	cluster_part_warn_exported(p);
-	rn_notice(p->log,
-		  "cluster %s: joined as member %s (experimental); no delegations are given",
-		  p->settings->cluster.name, p->settings->cluster.instance);
+	rn_notice(p->log, "cluster %s: %s member %s (experimental); no delegations are given",
+		  p->settings->cluster.name, p->resumes ? "goes on as" : "joined as",
+		  p->settings->cluster.instance);
 	return 0;
+}
+
+void cluster_part_goes_on(struct cluster_part *p)
+{
+	if (!p || !p->resumes)
+		return;
+	keeper_end_earlier(&p->earlier);
+	p->resumes = false;
+}
+
+void cluster_part_cannot_go_on(const struct cluster_part *p)
+{
+	if (!p || !p->resumes)
+		return;
+	rn_err(p->log,
+	       "cluster: member %s ends, and has to be started again; its keeper has the "
+	       "locks of its clients",
+	       p->settings->cluster.instance);
+	process_leave(EX_UNAVAILABLE);
+}
+
+const char *cluster_part_may_save(const struct cluster_part *p)
+{
+	struct nfs4_held held;
+
+	if (!p)
+		return NULL;
+	nfs4_held(p->server.nfs4, &held);
+	if (held.layouts > 0)
+		return "clients have layouts";
+	if (atomic_load(&p->leaving) || atomic_load(&p->moves))
+		return "the member leaves its cluster";
+	return atomic_load(&p->grants) ? NULL : "the cluster's grace period is not over";
+}
+
+/* The store must not be left in the middle of a change. */
+void cluster_part_save(struct cluster_part *p, struct image_writer *w)
+{
+	if (!p)
+		return;
+	atomic_store(&p->stop, true);
+	pthread_join(p->thread, NULL);
+	p->rests = true;
+	const struct saved_member s = {
+		.name = { (const uint8_t *)p->self.name, (uint32_t)strlen(p->self.name) },
+		.run = member_run(p->member),
+		.keeper = keeper_for_next(p->keeper),
+	};
+
+	image_begin(w, CLUSTER_SECTION);
+	image_put(w, &saved_member_kind, &s);
 }
 
 bool cluster_part_tells(const struct cluster_part *p)
@@ -791,6 +936,12 @@ void cluster_part_leave(struct cluster_part *p)
 	}
 	member_leave(p->member, cluster_part_has_holders(p));
 	atomic_store(&p->leaving, true);
+	if (p->rests) {
+		atomic_store(&p->stop, false);
+		if (cluster_part_run(p) != 0)
+			process_leave(EX_TEMPFAIL);
+		p->rests = false;
+	}
 	while (!member_may_close(p->member) && rn_now_ms() < until)
 		cluster_part_rest(POLL_MS);
 	if (!member_may_close(p->member)) {

@@ -12,6 +12,7 @@
 #include "conf/settings.h"
 #include "daemon/exports/export_set.h"
 #include "daemon/state_dir.h"
+#include "lib/image.h"
 #include "lib/log.h"
 #include "nfs4/nfs4_server.h"
 #include "nsm/nsm.h"
@@ -26,9 +27,9 @@ struct cluster_store_cfg cluster_part_store_cfg(const struct cfg_settings *setti
 int cluster_part_check(const struct cfg_settings *settings, const struct rn_logger *log);
 
 /* Opens that directory, and starts the keeper (daemon/keeper.h), so before other threads and before secrets are read. *out is
- * NULL if the server is alone. 0 or -errno, logged. */
-int cluster_part_new(const struct cfg_settings *settings, const struct rn_logger *log,
-		     struct cluster_part **out);
+ * NULL if the server is alone. image: of the program before this one, as whose run this one goes on; or NULL. 0 or -errno, logged. */
+int cluster_part_new(const struct cfg_settings *settings, struct image_reader *image,
+		     const struct rn_logger *log, struct cluster_part **out);
 /* No thread asks anything any more. Clients' files are closed. NULL is allowed. */
 void cluster_part_free(struct cluster_part *p);
 
@@ -57,6 +58,18 @@ struct cluster_part_server {
 /* Joins the cluster, drops records whose locks others may have been granted, and starts the thread. The exports are in force, records
  * were read, and no call was answered. 0 or -errno, logged. */
 int cluster_part_join(struct cluster_part *p, const struct cluster_part_server *server);
+/* The program that goes on as the run of the one before has all that this had, and answers. */
+void cluster_part_goes_on(struct cluster_part *p);
+/* Ends the process if it was to go on as a run of before and cannot: an orderly end would unlock what the keeper has locked. NULL is allowed. */
+void cluster_part_cannot_go_on(const struct cluster_part *p);
+
+/* NULL, or why the next program in this process cannot go on as this run. */
+const char *cluster_part_may_save(const struct cluster_part *p);
+/* True if the image is of a member. */
+bool cluster_part_has_saved(struct image_reader *image);
+/* Adds what it needs to the image. No call is under way, and none comes before cluster_part_leave(). NULL is allowed. */
+void cluster_part_save(struct cluster_part *p, struct image_writer *w);
+
 /* True if clients may be told that they must reclaim. */
 bool cluster_part_tells(const struct cluster_part *p);
 /* The exports were read again. */

@@ -175,7 +175,7 @@ static int start_state(struct server *s)
 /* Before other threads start and the key of handles is read, as the keeper has a copy of all that is there. */
 static int start_cluster(struct server *s)
 {
-	return cluster_part_new(s->settings, s->log, &s->cluster);
+	return cluster_part_new(s->settings, state_of_image(s), s->log, &s->cluster);
 }
 
 static int start_secret(struct server *s, uint8_t secret[STATE_SECRET_SIZE])
@@ -779,12 +779,14 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
 
 		if (rc) {
 			rn_err(s->log, "cannot start: %s: %s", steps[i].name, strerror(-rc));
+			cluster_part_cannot_go_on(s->cluster);
 			if (!server_stop(s))
 				process_leave(EX_UNAVAILABLE);
 			return rc;
 		}
 	}
 	s->image = NULL;
+	cluster_part_goes_on(s->cluster);
 	exports_log(s->exports);
 	programs_log_exports(&s->programs);
 	server_report_start(s);
@@ -917,8 +919,10 @@ const char *server_save(struct server *s, struct image_writer *w)
 {
 	const uint64_t begun_ns = rn_now_ns();
 
-	if (s->cluster)
-		return "a member of a cluster starts anew";
+	const char *why = cluster_part_may_save(s->cluster);
+
+	if (why)
+		return why;
 	server_silence(s);
 	if (s->tcp)
 		tcp_server_finish(s->tcp);
@@ -932,9 +936,12 @@ const char *server_save(struct server *s, struct image_writer *w)
 		tcp_server_save(s->tcp, w);
 	if (s->rdma)
 		rr_server_save(s->rdma, w);
-	const char *why = vfs_save(s->vfs, w);
-
-	return why ? why : programs_save(&s->programs, w);
+	why = vfs_save(s->vfs, w);
+	if (!why)
+		why = programs_save(&s->programs, w);
+	if (!why)
+		cluster_part_save(s->cluster, w);
+	return why;
 }
 
 void server_save_listeners(struct server *s, const char *why, struct image_writer *w)

@@ -24,30 +24,35 @@ struct hand_over {
 	struct image_reader *image;
 };
 
-struct hand_over *hand_over_receive(const struct rn_logger *log)
+int hand_over_receive(const struct rn_logger *log, struct hand_over **out)
 {
 	const char *text = getenv(VARIABLE);
-	struct hand_over *h;
 	char *end;
 
+	*out = NULL;
 	if (!text)
-		return NULL;
+		return 0;
 	errno = 0;
 	const long fd = strtol(text, &end, 10);
 	const bool good = errno == 0 && end != text && *end == '\0' && fd > 2 && fd <= INT32_MAX;
 
 	unsetenv(VARIABLE);
-	h = good ? calloc(1, sizeof(*h)) : NULL;
+	if (!good)
+		return 0;
+	struct hand_over *h = calloc(1, sizeof(*h));
+
 	if (!h)
-		return NULL;
+		return -ENOMEM;
 	const int fault = image_read((int)fd, &h->image);
-	if (!fault)
-		return h;
-	rn_err(log,
-	       "cannot go on from the image of the program before: %s: this is an ordinary start",
-	       image_fault_text(fault));
-	free(h);
-	return NULL;
+
+	if (fault) {
+		rn_err(log, "cannot go on from the image of the program before: %s",
+		       image_fault_text(fault));
+		free(h);
+		return -EBADMSG;
+	}
+	*out = h;
+	return 0;
 }
 
 struct image_reader *hand_over_image(struct hand_over *h)

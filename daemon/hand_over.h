@@ -13,8 +13,9 @@
 
 struct hand_over; /* what the program before this one has left */
 
-/* Before other descriptors are opened and threads start. NULL: an ordinary start; of what cannot be used the reason is in the log. */
-struct hand_over *hand_over_receive(const struct rn_logger *log);
+/* Before other descriptors are opened and threads start. *out is NULL if there is nothing: an ordinary start. 0; -EBADMSG: what there is cannot be
+ * used, the reason is in the log; -ENOMEM. */
+int hand_over_receive(const struct rn_logger *log, struct hand_over **out);
 /* The image. */
 struct image_reader *hand_over_image(struct hand_over *h);
 /* Closes what nobody has taken. NULL is allowed. */

@@ -624,3 +624,19 @@ void keeper_dismiss(struct keeper *k)
 	eventfd_write(k->wake, 1);
 	keeper_free(k);
 }
+
+struct keeper_earlier keeper_for_next(const struct keeper *k)
+{
+	return (struct keeper_earlier){ k->wake, k->pidfd };
+}
+
+void keeper_end_earlier(const struct keeper_earlier *e)
+{
+	siginfo_t info;
+
+	eventfd_write(e->wake, 1);
+	while (waitid(P_PIDFD, (id_t)e->pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
+		;
+	close(e->wake);
+	close(e->pidfd);
+}

@@ -53,4 +53,17 @@ bool keeper_lives(const struct keeper *k);
  */
 void keeper_dismiss(struct keeper *k);
 
+/*
+ * From one program of the daemon to the next, in the same process (daemon/hand_over.h). execve(2) leaves the table of descriptors to the keeper,
+ * and gives the next program a copy. So each program has a keeper of its own, and the one before keeps the locks until keeper_end_earlier().
+ * keeper_earlier's descriptors: of the eventfd that dismisses it, and of its process.
+ */
+struct keeper_earlier {
+	int wake, pidfd;
+};
+/* The keeper's descriptors, which stay its own. */
+struct keeper_earlier keeper_for_next(const struct keeper *k);
+/* Dismisses the keeper of the program before, and closes the descriptors: this one has all locks, and has told its own keeper which run it is. */
+void keeper_end_earlier(const struct keeper_earlier *e);
+
 #endif

@@ -20,6 +20,7 @@
 #include "config.h"
 #include "daemon/daemon_check.h"
 #include "daemon/daemon_instance.h"
+#include "daemon/cluster_part.h"
 #include "daemon/daemon_options.h"
 #include "daemon/daemon_server.h"
 #include "daemon/hand_over.h"
@@ -185,18 +186,34 @@ static int main_serve_all(struct server *server, const sigset_t *set, const stru
 	return EX_OK;
 }
 
+/*
+ * The keeper of the program before keeps the locks of a cluster's member, and sees an end of the process only. So a member that cannot go on
+ * ends, and whoever has started it starts it again: true.
+ */
+static bool main_must_end(const struct cfg_settings *settings, struct hand_over *from)
+{
+	return from ? cluster_part_has_saved(hand_over_image(from)) : *settings->cluster.name;
+}
+
 static int main_start(const struct cfg_settings *settings, struct logs *logs,
 		      struct server **server)
 {
-	struct hand_over *from = hand_over_receive(&logs->of[LOG_DAEMON]);
-	const int rc = server_start(settings, logs, hand_over_image(from), server);
+	const struct rn_logger *log = &logs->of[LOG_DAEMON];
+	struct hand_over *from;
+	const int received = hand_over_receive(log, &from);
+	int rc = received;
 
-	hand_over_end(from);
-	if (rc < 0 && from) {
-		rn_err(&logs->of[LOG_DAEMON],
-		       "cannot go on from the image: this is an ordinary start");
-		return server_start(settings, logs, NULL, server);
+	if (!received)
+		rc = server_start(settings, logs, hand_over_image(from), server);
+	if (rc && (received || from)) {
+		const bool ends = main_must_end(settings, from);
+
+		rn_err(log, "cannot go on from the program before: %s",
+		       ends ? "ends, and has to be started again" : "this is an ordinary start");
+		hand_over_end(from);
+		return ends ? rc : server_start(settings, logs, NULL, server);
 	}
+	hand_over_end(from);
 	return rc;
 }
 

@@ -23,7 +23,7 @@ from harness import Count, Daemon, result, scratch
 from rpcclient import opaque, u32
 
 DEAD = 3  # seconds
-SOON = 3  # seconds: far above what the members need to agree
+SOON = 15  # seconds: far above what the members need to agree
 MKDIR = 9
 SHIM = "tests/history/world_shim.so"
 ENDED = 75  # exit status of a member whose time is over
@@ -292,6 +292,74 @@ def children(pid):
     return found
 
 
+def keepers_of(pid):
+    """Processes that keep the locks of that one."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return f.read().split()
+
+
+def anew(t, d, what):
+    """Has the program run anew; what its log says until it serves."""
+    since = len(d.read_log())
+    d.process.send_signal(signal.SIGUSR2)
+    t.check(f"{what}: it goes on", d.wait_log("goes on from ringnfsd .*: calls waited for|an ordinary start after|ends, and has to be", since))
+    return d.read_log()[since:]
+
+
+def test_anew(t, a, b, holder, other):
+    print("# a member's program is run anew: clients of none notice")
+    free, held = open_at(t, other, "free"), open_at(t, other, "locked")
+    epoch = control.status_of(b)["cluster"]["epoch"]
+    seen, stop = set(), threading.Event()
+
+    def ask():
+        while not stop.is_set():
+            seen.add((no_lock(other, *free)["status"], no_lock(other, *held)["status"]))
+            time.sleep(0.005)
+
+    asks = threading.Thread(target=ask)
+    asks.start()
+    for i in range(3):
+        log = anew(t, a, f"{i}")
+        t.check(f"{i}: as the same run", "goes on as member a" in log, log)
+        print("#", *re.findall(r"calls waited for \d+ ms", log), flush=True)
+        t.equal(f"{i}: one keeper", len(keepers_of(a.process.pid)), 1)
+        t.equal(f"{i}: LOCK by the same connection", no_lock(holder, *open_at(t, holder, "more"))["status"], n.OK)
+    time.sleep(DEAD + 1)  # its heartbeat goes on
+    stop.set()
+    asks.join()
+    t.equal("LOCK at the other all the time: of what is free, and of what is locked", seen, {(n.OK, n.DENIED)})
+    st = control.status_of(b)["cluster"]
+    t.equal("no grace", (st["epoch"], st["grace"]), (epoch, False))
+    a.killed()
+    t.equal("the next keeper has the locks when it is killed", no_lock(other, *held)["status"], n.DENIED)
+    t.equal("LOCK at the other", await_status(lambda: no_lock(other, *free), n.OK)["status"], n.GRACE)
+    t.check("the keeper lets the locks go", a.wait_log("files are released after"))
+    a.start()
+    holder.back()
+    end_grace(t, holder, other, free, held)
+
+
+def test_anew_otherwise(t, a, holder, other):
+    print("# a member that cannot go on as before is started again")
+    free, held = open_at(t, other, "free"), open_at(t, other, "locked")
+    with open(a.config, encoding="ascii") as f:
+        settings = f.read()
+    with open(a.config, "w", encoding="ascii") as f:
+        f.write(settings.replace("lease_time = 5", "lease_time = 6"))
+    since = len(a.read_log())
+    a.process.send_signal(signal.SIGUSR2)
+    t.equal("exit status", a.process.wait(30), 69)
+    said = a.read_log()[since:]
+    t.check("the log says why", "settings that members have in common differ now" in said and "has to be started again" in said, said)
+    t.check("its keeper has the lock", no_lock(other, *held)["status"] in (n.DENIED, n.GRACE))
+    with open(a.config, "w", encoding="ascii") as f:
+        f.write(settings)
+    a.start()
+    holder.back()
+    end_grace(t, holder, other, free, held)
+
+
 def test_move(t, a, holder, other):
     print("# a member is moved by a command")
     free, held = open_at(t, other, "free"), open_at(t, other, "locked")
@@ -540,6 +608,8 @@ def main():
         test_killed(t, a, b, holder, other)
         test_stopped(t, a, holder, other)
         test_leave(t, a, holder, other)
+        test_anew(t, a, b, holder, other)
+        test_anew_otherwise(t, a, holder, other)
         test_move(t, a, holder, other)
         test_no_keeper(t, a, holder, other)
         test_reloaded(t, a, b)

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
-"""Clients of two members of a cluster, of NFSv3, 4.0 and 4.1, count in one file under a lock, while members are killed, stopped and made slow at random,
-and their keepers, too.
+"""Clients of two members of a cluster, of NFSv3, 4.0 and 4.1, count in one file under a lock, while members are killed, stopped, made slow
+and run anew at random, and their keepers, too.
 
 Each reads the number, writes the next one and reads it again, across restarts if it gets its lock back. If a lock is granted while another client
 has it, or may still reclaim it, a number is counted twice. `cluster_counter.py SEED ACTS` repeats a run, but not its timing; without ACTS it has
@@ -223,9 +223,16 @@ def is_over(d):
 
 def disturb(d):
     """Ends a member in some way, and starts it again."""
-    how = random.choice(("killed", "killed", "stopped", "made slow", "killed beside a keeper that is slow", "left by its keeper"))
+    how = random.choice(("killed", "killed", "stopped", "made slow", "killed beside a keeper that is slow", "left by its keeper",
+                         "run anew", "killed while it is run anew"))
     keeper = children(d.process.pid)[0]
-    if how.startswith("killed"):
+    if how.endswith("run anew"):
+        d.process.send_signal(signal.SIGUSR2)
+        time.sleep(random.uniform(0, 0.5))
+        if how == "run anew":
+            return how
+        d.killed()
+    elif how.startswith("killed"):
         if how != "killed":
             os.kill(keeper, signal.SIGSTOP)
         d.killed()

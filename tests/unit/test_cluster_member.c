@@ -43,6 +43,7 @@ static struct {
 	bool faults; /* random ones */
 	char said[4096];
 } sim;
+static unsigned resumed;
 
 static struct cluster_object object_now(void)
 {
@@ -149,12 +150,34 @@ static bool said(const char *what)
 	return found;
 }
 
+static struct member_cfg cfg_of(struct node *n, bool has_records)
+{
+	return (struct member_cfg){
+		{ n->name, n->digest, has_records, DEAD_MS, { 0 } }, &n->store, &calls, n, &logger
+	};
+}
+
+/* The program is run anew, and goes on as the same run. */
+static int resume(struct node *n)
+{
+	const struct member_cfg cfg = cfg_of(n, true);
+	const struct member_run run = member_run(n->m);
+	int rc;
+
+	member_free(n->m);
+	n->m = NULL;
+	n->enforcing = true;
+	n->in_step = true;
+	rc = member_resume(&cfg, &run, &n->m);
+	n->in_step = false;
+	n->due_ms = sim.now_ms;
+	return rc;
+}
+
 static int start(unsigned i, bool has_records, enum cluster_refusal *refusal)
 {
 	struct node *n = &sim.node[i];
-	const struct member_cfg cfg = {
-		{ n->name, n->digest, has_records, DEAD_MS, { 0 } }, &n->store, &calls, n, &logger
-	};
+	const struct member_cfg cfg = cfg_of(n, has_records);
 	int rc;
 
 	n->enforcing = true;
@@ -187,6 +210,10 @@ static void run_node(struct node *n)
 	    (sim.faults && random() % 400 == 0)) {
 		end((unsigned)(n - sim.node)); /* it has ended, or crashes; and is started again */
 		n->due_ms = sim.now_ms + (sim.faults ? (uint64_t)random() % 20000 : 100);
+		return;
+	}
+	if (sim.faults && !n->enforcing && !n->leaving && random() % 100 == 0) {
+		resumed += resume(n) == 0;
 		return;
 	}
 	if (n->may_reclaim)
@@ -419,6 +446,49 @@ Test(cluster_member, death)
 	run_until(sim.now_ms + 10000);
 	cr_expect_eq(object_now().reclaim_epoch, 0);
 	cr_expect_not(sim.node[1].enforcing);
+}
+
+/* The program of a member is run anew: the others see no more than its heartbeat. */
+Test(cluster_member, resumes)
+{
+	const struct cluster_object before = (start_nodes(2), object_now());
+	struct cluster_object o;
+
+	for (unsigned i = 0; i < 5; i++) {
+		cr_assert_eq(resume(&sim.node[0]), 0);
+		cr_expect(member_may_answer(sim.node[0].m));
+		cr_expect(sim.node[0].enforcing, "no locks before the first step");
+		run_until(sim.now_ms + 1);
+		cr_expect_not(sim.node[0].enforcing);
+		run_until(sim.now_ms + 100 + 2 * DEAD_MS * (i % 2));
+		cr_expect_not(sim.node[1].enforcing);
+	}
+	o = object_now();
+	cr_expect_eq(o.epoch, before.epoch);
+	cr_expect_eq(cluster_look(&o, "a")->incarnation, cluster_look(&before, "a")->incarnation);
+	cr_expect_eq(sim.node[1].evicted, 0);
+	/* Settings that all have in common are others. */
+	sim.node[0].digest.settings[0] ^= 1;
+	cr_expect_eq(resume(&sim.node[0]), -ESTALE);
+	sim.node[0].digest.settings[0] ^= 1;
+	cr_expect_null(sim.node[0].m);
+}
+
+Test(cluster_member, resumes_too_late)
+{
+	start_nodes(2);
+	const struct member_run run = member_run(sim.node[0].m);
+	struct node *n = &sim.node[0];
+	const struct member_cfg cfg = cfg_of(n, true);
+
+	stop_machine(0);
+	end(0);
+	n->fails = -EIO;
+	cr_expect_eq(member_resume(&cfg, &run, &n->m), -EIO);
+	n->fails = 0;
+	run_until(sim.now_ms + DEAD_MS + 5000);
+	cr_expect_eq(member_resume(&cfg, &run, &n->m), -ESTALE);
+	cr_expect_null(n->m);
 }
 
 Test(cluster_member, store_fails)
@@ -658,7 +728,8 @@ Test(cluster_member, random_failures, .timeout = 600)
 		epochs += object_now().epoch - 1;
 		runs += object_now().last_incarnation;
 	}
-	printf("cluster members: %u rounds, %llu graces, %llu runs\n", ROUNDS,
-	       (unsigned long long)epochs, (unsigned long long)runs);
+	printf("cluster members: %u rounds, %llu graces, %llu runs, resumed %u times\n", ROUNDS,
+	       (unsigned long long)epochs, (unsigned long long)runs, resumed);
+	cr_expect_gt(resumed, 0);
 	begin();
 }
