@@ -541,11 +541,13 @@ def test_given_up(t, a, b, holder, other):
         t.equal(f"cluster {args} is wrong usage", control.ctl(*ctl, *args).returncode, 2)
     a.killed()
     t.equal("LOCK at the other", await_status(lambda: no_lock(other, *free), n.OK)["status"], n.GRACE)
-    res = control.ctl(*ctl, "status")
-    t.check("cluster status", re.search(r"^cluster lab, seen by member b; epoch \d+; GRACE: new locks wait, for \d+ s so far\n"
-                                        r"  for member a, which is dead: start it, on any machine, or give it up: ringnfsctl cluster remove a\n"
-                                        r"MEMBER .*\na +dead +127.0.0.1 +its clients may reclaim\nb +running +\d.\d s ago +127.0.0.1 +grants no new locks\n",
-                                        res.stdout), res)
+    want = (r"^cluster lab, seen by member b; epoch \d+; GRACE: new locks wait, for \d+ s so far\n"
+            r"  for member a, which is dead: start it, on any machine, or give it up: ringnfsctl cluster remove a\n"
+            r"MEMBER .*\na +dead +127.0.0.1 +its clients may reclaim\nb +running +\d.\d s ago +127.0.0.1 +grants no new locks\n")
+    end = time.monotonic() + SOON
+    while not re.search(want, (res := control.ctl(*ctl, "status")).stdout) and time.monotonic() < end:
+        time.sleep(0.1)  # until it has told the others that it grants none
+    t.check("cluster status", re.search(want, res.stdout), res)
     res = subprocess.run([control.BINARY, *ctl, "remove", "a"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     t.check("nobody can be asked", res.returncode == 2 and "--yes" in res.stderr, res)
     t.equal("cluster remove", control.ctl(*ctl, "remove", "a", "--yes").stdout, "member a is removed\n")
