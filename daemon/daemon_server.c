@@ -970,6 +970,7 @@ bool server_stop(struct server *s)
 	tls_free(s->tls);
 	if (s->rdma)
 		rr_server_free(s->rdma);
+	rr_left_end(&s->rdma_left);
 	if (s->workers)
 		workers_unwatch(s->workers);
 	for (unsigned i = 0; i < s->nloops; i++)
