@@ -6,8 +6,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/xattr.h>
+#include <time.h>
 
+#include "lib/clock.h"
 #include "lib/error.h"
+#include "lib/util.h"
+
+#define WAIT_POLL_MS 50u /* between looks at the version */
 
 int cluster_store_open(const struct cluster_store_cfg *cfg, const struct rn_logger *log,
 		       struct cluster_store **store)
@@ -52,6 +57,29 @@ int cluster_store_swap(struct cluster_store *s, uint64_t version, const struct c
 	uint8_t bytes[CLUSTER_BYTES_MAX];
 
 	return s->ops->swap(s, version, bytes, cluster_encode(o, bytes));
+}
+
+/* Cluster file systems tell nobody on other machines that a file was replaced (inotify), and watches of RADOS break and have to be made anew. A look
+ * costs less than a millisecond. */
+int cluster_store_wait(struct cluster_store *s, uint64_t version, unsigned ms)
+{
+	const uint64_t until = rn_now_ms() + ms;
+	uint8_t bytes[CLUSTER_BYTES_MAX];
+	uint64_t current, now;
+	size_t len;
+	int rc;
+
+	for (;;) {
+		rc = s->ops->read(s, bytes, sizeof(bytes), &len, &current);
+		if ((rc != 0 && rc != -ENOENT) || current != version)
+			return rc == -ENOENT ? 0 : rc;
+		now = rn_now_ms();
+		if (now >= until)
+			return 0;
+		const uint64_t rest = rn_min(WAIT_POLL_MS, until - now);
+
+		nanosleep(&(struct timespec){ .tv_nsec = (long)(rest * RN_NS_PER_MS) }, NULL);
+	}
 }
 
 const char *cluster_store_error_text(int rc)

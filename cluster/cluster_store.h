@@ -36,8 +36,6 @@ struct cluster_store_ops {
 	int (*beat)(struct cluster_store *s, const struct cluster_beat *beat);
 	/* The heartbeat of a member. -ENOENT: it has none; -EBADMSG: it is being written or damaged. */
 	int (*look)(struct cluster_store *s, const char *name, struct cluster_beat *beat);
-	/* Returns when the object has another version than that, or after so many milliseconds. */
-	int (*wait)(struct cluster_store *s, uint64_t version, unsigned ms);
 	/*
 	 * That run, of the caller, has its files through those clients of the file system, and no others; n is 0 when it has released all. -EBUSY: another
 	 * member has one of them; -ESHUTDOWN: one is being evicted. Does nothing if the backend cannot evict.
@@ -85,5 +83,7 @@ int cluster_cephfs_client(const char *path, uint64_t *client);
 /* The object itself, decoded; a cluster without members if there is none. */
 int cluster_store_read(struct cluster_store *s, struct cluster_object *o, uint64_t *version);
 int cluster_store_swap(struct cluster_store *s, uint64_t version, const struct cluster_object *o);
+/* Returns when the object has another version than that, or after so many milliseconds. */
+int cluster_store_wait(struct cluster_store *s, uint64_t version, unsigned ms);
 
 #endif

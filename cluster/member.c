@@ -651,6 +651,6 @@ unsigned member_step(struct member *m)
 void member_wait(struct member *m, unsigned ms)
 {
 	/* A store that fails returns at once; the next step tells. */
-	if (m->cfg.store->ops->wait(m->cfg.store, m->version, ms) != 0)
+	if (cluster_store_wait(m->cfg.store, m->version, ms) != 0)
 		nanosleep(&(struct timespec){ .tv_nsec = 100 * (long)RN_NS_PER_MS }, NULL);
 }

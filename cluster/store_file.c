@@ -35,7 +35,6 @@
 #define DIRECT_MAX ((FILE_MAX / DIRECT_ALIGN + 1) * DIRECT_ALIGN) /* more than any file here has */
 #define LOCK_MS 1000u /* that a swap waits for another one */
 #define LOCK_POLL_MS 5u
-#define WAIT_POLL_MS 50u /* between looks at the version */
 
 struct store_file {
 	struct cluster_store store;
@@ -250,26 +249,6 @@ static int store_file_look(struct cluster_store *s, const char *name, struct clu
 	return 0;
 }
 
-/* Cluster file systems tell nobody on other machines that a file was replaced (inotify), so this polls. */
-static int store_file_wait(struct cluster_store *s, uint64_t version, unsigned ms)
-{
-	const uint64_t until = rn_now_ms() + ms;
-	uint8_t bytes[CLUSTER_BYTES_MAX];
-	uint64_t current, now;
-	size_t len;
-	int rc;
-
-	for (;;) {
-		rc = store_file_read(s, bytes, sizeof(bytes), &len, &current);
-		if ((rc != 0 && rc != -ENOENT) || current != version)
-			return rc == -ENOENT ? 0 : rc;
-		now = rn_now_ms();
-		if (now >= until)
-			return 0;
-		store_rest((unsigned)rn_min(WAIT_POLL_MS, until - now));
-	}
-}
-
 static int store_file_use(struct cluster_store *s, const struct cluster_self *self,
 			  const uint64_t *clients, unsigned n)
 {
@@ -302,7 +281,6 @@ static const struct cluster_store_ops store_file_ops = {
 	.swap = store_file_swap,
 	.beat = store_file_beat,
 	.look = store_file_look,
-	.wait = store_file_wait,
 	.use = store_file_use,
 	.evict = store_file_evict,
 	.close = store_file_close,

@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cluster/cluster_store.h"
 #include "lib/clock.h"
@@ -35,8 +34,7 @@
 #define LIBCEPHFS "libcephfs.so.2"
 #define MOUNTS_MAX 32768u /* bytes of the object of mounts */
 #define SWAP_MOUNTS_TRIES 16u
-#define VICTIMS_MAX 64u	 /* clients that one eviction ends */
-#define WAIT_POLL_MS 50u /* between looks at the version */
+#define VICTIMS_MAX 64u /* clients that one eviction ends */
 #define KEEPER_HAS_MS                                                                              \
 	3000u /* that a keeper has to release what a dead daemon had, before its client is evicted */
 #define FORGOTTEN_MS 10000u /* nobody asks for that eviction any more */
@@ -328,28 +326,6 @@ static int store_rados_look(struct cluster_store *s, const char *name, struct cl
 		r->lib.omap_get_end(found);
 	r->lib.release_read_op(op);
 	return rc;
-}
-
-/* A look costs less than a millisecond, and needs no watch that breaks and has to be made anew. */
-static int store_rados_wait(struct cluster_store *s, uint64_t version, unsigned ms)
-{
-	const uint64_t until = rn_now_ms() + ms;
-	uint8_t bytes[CLUSTER_BYTES_MAX];
-	uint64_t current, now;
-	size_t len;
-	int rc;
-
-	for (;;) {
-		rc = store_rados_read(s, bytes, sizeof(bytes), &len, &current);
-		if ((rc != 0 && rc != -ENOENT) || current != version)
-			return rc == -ENOENT ? 0 : rc;
-		now = rn_now_ms();
-		if (now >= until)
-			return 0;
-		const uint64_t rest = rn_min(WAIT_POLL_MS, until - now);
-
-		nanosleep(&(struct timespec){ .tv_nsec = (long)(rest * RN_NS_PER_MS) }, NULL);
-	}
 }
 
 /* ---- mounts of runs ---- */
@@ -817,7 +793,6 @@ static const struct cluster_store_ops store_rados_ops = {
 	.swap = store_rados_swap,
 	.beat = store_rados_beat,
 	.look = store_rados_look,
-	.wait = store_rados_wait,
 	.use = store_rados_use,
 	.evict = store_rados_evict,
 	.close = store_rados_close,

@@ -338,14 +338,6 @@ static int sim_look(struct cluster_store *s, const char *name, struct cluster_be
 	return -ENOENT;
 }
 
-static int sim_wait(struct cluster_store *s, uint64_t version, unsigned ms)
-{
-	(void)s;
-	(void)version;
-	(void)ms;
-	return 0;
-}
-
 static int sim_evict(struct cluster_store *s, const char *name, uint64_t incarnation)
 {
 	const struct cluster_object o = object_now();
@@ -356,8 +348,8 @@ static int sim_evict(struct cluster_store *s, const char *name, uint64_t incarna
 	return 0;
 }
 
-static const struct cluster_store_ops sim_ops = { sim_read, sim_swap, sim_beat,	 sim_look,
-						  sim_wait, NULL,     sim_evict, NULL };
+static const struct cluster_store_ops sim_ops = { sim_read, sim_swap,  sim_beat, sim_look,
+						  NULL,	    sim_evict, NULL };
 
 static void begin(void)
 {

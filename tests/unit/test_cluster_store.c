@@ -147,11 +147,11 @@ Test(cluster_store, waiting)
 	uint64_t version, start = rn_now_ms();
 
 	cr_assert_eq(cluster_store_read(store, &o, &version), 0);
-	cr_expect_eq(store->ops->wait(store, version, 120), 0);
+	cr_expect_eq(cluster_store_wait(store, version, 120), 0);
 	cr_expect_geq(rn_now_ms() - start, 120);
 	cr_assert_eq(cluster_store_swap(store, version, &o), 0);
 	start = rn_now_ms();
-	cr_expect_eq(store->ops->wait(store, version, 60000), 0);
+	cr_expect_eq(cluster_store_wait(store, version, 60000), 0);
 	cr_expect_lt(rn_now_ms() - start, 30000);
 }
 
