@@ -352,9 +352,13 @@ def main_short(t):
 
 def disturb(d):
     """Ends a member, its machine or a metadata server in some way, and starts it again."""
-    how = random.choice(("killed", "killed", "killed", "killed with its machine", "killed with its machine", "stopped", "made slow", "served by another metadata server"))
+    how = random.choice(("killed", "killed", "killed", "killed with its machine", "killed with its machine", "stopped", "made slow", "served by another metadata server",
+                         *cluster_counter.ANEW))
     if how == "killed":
         d.killed()
+    elif how in cluster_counter.ANEW:
+        if cluster_counter.run_anew(d, how):
+            return how
     elif how == "killed with its machine":
         d.machine_dies()
     elif how == "stopped":

@@ -221,17 +221,26 @@ def is_over(d):
     return not d.alive()
 
 
+ANEW = ("run anew", "killed while it is run anew")
+
+
+def run_anew(d, how):
+    """Has the member's program run anew. False: it is killed meanwhile, or soon after."""
+    d.process.send_signal(signal.SIGUSR2)
+    time.sleep(random.uniform(0, 0.5))
+    if how == "run anew":
+        return True
+    d.killed()
+    return False
+
+
 def disturb(d):
     """Ends a member in some way, and starts it again."""
-    how = random.choice(("killed", "killed", "stopped", "made slow", "killed beside a keeper that is slow", "left by its keeper",
-                         "run anew", "killed while it is run anew"))
+    how = random.choice(("killed", "killed", "stopped", "made slow", "killed beside a keeper that is slow", "left by its keeper", *ANEW))
     keeper = children(d.process.pid)[0]
-    if how.endswith("run anew"):
-        d.process.send_signal(signal.SIGUSR2)
-        time.sleep(random.uniform(0, 0.5))
-        if how == "run anew":
+    if how in ANEW:
+        if run_anew(d, how):
             return how
-        d.killed()
     elif how.startswith("killed"):
         if how != "killed":
             os.kill(keeper, signal.SIGSTOP)
