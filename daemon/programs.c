@@ -282,7 +282,8 @@ static int start_idmap(const struct programs_config *cfg, struct programs *p,
 	return 0;
 }
 
-static int start_nfs4(const struct programs_config *cfg, struct programs *p)
+static int start_nfs4(const struct programs_config *cfg, struct programs *p,
+		      const struct rpc_server *rpc)
 {
 	const struct cfg_nfs4 *set = &cfg->settings->nfs4;
 	struct nfs4_config nfs4 = {
@@ -298,6 +299,7 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.lease_seconds = (unsigned)set->lease_time,
 		.grace_seconds = (unsigned)set->grace_time,
 		.image = cfg->image,
+		.rpc = rpc,
 		.other_clients = p->nsm ? nsm_former_hosts(p->nsm) : 0,
 		.max_sessions = (unsigned)set->max_sessions,
 		/* Other members cannot recall them. */
@@ -383,6 +385,8 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 
 	p->logs = cfg->logs;
 	rc = start_gss(cfg, p, rpc);
+	if (!rc && cfg->image)
+		rc = gss_load(p->gss, cfg->image);
 	if (!rc)
 		rc = start_tls_users(cfg, p, rpc);
 	if (rc)
@@ -407,7 +411,7 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	if (!rc && cfg->image && p->nfs3)
 		rc = nlm_load(p->nfs3, cfg->image);
 	if (!rc)
-		rc = start_nfs4(cfg, p);
+		rc = start_nfs4(cfg, p, rpc);
 	if (rc)
 		return rc;
 	fill_tables(p, rpc, set->udp.nfs);
@@ -447,6 +451,8 @@ const char *programs_save(struct programs *p, struct image_writer *w)
 {
 	if (p->nfs3)
 		nlm_save(p->nfs3, w);
+	if (p->gss)
+		gss_save(p->gss, w);
 	if (p->drc)
 		drc_save(p->drc, w);
 	return p->nfs4 ? nfs4_save(p->nfs4, w) : NULL;

@@ -234,18 +234,19 @@ static bool gss_contexts_take_in(struct gss_contexts *t, struct gss_context *c,
 	return rn_quota_add(q, from, true, &c->place, 1);
 }
 
-bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c, const struct rn_host *from)
+bool gss_contexts_restore(struct gss_contexts *t, struct gss_context *c, const struct rn_host *from,
+			  uint64_t idle_ns)
 {
 	const uint64_t now = gss_contexts_now(t);
 
-	randombytes_buf(c->handle, sizeof(c->handle));
 	pthread_mutex_lock(&t->lock);
 	gss_contexts_sweep(t, &t->used, now);
 	gss_contexts_sweep(t, &t->half_made, now);
 	const bool taken = gss_contexts_take_in(t, c, from);
 
 	if (taken) {
-		c->used_ns = now;
+		c->from = *from;
+		c->used_ns = now - rn_min(now, idle_ns);
 		c->listed = true;
 		atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
 		LIST_INSERT_HEAD(gss_contexts_bucket_of(t, c->handle), c, of_bucket);
@@ -253,6 +254,23 @@ bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c, const struc
 	}
 	pthread_mutex_unlock(&t->lock);
 	return taken;
+}
+
+bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c, const struct rn_host *from)
+{
+	randombytes_buf(c->handle, sizeof(c->handle));
+	return gss_contexts_restore(t, c, from, 0);
+}
+
+void gss_contexts_each(struct gss_contexts *t, void (*fn)(void *arg, struct gss_context *c),
+		       void *arg)
+{
+	struct gss_context *c;
+
+	pthread_mutex_lock(&t->lock);
+	TAILQ_FOREACH (c, &t->used, by_use)
+		fn(arg, c);
+	pthread_mutex_unlock(&t->lock);
 }
 
 struct gss_context *gss_contexts_find(struct gss_contexts *t, const uint8_t *handle, uint32_t len)

@@ -90,6 +90,7 @@ struct gss_context {
 	LIST_ENTRY(gss_context) of_bucket;
 	TAILQ_ENTRY(gss_context) by_use;
 	struct rn_quota_item place;
+	struct rn_host from; /* whom it counts for */
 	uint64_t used_ns;
 	bool listed;
 	/* Established contexts with more than one copy, the one first that got them first. */
@@ -117,6 +118,12 @@ void gss_host_of(const struct rpc_conn *conn, struct rn_host *host);
 
 /* Adds c under a new handle, for the host it is from; takes no reference of the caller's. False: no memory. */
 bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c, const struct rn_host *from);
+/* The same under the handle that it has; it was used so long ago. */
+bool gss_contexts_restore(struct gss_contexts *t, struct gss_context *c, const struct rn_host *from,
+			  uint64_t idle_ns);
+/* Calls fn for each established context, the least used first. No call may be under way, and fn must not use the table. */
+void gss_contexts_each(struct gss_contexts *t, void (*fn)(void *arg, struct gss_context *c),
+		       void *arg);
 /* A reference, or NULL: there is no such context. */
 struct gss_context *gss_contexts_find(struct gss_contexts *t, const uint8_t *handle, uint32_t len);
 /* Does nothing if it has been removed. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "lib/budget.h"
+#include "lib/image.h"
 #include "lib/log.h"
 #include "rpc/program.h"
 
@@ -42,6 +43,11 @@ int gss_reload(struct gss *g, char why[GSS_WHY]);
 
 /* Sets server->security. */
 void gss_secure(struct gss *g, struct rpc_server *server);
+
+/* Hands established contexts to the next program. No call may be under way; contexts are of no use here any more. */
+void gss_save(struct gss *g, struct image_writer *w);
+/* Takes them, before anybody is served. g NULL: nobody is served under Kerberos any more. 0 or -EPROTO. */
+int gss_load(struct gss *g, struct image_reader *image);
 
 /* Lets contexts age at once: for tests. */
 void gss_skip_time(struct gss *g, unsigned seconds);

@@ -218,11 +218,26 @@ static void gss_cb_auth_destroy(struct rpc_cb_auth *s)
 	free(gss_cb_auth_of(s));
 }
 
+static void gss_cb_auth_offer(const struct rpc_cb_auth *s, struct rpc_cb_auth_offer *out)
+{
+	const struct gss_cb_auth *g = rn_container_of(s, const struct gss_cb_auth, base);
+
+	*out = (struct rpc_cb_auth_offer){
+		.service = g->service,
+		.from_server = g->context->handle,
+		.from_server_len = GSS_HANDLE_SIZE,
+		.from_client = g->handle,
+		.from_client_len = g->handle_len,
+		.principal = g->context->principal,
+	};
+}
+
 static const struct rpc_cb_auth_ops established_ops = {
 	.seq = gss_cb_auth_next_seq,
 	.wrap = gss_cb_auth_wrap_call,
 	.verify = gss_cb_auth_verify,
 	.unwrap = gss_cb_auth_unwrap_results,
+	.offer = gss_cb_auth_offer,
 	.seconds = seconds_left,
 	.destroy = gss_cb_auth_destroy,
 };

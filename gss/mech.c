@@ -321,8 +321,9 @@ bool gss_mech_may_copy(const struct gss_mech_ctx *ctx)
 	return !ctx->numbered;
 }
 
+/* like: has the members that are not the library's. by_tokens: messages pass by the library. */
 static struct gss_mech_ctx *gss_mech_ctx_import(gss_buffer_desc *from,
-						const struct gss_mech_ctx *like)
+						const struct gss_mech_ctx *like, bool by_tokens)
 {
 	struct gss_mech_ctx *x = calloc(1, sizeof(*x));
 	OM_uint32 minor;
@@ -335,9 +336,18 @@ static struct gss_mech_ctx *gss_mech_ctx_import(gss_buffer_desc *from,
 		free(x);
 		return NULL;
 	}
-	if (like->tokens)
+	if (by_tokens)
 		gss_mech_established(x);
 	return x;
+}
+
+static void release_keys(gss_buffer_desc *keys)
+{
+	OM_uint32 minor;
+
+	if (keys->value)
+		explicit_bzero(keys->value, keys->length);
+	gss_release_buffer(&minor, keys);
 }
 
 bool gss_mech_ctx_copy(struct gss_mech_ctx *ctx, struct gss_mech_ctx **out, unsigned want,
@@ -353,12 +363,43 @@ bool gss_mech_ctx_copy(struct gss_mech_ctx *ctx, struct gss_mech_ctx **out, unsi
 	major = gss_export_sec_context(&minor, &ctx->id, &keys);
 	if (!GSS_ERROR(major))
 		major = gss_import_sec_context(&minor, &keys, &ctx->id);
-	while (!GSS_ERROR(major) && *n < want && (out[*n] = gss_mech_ctx_import(&keys, ctx)))
+	while (!GSS_ERROR(major) && *n < want &&
+	       (out[*n] = gss_mech_ctx_import(&keys, ctx, ctx->tokens)))
 		++*n;
-	if (keys.value)
-		explicit_bzero(keys.value, keys.length);
-	gss_release_buffer(&minor, &keys);
+	release_keys(&keys);
 	return !GSS_ERROR(major);
+}
+
+bool gss_mech_save(struct gss_mech_ctx *ctx, struct gss_mech_saved *out)
+{
+	gss_buffer_desc keys = GSS_C_EMPTY_BUFFER;
+	OM_uint32 minor;
+
+	*out = (struct gss_mech_saved){ .numbered = ctx->numbered };
+	if (GSS_ERROR(gss_export_sec_context(&minor, &ctx->id, &keys)))
+		return false;
+	out->bytes = malloc(keys.length);
+	if (out->bytes) {
+		memcpy(out->bytes, keys.value, keys.length);
+		out->len = keys.length;
+	}
+	release_keys(&keys);
+	return out->bytes;
+}
+
+void gss_mech_saved_clear(struct gss_mech_saved *s)
+{
+	explicit_bzero(s->bytes, s->len);
+	free(s->bytes);
+	s->bytes = NULL;
+}
+
+struct gss_mech_ctx *gss_mech_load(const struct gss_mech_saved *s, size_t mic_len)
+{
+	const struct gss_mech_ctx like = { .mic_len = mic_len, .numbered = s->numbered };
+	gss_buffer_desc keys = { s->len, s->bytes };
+
+	return gss_mech_ctx_import(&keys, &like, true);
 }
 
 /* Messages under an established context: their MICs (RFC 4121 section 4.2.6.1) and their encryption (4.2.6.2). */

@@ -71,6 +71,19 @@ bool gss_mech_may_copy(const struct gss_mech_ctx *ctx);
 bool gss_mech_ctx_copy(struct gss_mech_ctx *ctx, struct gss_mech_ctx **out, unsigned want,
 		       unsigned *n);
 
+/* A context's keys and numbers in the library's own form, for the next program. */
+struct gss_mech_saved {
+	uint8_t *bytes;
+	size_t len;
+	bool numbered; /* gss_mech_may_copy() is false */
+};
+/* The context is of no use afterwards. False: the library failed. */
+bool gss_mech_save(struct gss_mech_ctx *ctx, struct gss_mech_saved *out);
+/* Wipes and frees the bytes. */
+void gss_mech_saved_clear(struct gss_mech_saved *s);
+/* mic_len: bytes of its MICs. NULL: no memory, or the library does not know that form. */
+struct gss_mech_ctx *gss_mech_load(const struct gss_mech_saved *s, size_t mic_len);
+
 struct gss_mech_piece {
 	uint8_t *base;
 	size_t len;

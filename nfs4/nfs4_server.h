@@ -79,6 +79,7 @@ struct nfs4_config {
 	const struct rn_logger *log;
 	struct image_reader
 		*image; /* of the program before this one, for nfs4_server_new() only; or NULL */
+	const struct rpc_server *rpc; /* has the contexts of the image's callback paths */
 	struct nfs4_idmap idmap;
 	uint32_t max_io;    /* maxread, maxwrite: bytes */
 	unsigned minor_max; /* highest minor version served: 0..2 */

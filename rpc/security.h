@@ -84,6 +84,8 @@ struct rpc_cb_auth_ops {
 	/* Moves x to the results of a reply in plain text, which then lie in *plain. False: they are not genuine. */
 	bool (*unwrap)(struct rpc_cb_auth *s, uint32_t seq, struct xdr_in *x,
 		       struct rpc_seg *plain);
+	/* Fills in the offer by which rpc_security.offered makes the same in the next program. NULL: there is none. */
+	void (*offer)(const struct rpc_cb_auth *s, struct rpc_cb_auth_offer *out);
 	/* Seconds until the context ends. */
 	uint64_t (*seconds)(const struct rpc_cb_auth *s);
 	void (*destroy)(struct rpc_cb_auth *s);

@@ -16,6 +16,8 @@
 #include "nfs4/session/session_private.h"
 #include "nfs4/state/holdings.h"
 #include "rpc/principal.h"
+#include "rpc/program.h"
+#include "rpc/security.h"
 
 struct saved_keys {
 	uint8_t hash_key[crypto_shorthash_KEYBYTES], id_key[crypto_shorthash_KEYBYTES];
@@ -115,6 +117,9 @@ struct saved_cb_path {
 	bool there, fault, plain;
 	uint32_t program, minor, flavor;
 	struct image_bytes body;
+	/* Of the context that protects calls (struct rpc_cb_auth_offer). */
+	uint32_t service;
+	struct image_bytes from_server, from_client, principal;
 	struct nfs4_cb_slot slot[NFS4_CB_SLOTS];
 	uint64_t conn[NFS4_CB_CONNS]; /* ids of connections */
 };
@@ -154,6 +159,10 @@ static const struct image_field saved_session_fields[] = {
 	IMAGE_BYTES(26, struct saved_session, cb.body),
 	IMAGE_FIXED(27, struct saved_session, cb.slot),
 	IMAGE_FIXED(28, struct saved_session, cb.conn),
+	IMAGE_NUMBER(29, struct saved_session, cb.service),
+	IMAGE_BYTES(30, struct saved_session, cb.from_server),
+	IMAGE_BYTES(31, struct saved_session, cb.from_client),
+	IMAGE_BYTES(32, struct saved_session, cb.principal),
 };
 static const struct image_kind saved_session_kind = { NFS4_IMAGE_SESSION,
 						      rn_array_size(saved_session_fields),
@@ -244,20 +253,35 @@ static void save_client(struct image_writer *w, struct nfs4_client *cl)
 	image_put(w, &saved_client_kind, &s);
 }
 
+static void save_cb_auth(const struct rpc_cb_auth *auth, struct saved_cb_path *out)
+{
+	struct rpc_cb_auth_offer o = { 0 };
+
+	if (auth->ops->offer)
+		auth->ops->offer(auth, &o);
+	out->service = o.service;
+	out->from_server = (struct image_bytes){ o.from_server, o.from_server_len };
+	out->from_client = (struct image_bytes){ o.from_client, o.from_client_len };
+	out->principal = bytes_of_principal(o.principal);
+	/* Without its context the client makes another session. */
+	out->fault |= !o.from_server;
+}
+
 static void save_cb_path(const struct nfs4_cb_path *p, struct saved_cb_path *out)
 {
 	if (!p)
 		return;
 	*out = (struct saved_cb_path){
 		.there = true,
-		/* A context of Kerberos ends here: the client makes another session. */
-		.fault = p->fault || p->security.auth,
+		.fault = p->fault,
 		.plain = p->security.plain,
 		.program = p->program,
 		.minor = p->minor,
 		.flavor = (uint32_t)p->security.flavor,
 		.body = { p->security.body, p->security.len },
 	};
+	if (p->security.auth)
+		save_cb_auth(p->security.auth, out);
 	memcpy(out->slot, p->slot, sizeof(out->slot));
 	for (uint32_t i = 0; i < NFS4_CB_SLOTS; i++) {
 		out->slot[i].lost |= out->slot[i].busy; /* nobody takes its answer */
@@ -486,6 +510,29 @@ static int load_client(struct nfs4_clients *all, struct image_at *at, struct nfs
 	return rc ? rc : load_cs_reply(cl, &s);
 }
 
+/* The security of calls by the context that the path had. NULL: it has not come along. */
+static struct rpc_cb_auth *load_cb_auth(const struct nfs4_session *s,
+					const struct saved_cb_path *saved)
+{
+	const struct rpc_server *rpc = s->client->srv->cfg.rpc;
+	const struct rpc_principal *principal =
+		rpc_principal_new((const char *)saved->principal.at, saved->principal.len);
+	const struct rpc_cb_auth_offer o = {
+		.service = saved->service,
+		.from_server = saved->from_server.at,
+		.from_server_len = saved->from_server.len,
+		.from_client = saved->from_client.at,
+		.from_client_len = saved->from_client.len,
+		.principal = principal,
+	};
+	struct rpc_cb_auth *auth = NULL;
+
+	if (principal && saved->from_client.at && rpc && rpc->security)
+		auth = rpc->security->offered(rpc->security_ctx, &o);
+	rpc_principal_put(principal);
+	return auth;
+}
+
 static void load_cb_path(struct nfs4_session *s, const struct saved_cb_path *saved)
 {
 	struct nfs4_cb_security security = { .plain = saved->plain };
@@ -496,9 +543,15 @@ static void load_cb_path(struct nfs4_session *s, const struct saved_cb_path *sav
 	security.len = (uint32_t)rn_min(saved->body.len, sizeof(security.body));
 	if (saved->body.at)
 		memcpy(security.body, saved->body.at, security.len);
-	if (!nfs4_cb_path_new(s, saved->minor, saved->program, &security))
+	if (saved->from_server.at)
+		security.auth = load_cb_auth(s, saved);
+	const bool made = nfs4_cb_path_new(s, saved->minor, saved->program, &security);
+	const bool lost = saved->from_server.at && !security.auth;
+
+	nfs4_cb_security_clear(&security);
+	if (!made)
 		return;
-	s->cb_path->fault = saved->fault;
+	s->cb_path->fault = saved->fault || lost;
 	memcpy(s->cb_path->slot, saved->slot, sizeof(s->cb_path->slot));
 	memcpy(s->cb_path->returning, saved->conn, sizeof(s->cb_path->returning));
 }
