@@ -5,7 +5,7 @@
 
 rpms=$work/rpm
 # Macros of the package systemd-rpm-macros, which Debian has not. From Fedora 42 on the server is in the folder of the tools.
-macros=(--define "_topdir $rpms" --define "_sbindir %{_bindir}" --define "systemd_post() :" --define "systemd_preun() :" --define "systemd_postun_with_restart() :")
+macros=(--define "_topdir $rpms" --define "_sbindir %{_bindir}" --define "systemd_post() :" --define "systemd_preun() :" --define "systemd_postun() :")
 
 build_rpms() {
 	mkdir -p "$rpms"
