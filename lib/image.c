@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * As bytes, with all numbers in network order: a head of IMAGE_HEAD bytes (magic, format, oldest reader, length, checksum of what
- * follows), and sections: SECTION_NAME bytes of its name, its length; records: kind, length; fields: tag, length, bytes. A list of the
- * descriptors is the section "descriptors", which is written last.
+ * follows), and sections: SECTION_NAME bytes of its name, its length; records: kind, length; fields: tag, length, bytes. A length of a field
+ * that does not fit is LONG, and follows as four bytes. A number has no more bytes than it needs, 0 has none. A list of the descriptors is
+ * the section "descriptors", which is written last.
  */
 #include "lib/image.h"
 
@@ -25,7 +26,8 @@
 #define SECTION_NAME 16u
 #define SECTION_HEAD (SECTION_NAME + 8u)
 #define RECORD_HEAD 8u
-#define FIELD_HEAD 8u
+#define FIELD_HEAD 4u
+#define LONG 0xffffu
 #define CHUNK (256u << 10)
 #define SECTIONS_MAX 32u
 
@@ -35,8 +37,7 @@ struct image_writer {
 	uint8_t *buf;
 	size_t used, size;
 	uint64_t written; /* bytes of the file before buf, without the head */
-	size_t section;	  /* place of the open section's head in buf; SIZE_MAX: none is open */
-	XXH3_state_t sum;
+	uint64_t section; /* place of the open section's head, likewise; UINT64_MAX: none is open */
 	int *fds;
 	size_t nfds, fds_size;
 };
@@ -47,7 +48,7 @@ int image_write(struct image_writer **out)
 
 	if (!w)
 		return -ENOMEM;
-	w->section = SIZE_MAX;
+	w->section = UINT64_MAX;
 	w->fd = memfd_create("ringnfs-state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (w->fd < 0 || lseek(w->fd, IMAGE_HEAD, SEEK_SET) < 0) {
 		const int rc = -errno;
@@ -55,7 +56,6 @@ int image_write(struct image_writer **out)
 		image_writer_free(w);
 		return rc;
 	}
-	XXH3_128bits_reset(&w->sum);
 	*out = w;
 	return 0;
 }
@@ -103,8 +103,6 @@ static void image_flush(struct image_writer *w)
 {
 	size_t done = 0;
 
-	if (!w->rc)
-		XXH3_128bits_update(&w->sum, w->buf, w->used);
 	while (!w->rc && done < w->used) {
 		const ssize_t n = write(w->fd, w->buf + done, w->used - done);
 
@@ -116,14 +114,18 @@ static void image_flush(struct image_writer *w)
 	w->used = 0;
 }
 
-/* A section is in the buffer as a whole, so that its length can be put into its head. */
 static void end_section(struct image_writer *w)
 {
-	if (w->section == SIZE_MAX || w->rc)
+	uint8_t len[8];
+
+	if (w->section == UINT64_MAX || w->rc)
 		return;
-	rn_put64(w->buf + w->section + SECTION_NAME, w->used - w->section - SECTION_HEAD);
-	w->section = SIZE_MAX;
 	image_flush(w);
+	rn_put64(len, w->written - w->section - SECTION_HEAD);
+	if (!w->rc && pwrite(w->fd, len, sizeof(len),
+			     (off_t)(IMAGE_HEAD + w->section + SECTION_NAME)) != sizeof(len))
+		w->rc = -EIO;
+	w->section = UINT64_MAX;
 }
 
 void image_begin(struct image_writer *w, const char *section)
@@ -133,7 +135,7 @@ void image_begin(struct image_writer *w, const char *section)
 
 	if (!head)
 		return;
-	w->section = (size_t)(head - w->buf);
+	w->section = w->written + (uint64_t)(head - w->buf);
 	memset(head, 0, SECTION_HEAD);
 	memcpy(head, section, strnlen(section, SECTION_NAME));
 }
@@ -176,28 +178,39 @@ static uint64_t image_number(const void *p, size_t size)
 
 static void image_put_field(struct image_writer *w, uint16_t tag, const void *bytes, size_t len)
 {
-	uint8_t *p = len > UINT32_MAX ? NULL : image_room(w, FIELD_HEAD + len);
+	const size_t head = FIELD_HEAD + (len < LONG ? 0 : 4);
+	uint8_t *p = len > UINT32_MAX ? NULL : image_room(w, head + len);
 
 	if (!p) {
 		w->rc = w->rc ? w->rc : -EFBIG;
 		return;
 	}
-	rn_put32(p, tag);
-	rn_put32(p + 4, (uint32_t)len);
+	rn_put32(p, (uint32_t)tag << 16 | (uint32_t)rn_min(len, (size_t)LONG));
+	if (len >= LONG)
+		rn_put32(p + FIELD_HEAD, (uint32_t)len);
 	if (len)
-		memcpy(p + FIELD_HEAD, bytes, len);
+		memcpy(p + head, bytes, len);
+}
+
+static void image_put_number(struct image_writer *w, uint16_t tag, uint64_t number)
+{
+	uint8_t bytes[8];
+	unsigned len = 0;
+
+	rn_put64(bytes, number);
+	while (len < 8 && number >> (8 * len) != 0)
+		len++;
+	image_put_field(w, tag, bytes + 8 - len, len);
 }
 
 static void image_put_member(struct image_writer *w, const struct image_field *f, const uint8_t *at)
 {
 	const struct image_bytes *b = (const void *)at;
-	uint8_t number[8];
 	int fd;
 
 	switch ((enum image_how)f->how) {
 	case IMAGE_NUMBER_FIELD:
-		rn_put64(number, image_number(at, f->size));
-		image_put_field(w, f->tag, number, sizeof(number));
+		image_put_number(w, f->tag, image_number(at, f->size));
 		break;
 	case IMAGE_FIXED_FIELD:
 		image_put_field(w, f->tag, at, f->size);
@@ -208,8 +221,7 @@ static void image_put_member(struct image_writer *w, const struct image_field *f
 		break;
 	case IMAGE_FD_FIELD:
 		memcpy(&fd, at, sizeof(fd));
-		rn_put64(number, (uint64_t)(uint32_t)fd);
-		image_put_field(w, f->tag, number, sizeof(number));
+		image_put_number(w, f->tag, (uint32_t)fd);
 		note_fd(w, fd);
 		break;
 	}
@@ -217,6 +229,8 @@ static void image_put_member(struct image_writer *w, const struct image_field *f
 
 void image_put(struct image_writer *w, const struct image_kind *kind, const void *object)
 {
+	if (w->used >= CHUNK)
+		image_flush(w);
 	uint8_t *head = image_room(w, RECORD_HEAD);
 	const size_t at = head ? (size_t)(head - w->buf) : 0;
 
@@ -238,16 +252,34 @@ static const struct image_field descriptor_fields[] = {
 };
 static const struct image_kind descriptor_kind = { 1, 1, descriptor_fields };
 
+/* The checksum of all that has been written, and of the head. */
+static int sum_up(const struct image_writer *w, const uint8_t *head, XXH128_hash_t *out)
+{
+	const size_t size = IMAGE_HEAD + w->written;
+	uint8_t *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, w->fd, 0);
+	XXH3_state_t state;
+
+	if (map == MAP_FAILED)
+		return -errno;
+	XXH3_128bits_reset(&state);
+	XXH3_128bits_update(&state, map + IMAGE_HEAD, w->written);
+	XXH3_128bits_update(&state, head, HEAD_SUMMED);
+	*out = XXH3_128bits_digest(&state);
+	munmap(map, size);
+	return 0;
+}
+
 static void image_put_head(struct image_writer *w)
 {
 	uint8_t head[IMAGE_HEAD] = MAGIC;
+	XXH128_hash_t sum;
 
 	rn_put32(head + 8, IMAGE_FORMAT);
 	rn_put32(head + 12, IMAGE_READERS);
 	rn_put64(head + 16, w->written);
-	XXH3_128bits_update(&w->sum, head, HEAD_SUMMED);
-	const XXH128_hash_t sum = XXH3_128bits_digest(&w->sum);
-
+	w->rc = sum_up(w, head, &sum);
+	if (w->rc)
+		return;
 	rn_put64(head + 24, sum.high64);
 	rn_put64(head + 32, sum.low64);
 	if (pwrite(w->fd, head, sizeof(head), 0) != (ssize_t)sizeof(head))
@@ -262,6 +294,8 @@ int image_seal(struct image_writer *w, int *fd)
 	for (size_t i = 0; i < nfds; i++)
 		image_put(w, &descriptor_kind, &(struct image_descriptor){ w->fds[i] });
 	end_section(w);
+	if (w->buf)
+		explicit_bzero(w->buf, w->size); /* it has had secrets */
 	if (!w->rc)
 		image_put_head(w);
 	if (!w->rc &&
@@ -496,9 +530,13 @@ int image_skip(struct image_at *at)
 
 static bool set_number(void *to, size_t size, const uint8_t *bytes, size_t len)
 {
-	const uint64_t v = len == 8 ? rn_get64(bytes) : UINT64_MAX;
+	uint64_t v = 0;
 
-	if (len != 8 || (size < 8 && v >> (8 * size) != 0))
+	if (len > 8)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		v = v << 8 | bytes[i];
+	if (size < 8 && v >> (8 * size) != 0)
 		return false;
 	const uint32_t v4 = (uint32_t)v;
 	const uint16_t v2 = (uint16_t)v;
@@ -551,18 +589,53 @@ static bool set_member(struct image_reader *r, const struct image_field *f, uint
 	return false;
 }
 
-static const struct image_field *image_field_of(const struct image_kind *kind, uint32_t tag)
+/* *next: where it is expected, as writers have the order of the table. */
+static const struct image_field *image_field_of(const struct image_kind *kind, uint32_t tag,
+						unsigned *next)
 {
-	for (unsigned i = 0; i < kind->nfields; i++)
-		if (kind->fields[i].tag == tag)
-			return &kind->fields[i];
+	for (unsigned i = 0; i < kind->nfields; i++) {
+		const unsigned at = (*next + i) % kind->nfields;
+
+		if (kind->fields[at].tag == tag) {
+			*next = at + 1;
+			return &kind->fields[at];
+		}
+	}
 	return NULL;
+}
+
+struct image_one_field {
+	uint32_t tag, len;
+	const uint8_t *bytes;
+};
+
+/* Takes the field at p. Where the next one begins, or NULL: it is cut short. */
+static const uint8_t *take_field(const uint8_t *p, const uint8_t *end, struct image_one_field *f)
+{
+	size_t head = FIELD_HEAD;
+
+	if ((size_t)(end - p) < head)
+		return NULL;
+	f->tag = rn_get32(p) >> 16;
+	f->len = rn_get32(p) & LONG;
+	if (f->len == LONG) {
+		head += 4;
+		if ((size_t)(end - p) < head)
+			return NULL;
+		f->len = rn_get32(p + FIELD_HEAD);
+	}
+	if (f->len > (size_t)(end - p) - head)
+		return NULL;
+	f->bytes = p + head;
+	return f->bytes + f->len;
 }
 
 int image_get(struct image_at *at, const struct image_kind *kind, void *object)
 {
 	const size_t len = record_length(at);
 	const uint8_t *p = at->at + RECORD_HEAD;
+	struct image_one_field one;
+	unsigned next = 0;
 
 	for (unsigned i = 0; i < kind->nfields; i++)
 		if (kind->fields[i].how == IMAGE_FD_FIELD)
@@ -571,17 +644,13 @@ int image_get(struct image_at *at, const struct image_kind *kind, void *object)
 		return -EPROTO;
 	at->at = p + len;
 	while (p < at->at) {
-		const size_t left = (size_t)(at->at - p);
-
-		if (left < FIELD_HEAD || rn_get32(p + 4) > left - FIELD_HEAD)
+		p = take_field(p, at->at, &one);
+		if (!p)
 			return -EPROTO;
-		const uint32_t size = rn_get32(p + 4);
-		const struct image_field *f = image_field_of(kind, rn_get32(p));
+		const struct image_field *f = image_field_of(kind, one.tag, &next);
 
-		if (f &&
-		    !set_member(at->reader, f, (uint8_t *)object + f->at, p + FIELD_HEAD, size))
+		if (f && !set_member(at->reader, f, (uint8_t *)object + f->at, one.bytes, one.len))
 			return -EPROTO;
-		p += FIELD_HEAD + size;
 	}
 	return 0;
 }

@@ -224,7 +224,44 @@ Test(image, lengths_beyond_their_whole)
 	cr_expect_eq(image_next(&at), 0);
 	cr_expect_eq(image_get(&at, &thing_kind, &t), -EPROTO);
 	rn_put32(record + 4, 16);
-	rn_put32(record + 8, 5);
+	rn_put32(record + 8, 5u << 16 | 13);
+	cr_expect_eq(image_get(&at, &thing_kind, &t), -EPROTO);
+	at.at = record;
+	rn_put32(record + 8, 5u << 16 | 0xffff);
 	rn_put32(record + 12, 9);
 	cr_expect_eq(image_get(&at, &thing_kind, &t), -EPROTO);
+}
+
+/* Records of more than the writer keeps in memory at a time, with bytes and numbers of all lengths. */
+Test(image, is_long)
+{
+	static const uint32_t lengths[] = { 0, 1, 65534, 65535, 65536, 300000 };
+	static uint8_t name[300000];
+	struct image_writer *w = begun();
+	struct image_reader *r;
+	struct image_at at;
+
+	memset(name, 'x', sizeof(name));
+	for (unsigned i = 0; i < 64; i++) {
+		const struct thing t = { .number = UINT64_C(1) << i,
+					 .name = { name, lengths[i % rn_array_size(lengths)] },
+					 .fd = -1 };
+
+		image_put(w, &thing_kind, &t);
+	}
+	image_begin(w, "others");
+	image_put(w, &thing_kind, &example);
+	r = image_of(sealed(w), &at);
+	for (unsigned i = 0; i < 64; i++) {
+		struct thing t = { 0 };
+
+		cr_assert_eq(image_get(&at, &thing_kind, &t), 0);
+		cr_expect_eq(t.number, UINT64_C(1) << i);
+		cr_assert_eq(t.name.len, lengths[i % rn_array_size(lengths)]);
+		cr_expect(memcmp(t.name.at, name, t.name.len) == 0);
+	}
+	cr_expect_eq(image_next(&at), 0);
+	cr_assert(image_enter(r, "others", &at));
+	cr_expect_eq(image_next(&at), 1);
+	image_reader_free(r);
 }
