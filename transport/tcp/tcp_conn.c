@@ -323,7 +323,6 @@ struct tcp_conn *tcp_conn_make(struct tcp_server *srv, int fd, const struct sock
 	}
 	socklen_t len = sizeof(c->rpc.local);
 
-	tcp_set_socket_options(fd);
 	c->rpc.ops = &conn_ops;
 	c->rpc.peer = *peer;
 	c->rpc.client = client;
@@ -361,6 +360,7 @@ int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *
 		close(fd);
 		return -ENOMEM;
 	}
+	tcp_set_socket_options(fd);
 	tcp_conn_admit(c);
 	return 0;
 }
@@ -417,6 +417,7 @@ static int tcp_conn_new_dialed(struct tcp_server *srv, int fd, const struct sock
 		tcp_conn_discard(c);
 		return -RN_EFULL;
 	}
+	tcp_set_socket_options(fd);
 	c->rpc.dialed = true;
 	c->max_record = rn_max(reply_max, RPC_CALLBACK_REPLY);
 	/* Until tcp_conn_start(), other threads queue what they send, and post no task. */
