@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -505,8 +506,7 @@ static void tell_hosts(void *ctx)
 {
 	const struct server *s = ctx;
 
-	if (s->programs.nsm && s->registered && s->report.how != START_WHOLE &&
-	    (!s->cluster || cluster_part_tells(s->cluster)))
+	if (s->programs.nsm && s->registered && (!s->cluster || cluster_part_tells(s->cluster)))
 		nsm_tell_hosts(s->programs.nsm);
 }
 
@@ -795,8 +795,10 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
 	return 0;
 }
 
+#define ALL_WAITS UINT_MAX
+
 /* From here no call waits for a name service: the answers would come too late. True: calls waited for something else, too, and go on to
- * be answered. */
+ * be answered. Those that wait for a record wait on: it is being written. */
 static bool stop_asking(struct server *s)
 {
 	const bool waited = s->waits && rpc_waits_count(s->waits) > 0;
@@ -804,8 +806,7 @@ static bool stop_asking(struct server *s)
 	if (s->askers)
 		askers_close(s->askers);
 	gss_close(s->programs.gss);
-	if (s->waits)
-		rpc_waits_close(s->waits);
+	rpc_waits_close(s->waits, ALL_WAITS & ~(1u << RN_WAIT_RECORD));
 	return waited;
 }
 
@@ -858,7 +859,6 @@ static bool server_silence(struct server *s)
 
 	if (s->programs.nfs3)
 		nlm_stop_grants(s->programs.nfs3);
-	nsm_stop(s->programs.nsm);
 	if (s->programs.nfs4)
 		nfs4_stop_copies(s->programs.nfs4);
 	dialer_close(&s->dialer);
@@ -882,15 +882,19 @@ static bool datagrams_under_way(const struct server *s)
 	return udp.requests_busy > 0;
 }
 
-/* Waits until no call is under way. False: some take too long. Clients that send a call or take a reply slowly are waited for a moment
- * only: their connections end. */
+/* Waits until no call is under way. False: some take too long. A moment only is waited for clients that send a call or take a reply slowly, whose
+ * connections end then; for records, without which calls are told to come again; and for what clients say to a lock that they have got, or they
+ * are told of it twice. */
 static bool come_to_rest(struct server *s)
 {
 	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
 
 	for (unsigned ms = 0; ms < ANSWERS_MS; ms++) {
-		const bool slow = s->tcp && tcp_server_busy(s->tcp) > 0;
+		const bool slow = (s->tcp && tcp_server_busy(s->tcp) > 0) ||
+				  (s->programs.nfs3 && nlm_grants_under_way(s->programs.nfs3) > 0);
 
+		if (ms == SLOW_CLIENTS_MS)
+			rpc_waits_close(s->waits, ALL_WAITS);
 		if (rpc_conns_under_way(rpc_clients_conns(s->clients)) == 0 &&
 		    !datagrams_under_way(s) && (!slow || ms >= SLOW_CLIENTS_MS))
 			return true;
@@ -929,6 +933,7 @@ const char *server_save(struct server *s, struct image_writer *w)
 	quiesce_datagrams(s);
 	if (!come_to_rest(s))
 		return "calls under way did not end in a second";
+	nsm_stop(s->programs.nsm);
 	if (!nsm_free_rebooted(s->programs.nsm))
 		return "locks of clients that have rebooted are not free yet";
 	server_save_own(s, NULL, instance_fd(s->instance), begun_ns, w);
@@ -958,12 +963,14 @@ bool server_stop(struct server *s)
 	cluster_part_leave(s->cluster); /* as long as calls are answered */
 	const bool waited = server_silence(s);
 
+	rpc_waits_close(s->waits, ALL_WAITS);
 	registration_stop(s->registration);
 	if (s->tcp)
 		tcp_server_quiesce(s->tcp);
 	quiesce_datagrams(s);
 	if (waited)
 		await_answers(s);
+	nsm_stop(s->programs.nsm);
 	if (s->tcp)
 		tcp_server_free(s->tcp);
 	udp_server_free(s->udp);

@@ -210,6 +210,8 @@ static int start_nsm(const struct programs_config *cfg, struct programs *p)
 		nsm.listen = &at;
 	}
 	rc = nsm_new(&nsm, &p->nsm);
+	if (!rc && cfg->image)
+		rc = nsm_load(p->nsm, cfg->image);
 	if (rc || nsm_former_hosts(p->nsm) == 0)
 		return rc;
 	p->grace_until_ns = rn_now_ns() + set->nfs4.grace_time * RN_NS_PER_SECOND;
@@ -449,6 +451,10 @@ bool programs_stop(struct programs *p)
 
 const char *programs_save(struct programs *p, struct image_writer *w)
 {
+	if (!p->nfs4 && in_grace(p, NFS3_RECLAIMING))
+		return "the grace period is not over";
+	if (p->nsm)
+		nsm_save(p->nsm, w);
 	if (p->nfs3)
 		nlm_save(p->nfs3, w);
 	if (p->gss)

@@ -51,6 +51,11 @@ void nlm_stop_grants(struct nfs3_server *s)
 	nlm_grants_stop(s->grants);
 }
 
+unsigned nlm_grants_under_way(struct nfs3_server *s)
+{
+	return nlm_grants_told(s->grants);
+}
+
 void nlm_retry_grants(struct nfs3_server *s)
 {
 	nlm_grants_retry(s->grants);

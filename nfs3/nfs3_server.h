@@ -82,6 +82,8 @@ const char *nlm_status_name(uint32_t status);
 /* Waits for locks that are being granted to clients that wait; none is granted any more. Before the workers
  * end, and before nsm_stop(). */
 void nlm_stop_grants(struct nfs3_server *s);
+/* Clients that have been told of a lock, and not answered yet. */
+unsigned nlm_grants_under_way(struct nfs3_server *s);
 
 /* About once a second: tries locks again for which clients wait because of local processes. Does not wait. */
 void nlm_retry_grants(struct nfs3_server *s);

@@ -27,7 +27,6 @@
  */
 
 #define PAUSE_SECONDS 2u /* before the second attempt; doubled each time */
-#define PAUSE_MOST_SECONDS 60u
 #define AT_ONCE (NSM_CALLS_MAX / 2)
 #define BURST                                                                                      \
 	128u /* hosts that are told before answers are read, or these would overflow the socket */
@@ -47,14 +46,14 @@ static void nsm_notify_told(void *ctx, int rc, struct xdr_in *results)
 	struct nsm *n = t->nsm;
 	struct nsm_host *h = t->host;
 	const uint64_t now = rn_now_ns();
-	const unsigned pause = h->tries < 6 ? PAUSE_SECONDS << h->tries : PAUSE_MOST_SECONDS;
+	const unsigned pause = h->tries < 6 ? PAUSE_SECONDS << h->tries : NSM_PAUSE_MOST_SECONDS;
 	bool given_up = false;
 
 	(void)results;
 	free(t);
 	pthread_mutex_lock(&n->lock);
 	h->tries++;
-	h->tell_ns = now + rn_min(pause, PAUSE_MOST_SECONDS) * RN_NS_PER_SECOND;
+	h->tell_ns = now + rn_min(pause, NSM_PAUSE_MOST_SECONDS) * RN_NS_PER_SECOND;
 	if (h->telling == NSM_BEING_TOLD) {
 		given_up = rc && h->tell_ns > n->tell_until_ns;
 		h->telling = rc && !given_up ? NSM_TELL : NSM_TOLD;

@@ -191,8 +191,6 @@ static void *nsm_writer_main(void *nsm)
 	return NULL;
 }
 
-#define TELL_SECONDS (15u * 60) /* as sm-notify(8) by default */
-
 int nsm_new(const struct nsm_config *cfg, struct nsm **out)
 {
 	struct nsm *n = calloc(1, sizeof(*n));
@@ -250,8 +248,8 @@ int nsm_start(struct nsm *n, const struct nsm_hooks *hooks)
 void nsm_tell_hosts(struct nsm *n)
 {
 	pthread_mutex_lock(&n->lock);
-	if (!n->tell)
-		n->tell_until_ns = rn_now_ns() + TELL_SECONDS * RN_NS_PER_SECOND;
+	if (!n->tell_until_ns)
+		n->tell_until_ns = rn_now_ns() + NSM_TELL_SECONDS * RN_NS_PER_SECOND;
 	n->tell = true;
 	pthread_mutex_unlock(&n->lock);
 	nsm_wake(n);

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/image.h"
 #include "lib/log.h"
 #include "nsm/nsm_call.h"
 #include "rpc/address.h"
@@ -75,6 +76,10 @@ void nsm_stop(struct nsm *n);
 /* Behind nsm_stop: frees what clients had that are known to have rebooted, by the hook `rebooted`. False: some of it is in use, and is
  * kept. NULL is allowed. */
 bool nsm_free_rebooted(struct nsm *n);
+/* Hand hosts that have not been told of this server's restart yet to the next program, and take them (lib/image.h). save: behind nsm_stop(), and
+ * outside of grace. load: 0, -EPROTO, -ENOMEM. */
+void nsm_save(struct nsm *n, struct image_writer *w);
+int nsm_load(struct nsm *n, struct image_reader *image);
 /* All references of hosts are put. NULL is allowed. */
 void nsm_free(struct nsm *n);
 

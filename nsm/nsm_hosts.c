@@ -577,3 +577,128 @@ void nsm_log_quotas(struct nsm *n, uint64_t now)
 	if (tell_answers)
 		rn_quota_tell(n->cfg.log, "answers to NLM's messages", &answers);
 }
+
+/* Hosts in the image of the state (lib/image.h): the time until which hosts are told, then those that are to be told, or have not reclaimed what they
+ * had. Others are in the records. */
+
+#define NSM_SECTION "nsm"
+
+struct saved_telling {
+	uint64_t left; /* nanoseconds */
+};
+static const struct image_field telling_fields[] = {
+	IMAGE_NUMBER(1, struct saved_telling, left),
+};
+static const struct image_kind telling_kind = { 1, rn_array_size(telling_fields), telling_fields };
+
+struct saved_host {
+	struct rpc_address addr, local;
+	struct image_bytes name;
+	bool lapsed, told;
+	uint32_t tries;
+	uint64_t wait; /* nanoseconds */
+};
+static const struct image_field saved_host_fields[] = {
+	IMAGE_FIXED(1, struct saved_host, addr.bytes),
+	IMAGE_NUMBER(2, struct saved_host, addr.scope),
+	IMAGE_FIXED(3, struct saved_host, local.bytes),
+	IMAGE_NUMBER(4, struct saved_host, local.scope),
+	IMAGE_BYTES(5, struct saved_host, name),
+	IMAGE_NUMBER(6, struct saved_host, lapsed),
+	IMAGE_NUMBER(7, struct saved_host, told),
+	IMAGE_NUMBER(8, struct saved_host, tries),
+	IMAGE_NUMBER(9, struct saved_host, wait),
+};
+static const struct image_kind saved_host_kind = { 2, rn_array_size(saved_host_fields),
+						   saved_host_fields };
+
+static uint64_t nsm_time_left(uint64_t until_ns, uint64_t now)
+{
+	return until_ns > now ? until_ns - now : 0;
+}
+
+static bool nsm_host_missed_grace(const struct nsm_host *h)
+{
+	return h->lapsed || (h->former && h->refs == 0);
+}
+
+static void nsm_save_host(struct image_writer *w, const struct nsm_host *h)
+{
+	const struct saved_host s = {
+		.addr = h->addr,
+		.local = h->local,
+		.name = { h->name, h->name_len },
+		.lapsed = nsm_host_missed_grace(h),
+		.told = h->telling == NSM_TOLD,
+		.tries = h->tries,
+		.wait = nsm_time_left(h->tell_ns, rn_now_ns()),
+	};
+
+	image_put(w, &saved_host_kind, &s);
+}
+
+void nsm_save(struct nsm *n, struct image_writer *w)
+{
+	const struct nsm_host *h;
+
+	pthread_mutex_lock(&n->lock);
+	image_begin(w, NSM_SECTION);
+	image_put(w, &telling_kind,
+		  &(struct saved_telling){ nsm_time_left(n->tell_until_ns, rn_now_ns()) });
+	for (unsigned i = 0; i < NSM_TELL_QUEUES; i++)
+		TAILQ_FOREACH (h, &n->tell_queue[i], due)
+			nsm_save_host(w, h);
+	for (unsigned i = 0; i < NSM_BUCKETS; i++)
+		LIST_FOREACH (h, &n->bucket[i], link)
+			if (h->telling == NSM_TOLD && nsm_host_missed_grace(h))
+				nsm_save_host(w, h);
+	pthread_mutex_unlock(&n->lock);
+}
+
+/* Under the lock. */
+static int nsm_load_host(struct nsm *n, struct image_at *at)
+{
+	struct saved_host s = { .lapsed = false };
+	struct of_address of;
+	struct nsm_host *h;
+	int rc = image_get(at, &saved_host_kind, &s);
+
+	if (rc != 0 || !s.name.at || s.name.len > NSM_NAME_MAX)
+		return -EPROTO;
+	const struct nsm_peer peer = { s.addr, s.local, s.name.at, s.name.len };
+
+	h = nsm_host_find(n, &peer, &of);
+	if (!h)
+		rc = nsm_host_add(n, &peer, false, &h);
+	if (rc != 0)
+		return rc;
+	if (h->queue)
+		return -EPROTO;
+	h->lapsed |= s.lapsed;
+	h->had_lock = true;
+	nsm_hosts_changed(n);
+	h->tries = s.tries;
+	h->tell_ns = rn_now_ns() + rn_min(s.wait, NSM_PAUSE_MOST_SECONDS * RN_NS_PER_SECOND);
+	if (!s.told) {
+		h->telling = NSM_TELL;
+		nsm_host_enqueue(h, nsm_tell_queue(n, h), false);
+	}
+	return 0;
+}
+
+int nsm_load(struct nsm *n, struct image_reader *image)
+{
+	struct saved_telling t = { .left = 0 };
+	struct image_at at;
+	int rc;
+
+	if (!image_enter(image, NSM_SECTION, &at))
+		return 0;
+	rc = image_get(&at, &telling_kind, &t);
+	pthread_mutex_lock(&n->lock);
+	n->tell_until_ns = rn_now_ns() + rn_min(t.left, NSM_TELL_SECONDS * RN_NS_PER_SECOND);
+	while (rc == 0 && image_next(&at))
+		rc = nsm_load_host(n, &at);
+	pthread_mutex_unlock(&n->lock);
+	return rc;
+}

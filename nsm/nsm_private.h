@@ -55,6 +55,9 @@ enum nsm_proc {
 #define NSM_HELD_SURE 8u       /* records with locks that a host may have whatever others have */
 #define NSM_HELD_RESERVE 2048u /* of NSM_HOSTS_MAX, records that are kept for hosts with so few */
 #define NSM_RETRY_SECONDS 5u   /* between two attempts to write the records */
+#define NSM_TELL_SECONDS                                                                           \
+	(15u * 60) /* in which hosts are told of a restart: as sm-notify(8) by default */
+#define NSM_PAUSE_MOST_SECONDS 60u /* between two attempts to tell a host */
 
 /* Progress of telling a host of the run before that the server has restarted. */
 enum nsm_telling { NSM_TOLD, NSM_TELL, NSM_BEING_TOLD };

@@ -52,8 +52,9 @@ struct rpc_waits {
 	TAILQ_HEAD(timed_list, waiter) timed; /* in the order of look_ns */
 	struct rn_quota quota;
 	const struct rn_logger *log;
-	unsigned kinds; /* that are to look again */
-	bool closed, stop;
+	unsigned kinds;	 /* that are to look again */
+	unsigned closed; /* kinds */
+	bool stop;
 	char any[RN_WAITS]; /* addresses for waiter.of */
 };
 
@@ -190,6 +191,12 @@ static bool take_place(struct rpc_waits *w, struct waiter *x, struct waiter **wo
 	return x->counted;
 }
 
+/* Under the lock. Of a call in rpc_try_later(). */
+static bool rpc_wait_is_closed(const struct rpc_waits *w, const struct waiter *x)
+{
+	return w->closed & 1u << ((const char *)x->of - w->any);
+}
+
 /* True if x waits. */
 static bool begin_shared(struct rpc_waits *w, struct waiter *x)
 {
@@ -198,7 +205,7 @@ static bool begin_shared(struct rpc_waits *w, struct waiter *x)
 	bool taken, tell;
 
 	pthread_mutex_lock(&w->lock);
-	taken = !w->closed && x->req->conn->client && take_place(w, x, &woken);
+	taken = !rpc_wait_is_closed(w, x) && x->req->conn->client && take_place(w, x, &woken);
 	if (taken)
 		put_in(w, x);
 	tell = rn_quota_line_due(&w->quota, rn_now_ns(), &line);
@@ -361,15 +368,17 @@ void rpc_waits_free(struct rpc_waits *w)
 	free(w);
 }
 
-void rpc_waits_close(struct rpc_waits *w)
+void rpc_waits_close(struct rpc_waits *w, unsigned kinds)
 {
 	struct waiter *woken = NULL, *x, *next;
 
+	if (!w)
+		return;
 	pthread_mutex_lock(&w->lock);
-	w->closed = true;
+	w->closed |= kinds;
 	for (x = TAILQ_FIRST(&w->timed); x; x = next) {
 		next = TAILQ_NEXT(x, timed);
-		if (x->counted)
+		if (x->counted && rpc_wait_is_closed(w, x))
 			rpc_wait_end_locked(w, x, -ENOBUFS, &woken);
 	}
 	pthread_mutex_unlock(&w->lock);

@@ -24,8 +24,8 @@ struct rpc_waits;
 int rpc_waits_new(const struct rn_logger *log, struct rpc_waits **out); /* 0 or -errno */
 /* No call may wait any more. NULL is allowed. */
 void rpc_waits_free(struct rpc_waits *w);
-/* Ends the waits of rpc_try_later(), and refuses further ones. */
-void rpc_waits_close(struct rpc_waits *w);
+/* Ends the waits of rpc_try_later() for these, and refuses further ones: a set of bits 1 << enum rn_wait_for. w may be NULL. */
+void rpc_waits_close(struct rpc_waits *w, unsigned kinds);
 unsigned rpc_waits_count(struct rpc_waits *w); /* calls in rpc_try_later() */
 
 /*

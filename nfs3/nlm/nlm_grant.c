@@ -82,6 +82,7 @@ struct nlm_grants {
 	LIST_HEAD(, nlm_grant) by_waiter[QUEUES];
 	LIST_HEAD(, nlm_grant) by_id[QUEUES]; /* those of messages, by the first byte of the id */
 	unsigned running;
+	_Atomic unsigned told; /* calls under way, but for messages */
 	struct nlm_memory room;
 	bool stopped;
 };
@@ -486,6 +487,11 @@ static uint32_t nlm_grant_put_args(const struct nlm_grant *g, uint8_t *out, size
 
 static void nlm_grant_answered(void *ctx, int rc, struct xdr_in *results);
 
+unsigned nlm_grants_told(struct nlm_grants *t)
+{
+	return atomic_load(&t->told);
+}
+
 static bool nlm_grants_are_stopped(struct nlm_grants *t)
 {
 	bool stopped;
@@ -514,8 +520,11 @@ static void nlm_grant_call(struct nlm_grant *g, uint64_t delay_ns)
 
 	nlm_callee(&g->conn, g->vers, g->message ? NLMPROC4_GRANTED_MSG : NLMPROC4_GRANTED, &to);
 	to.delay_ns = delay_ns;
+	atomic_fetch_add(&g->all->told, !g->message);
 	const int rc = nsm_submit(g->all->server->cfg.nsm, &to, args, len, &end);
 
+	if (rc != 0)
+		atomic_fetch_sub(&g->all->told, !g->message);
 	if (rc == -ENOTCONN && nlm_grants_are_stopped(g->all))
 		retry_at(g, 0);
 	else if (rc != 0)
@@ -556,6 +565,7 @@ static void nlm_grant_answered(void *ctx, int rc, struct xdr_in *results)
 	struct nlm_grant *g = ctx;
 	const bool has_message = rc == 0 && g->message;
 
+	atomic_fetch_sub(&g->all->told, !g->message);
 	if (has_message)
 		rc = -ETIMEDOUT; /* GRANTED_RES has not come yet */
 	else if (rc == 0)

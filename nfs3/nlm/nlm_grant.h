@@ -32,6 +32,8 @@ struct nlm_grants *nlm_grants_new(struct nfs3_server *s); /* NULL: no memory */
 void nlm_grants_free(struct nlm_grants *t); /* behind nlm_owners_free(); NULL is allowed */
 /* Waits for those that run on workers; none begins any more. What is due stays to be handed over. Before nsm_stop(). */
 void nlm_grants_stop(struct nlm_grants *t);
+/* Calls under way whose answers decide; those to messages come by themselves. */
+unsigned nlm_grants_told(struct nlm_grants *t);
 /* The steps of nlm_save() and nlm_load(), behind those of the owners. */
 void nlm_grants_save(struct nlm_grants *t, struct image_writer *w);
 int nlm_grants_load(struct nlm_grants *t, struct image_reader *image);

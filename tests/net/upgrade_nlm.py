@@ -4,6 +4,7 @@
 waits is told of its lock. In a network name space, where hosts have addresses of their own."""
 import fcntl
 import os
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -117,17 +118,60 @@ def test_messages(t, d, host):
     t.check("and does not want it", wait_for(lambda: waiting.free(one, fh)))
 
 
+def test_first_locks(t, d):
+    """A client whose first lock waits for its record when the restart comes gets the lock. Each comes by another name."""
+    one, over, got = Client(d, TWO, b"first"), threading.Event(), []
+    fh = make_file(d, one, "first")
+
+    def locks():
+        while not over.is_set():
+            one.name = b"first %d" % len(got)
+            got.append((one.lock(fh), one.unlock(fh)))
+
+    with ThreadPoolExecutor() as pool:
+        asks = pool.submit(locks)
+        for _ in range(8):
+            n = len(got)
+            t.check("it locks", wait_for(lambda n=n: len(got) > n + 3 or asks.done()))
+            said = restart(t, d, "first locks")
+            t.check("the state goes along", "goes on from" in said, said)
+        over.set()
+        asks.result()
+    t.equal(f"{len(got)} first locks", set(got), {(GRANTED, GRANTED)})
+
+
+def test_untold(t, d, host):
+    """A client that had a lock when the server crashed, and cannot be reached: it is told after a restart that others do not notice."""
+    one, two = Client(d, ONE, ONE_NAME), Client(d, TWO, TWO_NAME)
+    fh = make_file(d, two, "untold")
+    t.equal("a lock", two.lock(fh), GRANTED)
+    known, host.programs = host.programs, set()
+    base.restart(d)
+    one.again()
+    t.check("the grace period ends", wait_for(lambda: one.lock(fh) == GRANTED, 60))
+    t.equal("it was not told", host.notices, [])
+    for _ in range(2):
+        said = restart(t, d, "untold")
+        t.check("the state goes along", "goes on from" in said, said)
+    t.check("its record is gone", wait_for(lambda: record(TWO, TWO_NAME) not in records(d)[1]), records(d))
+    host.programs = known
+    t.check("it is told", wait_for(lambda: host.notices, 90))
+    t.equal("of the crash", host.notices[0][1], records(d)[0])
+
+
 def inside():
     t = Count()
     base.network_up()
     host, bystander, third = FakeHost(ONE), FakeHost(TWO), messages.Host(base.THREE)
     try:
-        with Daemon({"one": "rw,insecure,no_root_squash"}, {"nlm.statd_port": base.MONITOR_PORT, "tcp.listen": ""}) as d:
+        with Daemon({"one": "rw,insecure,no_root_squash"}, {"nlm.statd_port": base.MONITOR_PORT, "tcp.listen": "", **base.NFS4_CLIENT}) as d:
             test_locks(t, d, host)
             test_waiters(t, d, bystander)
             test_called(t, d, bystander)
             test_messages(t, d, third)
             test_reboots(t, d)
+            test_first_locks(t, d)
+            test_untold(t, d, bystander)
             harness.finish(t, d)
     finally:
         host.close()

@@ -282,7 +282,9 @@ Test(waits, hosts_share_the_places)
 		fake_await_inbox(&f);
 	cr_expect(busy[0].looks && busy[0].req->waited, "it looks once more");
 	cr_expect_not(busy[2].over || other.over);
-	rpc_waits_close(f.server.waits);
+	rpc_waits_close(f.server.waits, 1u << RN_WAIT_RECORD);
+	cr_expect_eq(rpc_waits_count(f.server.waits), 17, "they wait for something else");
+	rpc_waits_close(f.server.waits, 1u << RN_WAIT_NAME);
 	while (!other.over || !busy[17].over)
 		fake_await_inbox(&f);
 	cr_expect(other.looks && other.req->waited);
