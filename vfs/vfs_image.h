@@ -31,8 +31,7 @@ struct vfs_file *vfs_file_by_id(struct vfs *vfs, const struct vfs_file_id *id);
 void vfs_share_load(struct vfs_file *f, struct vfs_share *s, const struct vfs_share_request *r,
 		    const void *client, bool advisory);
 
-/* A delegation that the program before has given; d as for vfs_deleg_give(), with recalled, late and within_s. Changes of a directory
- * recall it. */
+/* A delegation that the program before has given; d as for vfs_deleg_give(), with recalled, late and within_s. */
 void vfs_deleg_load(struct vfs_file *f, struct vfs_deleg *d);
 
 struct vfs_locked_range {

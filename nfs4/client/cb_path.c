@@ -589,6 +589,29 @@ struct nfs4_session *nfs4_cb_session(struct nfs4_client *cl)
 	return best;
 }
 
+static bool cb_path_returns(struct nfs4_session *s)
+{
+	bool returns = false;
+
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; s->cb_path && i < NFS4_CB_CONNS; i++)
+		returns |= s->cb_path->returning[i] != 0;
+	pthread_mutex_unlock(&s->lock);
+	return returns;
+}
+
+bool nfs4_cb_returns(struct nfs4_client *cl)
+{
+	struct nfs4_session *s;
+	bool returns = false;
+
+	pthread_mutex_lock(&cl->lock);
+	LIST_FOREACH (s, &cl->session_list, of_client)
+		returns |= cb_path_returns(s);
+	pthread_mutex_unlock(&cl->lock);
+	return returns && !nfs4_cb_reaches(cl);
+}
+
 bool nfs4_cb_reaches(struct nfs4_client *cl)
 {
 	struct nfs4_session *s;

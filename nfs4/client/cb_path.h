@@ -89,6 +89,8 @@ bool nfs4_cb_begin_probe(struct nfs4_session *s);
 /* A session of the client whose path works, with a reference: one that a callback has come through,
  * if there is one. NULL: there is none. Takes the client's lock. */
 struct nfs4_session *nfs4_cb_session(struct nfs4_client *cl);
+/* True until a client can be called again that the program before could call. Takes the client's lock. */
+bool nfs4_cb_returns(struct nfs4_client *cl);
 /* True if callbacks are expected to reach the client, of any minor version: in minor version 0 one was
  * answered. Takes the client's lock. */
 bool nfs4_cb_reaches(struct nfs4_client *cl);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A client's delegations in the image of the state. One that was recalled goes as such, and its client is told once more. A directory's goes without its
- * notifications: changes recall it, as does at once what its holder was to be told.
+ * A client's delegations in the image of the state. One that was recalled goes as such, and its client is told once more. A directory's goes with the
+ * changes that its holder has not been told yet. One whose CB_NOTIFY is not answered is recalled, as nobody will know whether the client has got it.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "lib/util.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/deleg/deleg_pressure.h"
@@ -14,6 +15,33 @@
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/holdings.h"
 #include "vfs/vfs_image.h"
+
+/* What the holder of a directory is told. */
+struct saved_notify {
+	bool there, has_dir;
+	uint32_t kinds, delay, room;
+	struct nfs4_notify_attrs attrs;
+	struct image_bytes queue;
+	struct vfs_attr dir; /* those members that may be told */
+	uint64_t dir_wait;   /* seconds */
+};
+#define NOTIFY_FIELDS(tag, member)                                                                 \
+	IMAGE_NUMBER((tag) + 0, struct saved_deleg, member.there),                                 \
+		IMAGE_NUMBER((tag) + 1, struct saved_deleg, member.has_dir),                       \
+		IMAGE_NUMBER((tag) + 2, struct saved_deleg, member.kinds),                         \
+		IMAGE_NUMBER((tag) + 3, struct saved_deleg, member.delay),                         \
+		IMAGE_NUMBER((tag) + 4, struct saved_deleg, member.room),                          \
+		IMAGE_FIXED((tag) + 5, struct saved_deleg, member.attrs),                          \
+		IMAGE_BYTES((tag) + 6, struct saved_deleg, member.queue),                          \
+		IMAGE_NUMBER((tag) + 7, struct saved_deleg, member.dir_wait),                      \
+		IMAGE_NUMBER((tag) + 8, struct saved_deleg, member.dir.change),                    \
+		IMAGE_NUMBER((tag) + 9, struct saved_deleg, member.dir.size),                      \
+		IMAGE_NUMBER((tag) + 10, struct saved_deleg, member.dir.nlink),                    \
+		IMAGE_NUMBER((tag) + 11, struct saved_deleg, member.dir.used),                     \
+		IMAGE_NUMBER((tag) + 12, struct saved_deleg, member.dir.ctime.tv_sec),             \
+		IMAGE_NUMBER((tag) + 13, struct saved_deleg, member.dir.ctime.tv_nsec),            \
+		IMAGE_NUMBER((tag) + 14, struct saved_deleg, member.dir.mtime.tv_sec),             \
+		IMAGE_NUMBER((tag) + 15, struct saved_deleg, member.dir.mtime.tv_nsec)
 
 struct saved_deleg {
 	uint32_t id, seqid, revoked;
@@ -25,6 +53,7 @@ struct saved_deleg {
 	uint64_t opener, change;
 	struct nfs4_cb_referring giver;
 	struct image_bytes fh;
+	struct saved_notify notify;
 };
 static const struct image_field saved_deleg_fields[] = {
 	IMAGE_NUMBER(1, struct saved_deleg, id),
@@ -47,16 +76,38 @@ static const struct image_field saved_deleg_fields[] = {
 	IMAGE_NUMBER(18, struct saved_deleg, change),
 	IMAGE_FIXED(19, struct saved_deleg, giver),
 	IMAGE_BYTES(20, struct saved_deleg, fh),
+	NOTIFY_FIELDS(30, notify),
 };
 static const struct image_kind saved_deleg_kind = { NFS4_IMAGE_DELEG,
 						    rn_array_size(saved_deleg_fields),
 						    saved_deleg_fields };
 
+static void save_notify(const struct nfs4_deleg *d, struct saved_notify *out)
+{
+	const uint64_t now = nfs4_clients_now(d->st.client->srv);
+	const struct nfs4_dir_notify *n = d->dir_notify;
+
+	if (!n || n->over || n->calling)
+		return;
+	*out = (struct saved_notify){
+		.there = true,
+		.has_dir = n->has_dir,
+		.kinds = atomic_load(&d->vfs.notify_kinds),
+		.delay = n->delay,
+		.room = n->room,
+		.attrs = n->attrs,
+		.queue = { n->queue, n->used },
+		.dir_wait = n->has_dir && n->dir_at > now ? n->dir_at - now : 0,
+	};
+	if (n->has_dir)
+		out->dir = n->dir;
+}
+
 static void save_deleg(struct image_writer *w, struct nfs4_deleg *d)
 {
 	const uint64_t now = nfs4_clients_now(d->st.client->srv);
 	const struct nfs4_dir_notify *n = d->dir_notify;
-	const struct saved_deleg s = {
+	struct saved_deleg s = {
 		.id = d->st.id,
 		.seqid = d->st.seqid,
 		.revoked = d->st.revoked,
@@ -67,7 +118,7 @@ static void save_deleg(struct image_writer *w, struct nfs4_deleg *d)
 		.any_type = d->type,
 		.recalled = d->recalled,
 		.late = d->vfs.late,
-		.untold = n && (n->used > 0 || n->has_dir || n->calling),
+		.untold = n && n->calling,
 		.modified = d->modified,
 		.silent = d->silent,
 		.within_s = atomic_load(&d->vfs.within_s),
@@ -78,6 +129,7 @@ static void save_deleg(struct image_writer *w, struct nfs4_deleg *d)
 		.fh = { d->fh, d->fh_len },
 	};
 
+	save_notify(d, &s.notify);
 	image_put(w, &saved_deleg_kind, &s);
 }
 
@@ -90,6 +142,39 @@ void nfs4_delegs_save(struct nfs4_client *cl, struct image_writer *w)
 	TAILQ_FOREACH (st, &cl->holdings->states, link)
 		if (st->kind == NFS4_STATE_DELEG)
 			save_deleg(w, nfs4_as_deleg(st));
+}
+
+static bool notify_is_good(const struct saved_notify *s)
+{
+	const uint8_t *at = s->queue.at;
+	uint32_t left = s->queue.len;
+
+	if (left > NFS4_DIR_NOTIFY_QUEUE || s->room == 0 || s->room > NFS4_NOTIFY_BATCH ||
+	    s->dir.ctime.tv_nsec < 0 || s->dir.ctime.tv_nsec >= (long)RN_NS_PER_SECOND ||
+	    s->dir.mtime.tv_nsec < 0 || s->dir.mtime.tv_nsec >= (long)RN_NS_PER_SECOND)
+		return false;
+	while (left > 0) { /* each change has its length */
+		const uint32_t size = left < 12 ? 0 : nfs4_dir_notify_size(at);
+
+		if (size < 12 || size > left || size > NFS4_NOTIFY_BATCH)
+			return false;
+		at += size;
+		left -= size;
+	}
+	return true;
+}
+
+/* The holder of a directory is told of changes as before. */
+static int load_notify(struct nfs4_deleg *d, const struct saved_notify *s)
+{
+	const struct nfs4_dir_notify_wish wish = { s->kinds, s->attrs, s->delay };
+
+	if (!notify_is_good(s))
+		return -EPROTO;
+	return nfs4_dir_notify_new(d, &wish) &&
+			       nfs4_dir_notify_resume(d, s->queue.at, s->queue.len, s->room)
+		       ? 0
+		       : -ENOMEM;
 }
 
 /* A delegation in no table, with a reference; NULL: no memory. */
@@ -151,6 +236,9 @@ static int enter_deleg(struct nfs4_deleg *d, const struct saved_deleg *s)
 	else if (rc == 0)
 		count_deleg(d, s);
 	pthread_mutex_unlock(&cl->lock);
+	if (rc == 0 && s->notify.there)
+		nfs4_dir_notify_go(d, s->notify.has_dir ? &s->notify.dir : NULL,
+				   s->notify.dir_wait);
 	if (rc != 0)
 		vfs_deleg_end(&d->vfs);
 	else if (s->untold && !s->revoked)
@@ -175,5 +263,12 @@ int nfs4_deleg_load(struct nfs4_client *cl, struct image_at *at)
 		return -EPROTO;
 	d = make_deleg(cl, f, &s);
 	vfs_file_put(f);
-	return d ? enter_deleg(d, &s) : -ENOMEM;
+	if (!d)
+		return -ENOMEM;
+	if (s.notify.there)
+		rc = load_notify(d, &s.notify);
+	if (rc == 0)
+		return enter_deleg(d, &s);
+	nfs4_state_unref(&d->st);
+	return rc;
 }

@@ -65,6 +65,12 @@ struct nfs4_dir_notify_wish {
 /* For a delegation that has not been given: it will be told of changes. False: no memory. */
 bool nfs4_dir_notify_new(struct nfs4_deleg *d, const struct nfs4_dir_notify_wish *wish);
 
+/* Changes of the program before, behind nfs4_dir_notify_new(): as they go by wire, and how much of them goes at once. False: no memory. */
+bool nfs4_dir_notify_resume(struct nfs4_deleg *d, const uint8_t *changes, uint32_t len,
+			    uint32_t room);
+/* They are told, with the directory's attributes after so many seconds (NULL: none). vfs/ has given the delegation. */
+void nfs4_dir_notify_go(struct nfs4_deleg *d, const struct vfs_attr *dir, uint64_t seconds);
+
 /* vfs_deleg_ops.tell */
 void nfs4_dir_notify_told(struct vfs_deleg *v, const struct vfs_dir_notification *notification);
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "lib/error.h"
+#include "lib/util.h"
+#include "nfs4/client/cb_path.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/deleg/grant.h"
 #include "nfs4/nfs4_private.h"
@@ -15,6 +17,9 @@
 /* Bytes of changes in a call, below which a client or a connection is not worth the calls. Attributes of a
  * directory fit. */
 #define ROOM_LEAST 128u
+
+/* Longest time that attributes wait. A client that asks for more is told earlier. */
+#define DELAY_MAX 60u
 
 struct nfs4_dir_notify_list {
 	pthread_mutex_t lock; /* a leaf; taken under the locks of clients */
@@ -112,6 +117,21 @@ static bool make_queue(struct nfs4_deleg *d)
 	if (!n->queue)
 		nfs4_state_discharge(d->st.client, NFS4_DIR_NOTIFY_QUEUE);
 	return n->queue;
+}
+
+bool nfs4_dir_notify_resume(struct nfs4_deleg *d, const uint8_t *changes, uint32_t len,
+			    uint32_t room)
+{
+	struct nfs4_dir_notify *n = d->dir_notify;
+
+	n->room = room;
+	if (len == 0)
+		return true;
+	if (!make_queue(d))
+		return false;
+	memcpy(n->queue, changes, len);
+	n->used = len;
+	return true;
 }
 
 static void drop_queue(struct nfs4_deleg *d)
@@ -218,14 +238,14 @@ static void nfs4_dir_notify_fill_call(struct nfs4_deleg *d)
 }
 
 /* True if the call is to be made now. */
-static bool nfs4_dir_notify_prepare_call(struct nfs4_deleg *d)
+static bool nfs4_dir_notify_prepare_call(struct nfs4_deleg *d, bool returns)
 {
 	struct nfs4_dir_notify *n = d->dir_notify;
 	const uint64_t now = nfs4_clients_now(d->st.client->srv);
 
 	if (!d->given || d->queued || n->over || n->calling || (n->used == 0 && !n->has_dir))
 		return false;
-	if (now < n->again_at || (n->used == 0 && now < n->dir_at)) {
+	if (returns || now < n->again_at || (n->used == 0 && now < n->dir_at)) {
 		wait_for_time(d);
 		return false;
 	}
@@ -297,10 +317,11 @@ static void nfs4_dir_notify_call_ended(struct nfs4_notify *call, int rc, uint32_
 static void nfs4_dir_notify_pump(struct nfs4_deleg *d)
 {
 	struct nfs4_client *cl = d->st.client;
+	const bool returns = nfs4_cb_returns(cl);
 	bool ready;
 
 	pthread_mutex_lock(&cl->lock);
-	ready = nfs4_dir_notify_prepare_call(d);
+	ready = nfs4_dir_notify_prepare_call(d, returns);
 	pthread_mutex_unlock(&cl->lock);
 	if (!ready)
 		return;
@@ -352,6 +373,22 @@ void nfs4_dir_notify_told(struct vfs_deleg *v, const struct vfs_dir_notification
 	nfs4_dir_notify_go_on(d, good);
 }
 
+void nfs4_dir_notify_go(struct nfs4_deleg *d, const struct vfs_attr *dir, uint64_t seconds)
+{
+	struct nfs4_dir_notify *n = d->dir_notify;
+	struct nfs4_client *cl = d->st.client;
+
+	pthread_mutex_lock(&cl->lock);
+	if (dir) {
+		n->has_dir = true;
+		n->dir = *dir;
+		n->dir_at = nfs4_clients_now(cl->srv) + rn_min(seconds, DELAY_MAX);
+	}
+	if (n->used > 0 || n->has_dir)
+		wait_for_time(d);
+	pthread_mutex_unlock(&cl->lock);
+}
+
 void nfs4_dir_notify_tick(struct nfs4_server *srv)
 {
 	struct nfs4_dir_notify_list *list = srv->dir_notifies;
@@ -389,9 +426,6 @@ enum { GDD4_OK = 0, GDD4_UNAVAIL = 1 };
 #define BITMAP_MAX (4u + 4u * NFS4_ATTR_WORDS)
 /* status, cookie verifier, stateid, three bitmaps */
 #define REPLY_MAX (4u + 8u + NFS4_STATEID_SIZE + 3u * BITMAP_MAX)
-
-/* Longest time that attributes wait. A client that asks for more is told earlier. */
-#define DELAY_MAX 60u
 
 #define BIT(attr) (1u << (attr) % 32)
 /* Attributes of an entry that stay the same for as long as it is there. */

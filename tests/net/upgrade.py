@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+import delegations
+import dir_notify
 import nfs4client as n
 import rpcclient as r
 from control import Control
@@ -244,6 +246,33 @@ def delegation_goes_on(t, d, kind, want, mode):
     c.close()
 
 
+def holder_is_told(t, d):
+    """The holder of a directory's delegation is told after the restart of changes that were made before, and of later ones."""
+    c, other = delegations.new_client(d, "watcher"), delegations.new_client(d, "changes", 1, n.Client)
+    h = dir_notify.Holder(t, d, c, "watched")
+    t.equal("MKDIR", dir_notify.mkdir4(other, h.fh, "first")["status"], n.OK)
+    t.equal("told before", h.names(), [(n.ADDED, "first")])
+    c.cb_status = n.DELAY  # it has no time for what comes next
+    t.equal("MKDIR", dir_notify.mkdir4(other, h.fh, "second")["status"], n.OK)
+    h.notifications()
+    said = restart(t, d, "notifications")
+    t.check("the state goes along", "goes on from" in said, said)
+    t.equal("MKDIR", dir_notify.mkdir4(other, h.fh, "third")["status"], n.OK)
+    c.cb_status = n.OK
+    t.equal("the holder is there", c.getattr(h.fh)["status"], n.OK)  # its connection is bound again
+    while (named := [dir_notify.named(x) for x in h.calls(n.CB_NOTIFY)[-1]["changes"]]) == [(n.ADDED, "second")]:
+        h.taken = len(h.all_notifications())
+        h.notifications()
+    t.equal("told after", named, [(n.ADDED, "second"), (n.ADDED, "third")])
+    h.taken = len(h.all_notifications())
+    t.equal("REMOVE", dir_notify.remove4(other, h.fh, "third")["status"], n.OK)
+    t.equal("told then", h.names(), [(n.REMOVED, "third")])
+    h.is_kept("nothing is recalled")
+    t.equal("DELEGRETURN", h.give_back(), n.OK)
+    for x in (c, other):
+        x.close()
+
+
 def killed_meanwhile(t, d):
     """The process is killed at moments of the hand-over: what its client had can be reclaimed, as after any crash."""
     c = n.Client(d.port, "survivor")
@@ -302,6 +331,7 @@ def main():
             waiter_has_its_place(t, d, minor)
         delegation_goes_on(t, d, "read", 0x100, "r+b")
         delegation_goes_on(t, d, "write", 0x200, "rb")
+        holder_is_told(t, d)
         by_ringnfsctl(t, d)
         killed_meanwhile(t, d)
         t.check("the daemon ends well", d.stop(), d.read_log())

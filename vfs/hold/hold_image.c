@@ -312,9 +312,9 @@ void vfs_share_load(struct vfs_file *f, struct vfs_share *s, const struct vfs_sh
 
 void vfs_deleg_load(struct vfs_file *f, struct vfs_deleg *d)
 {
-	atomic_store(&d->notify_kinds, 0);
 	vfs_file_ref(f);
 	pthread_mutex_lock(&f->lock);
+	vfs_notify_admit(f, d);
 	vfs_deleg_insert(f, d);
 	pthread_mutex_unlock(&f->lock);
 }
