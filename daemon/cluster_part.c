@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/cluster_conns.h"
 #include "daemon/cluster_mounts.h"
 #include "daemon/keeper.h"
 #include "daemon/process.h"
@@ -68,6 +69,7 @@ struct cluster_part {
 	uint64_t client[CLUSTER_MOUNTS_MAX];
 	unsigned nclients;
 
+	struct cluster_conns *conns;  /* or NULL; noted by the ticker */
 	struct cluster_mounts mounts; /* the ticker's, once there is one */
 	struct ticker *mounts_ticker;
 };
@@ -304,6 +306,7 @@ void cluster_part_free(struct cluster_part *p)
 	if (p->member && !p->resumes)
 		p->store->ops->use(p->store, &p->self, NULL, 0);
 	member_free(p->member);
+	cluster_conns_free(p->conns);
 	cluster_mounts_free(&p->mounts);
 	if (p->store)
 		p->store->ops->close(p->store);
@@ -790,6 +793,7 @@ static void cluster_part_look_at_mounts(void *ctx)
 		p->has_clients = true;
 		pthread_mutex_unlock(&p->lock);
 	}
+	cluster_conns_note(p->conns);
 	lost = cluster_mounts_lost(&p->mounts);
 	if (lost)
 		cluster_part_lost(p, lost);
@@ -831,6 +835,8 @@ int cluster_part_join(struct cluster_part *p, const struct cluster_part_server *
 		rc = cluster_mounts_list(p->settings, server->exports, &p->mounts, p->log);
 	if (!rc)
 		rc = cluster_part_start_member(p);
+	if (!rc)
+		rc = cluster_conns_new(p->settings, server->conns, p->resumes, p->log, &p->conns);
 	if (!rc)
 		rc = ticker_start("mounts", cluster_part_look_at_mounts, p, &p->mounts_ticker);
 	if (!rc)
@@ -894,6 +900,12 @@ void cluster_part_save(struct cluster_part *p, struct image_writer *w)
 
 	image_begin(w, CLUSTER_SECTION);
 	image_put(w, &saved_member_kind, &s);
+}
+
+void cluster_part_listens(struct cluster_part *p)
+{
+	if (p)
+		cluster_conns_end_former(p->conns);
 }
 
 bool cluster_part_tells(const struct cluster_part *p)

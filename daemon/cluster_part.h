@@ -50,6 +50,7 @@ struct cluster_part_server {
 	struct exports *exports;
 	struct nfs4_server *nfs4;
 	struct nsm *nsm; /* or NULL */
+	struct rpc_conns *conns;
 	/* Called when clients may be told that they must reclaim (cluster_part_tells()); on the cluster's thread. */
 	void (*tell)(void *ctx);
 	void *ctx;
@@ -70,6 +71,8 @@ bool cluster_part_has_saved(struct image_reader *image);
 /* Adds what it needs to the image. No call is under way, and none comes before cluster_part_leave(). NULL is allowed. */
 void cluster_part_save(struct cluster_part *p, struct image_writer *w);
 
+/* The server listens, after it has joined: clients that wait for the run before learn that their connections are gone. NULL is allowed. */
+void cluster_part_listens(struct cluster_part *p);
 /* True if clients may be told that they must reclaim. */
 bool cluster_part_tells(const struct cluster_part *p);
 /* The exports were read again. */

@@ -497,6 +497,8 @@ static int server_start_listening(struct server *s)
 		rc = listen_udp(s);
 	if (!rc && s->rdma)
 		rc = listen_rdma(s);
+	if (!rc)
+		cluster_part_listens(s->cluster);
 	return rc;
 }
 
@@ -525,6 +527,7 @@ static int server_join_cluster(struct server *s)
 		.exports = s->exports,
 		.nfs4 = s->programs.nfs4,
 		.nsm = s->programs.nsm,
+		.conns = rpc_clients_conns(s->clients),
 		.tell = tell_hosts,
 		.ctx = s,
 	};

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/cluster_conns.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/error.h"
+#include "lib/host.h"
+#include "lib/util.h"
+#include "rpc/address.h"
+
+#define CONNS_NAME "connections"
+#define CONNS_MAX 1024u /* in the file; clients of others find out by themselves */
+#define CONNS_OF_HOST                                                                              \
+	16u /* that are read of one remote address: Linux has at most so many (nconnect) */
+#define LINE_BYTES 104u /* of a line at most: two addresses, a port */
+#define CONNS_BYTES (CONNS_MAX * LINE_BYTES)
+#define VIEW_MOST 64u
+
+struct former_conn {
+	unsigned local; /* index of the member's address */
+	uint8_t remote[16];
+	uint16_t port;
+};
+
+struct cluster_conns {
+	const struct cfg_settings *settings;
+	struct rpc_conns *conns;
+	const struct rn_logger *log;
+	uint8_t address[CFG_MEMBER_ADDRS][16];
+	int fd[CFG_MEMBER_ADDRS]; /* bound to the address and the port; -1: none */
+	unsigned naddresses;
+	struct former_conn former[CONNS_MAX];
+	unsigned nformer;
+	char text[CONNS_BYTES], written[CONNS_BYTES]; /* of now, and in the file */
+	size_t len, written_len;
+	unsigned n; /* lines of text */
+	bool failing;
+};
+
+/* ---- the file ---- */
+
+static bool conns_find_local(const struct cluster_conns *c, const uint8_t address[16],
+			     unsigned *index)
+{
+	for (*index = 0; *index < c->naddresses; ++*index)
+		if (memcmp(c->address[*index], address, 16) == 0)
+			return true;
+	return false;
+}
+
+static bool conns_parse_address(const char *text, uint8_t out[16])
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+
+	if (inet_pton(AF_INET, text, &v4.sin_addr) == 1)
+		rn_address_map((const struct sockaddr *)&v4, out);
+	else if (inet_pton(AF_INET6, text, &v6.sin6_addr) == 1)
+		rn_address_map((const struct sockaddr *)&v6, out);
+	else
+		return false;
+	return rn_address_is_one_machine(out);
+}
+
+static bool conns_parse_port(const char *text, uint16_t *out)
+{
+	char *end;
+	const unsigned long n = strtoul(text, &end, 10);
+
+	*out = (uint16_t)n;
+	return *text >= '1' && *text <= '9' && !*end && n <= UINT16_MAX;
+}
+
+/* Takes a line, which whoever can write to the state directory may have made up: one packet for each, from an address of the member's. */
+static bool conns_take_line(struct cluster_conns *c, char *line)
+{
+	struct former_conn *f = &c->former[c->nformer];
+	char *rest = line;
+	const char *local = strsep(&rest, " "), *remote = strsep(&rest, " "), *port = rest;
+	uint8_t at[16];
+	unsigned same = 0;
+
+	if (!port || !conns_parse_address(local, at) || !conns_find_local(c, at, &f->local) ||
+	    !conns_parse_address(remote, f->remote) || !conns_parse_port(port, &f->port))
+		return false;
+	for (unsigned i = 0; i < c->nformer; i++)
+		same += memcmp(c->former[i].remote, f->remote, 16) == 0;
+	if (same >= CONNS_OF_HOST)
+		return false;
+	c->nformer++;
+	return true;
+}
+
+static void conns_take_text(struct cluster_conns *c, char *text)
+{
+	unsigned refused = 0;
+	char *line;
+
+	while (c->nformer < CONNS_MAX && text && (line = strsep(&text, "\n")) != NULL && *line)
+		refused += !conns_take_line(c, line);
+	if (refused)
+		rn_warn(c->log,
+			"cluster: %s/" CONNS_NAME ": %u lines are no connections of this member's "
+			"clients, or too many of one client",
+			c->settings->server.state_dir, refused);
+}
+
+static int conns_open(const struct cluster_conns *c, const char *suffix, int flags)
+{
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/" CONNS_NAME "%s",
+			     c->settings->server.state_dir, suffix) >= sizeof(path))
+		return -ENAMETOOLONG;
+	const int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static void conns_read(struct cluster_conns *c)
+{
+	const int fd = conns_open(c, "", O_RDONLY);
+	ssize_t n;
+
+	if (fd < 0)
+		return;
+	n = read(fd, c->text, sizeof(c->text) - 1);
+	close(fd);
+	if (n > 0) {
+		c->text[n] = '\0';
+		conns_take_text(c, c->text);
+	}
+}
+
+static int conns_replace(const struct cluster_conns *c)
+{
+	char from[PATH_MAX], to[PATH_MAX];
+	const int fd = conns_open(c, ".new", O_WRONLY | O_CREAT | O_TRUNC);
+	int rc = 0;
+
+	if (fd < 0)
+		return fd;
+	const ssize_t n = write(fd, c->text, c->len);
+
+	if (n < 0 || fsync(fd) < 0)
+		rc = -errno;
+	else if ((size_t)n < c->len)
+		rc = -ENOSPC;
+	close(fd);
+	snprintf(from, sizeof(from), "%s/" CONNS_NAME ".new", c->settings->server.state_dir);
+	snprintf(to, sizeof(to), "%s/" CONNS_NAME, c->settings->server.state_dir);
+	return rc ? rc : rename(from, to) < 0 ? -errno : 0;
+}
+
+static void conns_put(void *arg, const struct rpc_conn_view *v)
+{
+	struct cluster_conns *c = arg;
+	char local[RN_ADDRESS_TEXT], remote[RN_ADDRESS_TEXT];
+	uint8_t at[16], peer[16];
+	unsigned index;
+
+	rn_address_map((const struct sockaddr *)&v->local, at);
+	rn_address_map((const struct sockaddr *)&v->peer, peer);
+	if (c->n == CONNS_MAX || v->dialed || v->closing || strncmp(v->netid, "tcp", 3) != 0 ||
+	    rpc_address_port(&v->local) != c->settings->tcp.port ||
+	    !conns_find_local(c, at, &index) || !rn_address_is_one_machine(peer))
+		return;
+	rn_address_text(at, local);
+	rn_address_text(peer, remote);
+	c->len += (size_t)snprintf(c->text + c->len, LINE_BYTES, "%s %s %u\n", local, remote,
+				   rpc_address_port(&v->peer));
+	c->n++;
+}
+
+void cluster_conns_note(struct cluster_conns *c)
+{
+	uint64_t after = 0;
+
+	if (!c)
+		return;
+	c->len = 0;
+	c->n = 0;
+	while (!rpc_conns_view(c->conns, &after, VIEW_MOST, conns_put, c))
+		;
+	if (c->len == c->written_len && memcmp(c->text, c->written, c->len) == 0)
+		return;
+	const int rc = conns_replace(c);
+
+	if (rc && !c->failing)
+		rn_warn(c->log,
+			"cluster: %s/" CONNS_NAME " cannot be written: %s; clients may wait longer "
+			"after the end of this machine",
+			c->settings->server.state_dir, rn_error_text(rc));
+	c->failing = rc != 0;
+	if (rc)
+		return;
+	memcpy(c->written, c->text, c->len);
+	c->written_len = c->len;
+}
+
+/* ---- packets ---- */
+
+/* -1: another listens there already, as the service manager does. */
+static int conns_bind(const uint8_t address[16], uint16_t port)
+{
+	struct sockaddr_storage at;
+	const socklen_t len = rn_address_unmap(address, 0, port, &at);
+	const int fd = socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) == 0 &&
+	    bind(fd, (const struct sockaddr *)&at, len) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Sends one SYN. EADDRNOTAVAIL: the client has connected again, from the same port. */
+static bool conns_send(int fd, const struct former_conn *f)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct sockaddr_storage to;
+	const socklen_t len = rn_address_unmap(f->remote, 0, f->port, &to);
+	const bool sent =
+		connect(fd, (const struct sockaddr *)&to, len) == 0 || errno == EINPROGRESS;
+
+	(void)connect(fd, &none, sizeof(none)); /* given up; the socket stays bound */
+	return sent;
+}
+
+static void conns_unbind(struct cluster_conns *c)
+{
+	for (unsigned i = 0; i < c->naddresses; i++) {
+		if (c->fd[i] >= 0)
+			close(c->fd[i]);
+		c->fd[i] = -1;
+	}
+}
+
+void cluster_conns_end_former(struct cluster_conns *c)
+{
+	unsigned sent = 0;
+
+	if (!c)
+		return;
+	for (unsigned i = 0; i < c->nformer; i++) {
+		const int fd = c->fd[c->former[i].local];
+
+		sent += fd >= 0 && conns_send(fd, &c->former[i]);
+	}
+	conns_unbind(c);
+	if (sent)
+		rn_info(c->log, "cluster: %u connections of the run before are ended", sent);
+}
+
+int cluster_conns_new(const struct cfg_settings *settings, struct rpc_conns *conns, bool continues,
+		      const struct rn_logger *log, struct cluster_conns **out)
+{
+	const struct cfg_addrs *a = &settings->cluster.address;
+	struct cluster_conns *c;
+
+	*out = NULL;
+	if (!a->n || !settings->tcp.enabled || !settings->tcp.port)
+		return 0;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->settings = settings;
+	c->conns = conns;
+	c->log = log;
+	c->written_len = SIZE_MAX; /* the file may have anything */
+	c->naddresses = rn_min(a->n, CFG_MEMBER_ADDRS);
+	for (unsigned i = 0; i < c->naddresses; i++) {
+		rn_address_map((const struct sockaddr *)&a->addrs[i], c->address[i]);
+		c->fd[i] = -1;
+	}
+	if (!continues)
+		conns_read(c);
+	for (unsigned i = 0; i < c->naddresses && c->nformer > 0; i++)
+		c->fd[i] = conns_bind(c->address[i], (uint16_t)settings->tcp.port);
+	*out = c;
+	return 0;
+}
+
+void cluster_conns_free(struct cluster_conns *c)
+{
+	if (c)
+		conns_unbind(c);
+	free(c);
+}
