@@ -30,51 +30,6 @@ PORT, RECORD = 2049, 64
 SOON = 120  # seconds; a bound for waits that end with what they wait for
 BINARIES = {"ringnfsd": os.path.abspath(os.environ.get("RINGNFSD", "./ringnfsd")), "ringnfsctl": os.path.abspath("./ringnfsctl")}
 
-# What systemctl and a unit with Restart=on-failure and TimeoutStopSec= do. 9 is a lock: one run at a time.
-SYSTEMCTL = r"""#!/bin/sh
-[ "$1" = --no-block ] && shift
-command=$1 unit=$2 run=/run/unit
-member=${unit#ringnfs@} member=${member%.service}
-case $command in
-reset-failed) ;;
-start)
-	[ -e $run.wanted ] && exit 0
-	: >$run.wanted
-	echo activating >$run.state
-	setsid "$0" supervise "$unit" </dev/null >>"$TOP/units" 2>&1 &
-	;;
-stop)
-	rm -f $run.wanted
-	[ -e $run.pid ] || exit 0
-	pid=$(cat $run.pid)
-	kill "$pid"
-	setsid sh -c "sleep 10; kill -9 $pid" </dev/null >/dev/null 2>&1 &
-	;;
-is-active) cat $run.state 2>/dev/null || echo inactive ;;
-supervise)
-	exec 9>$run.lock
-	flock 9
-	rc=0
-	while [ -e $run.wanted ]; do
-		echo activating >$run.state
-		mkdir -p "/run/ringnfs-$member"
-		"$RINGNFSD" --config "$TOP/etc/ringnfs/$member.conf" --control-socket "/run/ringnfs-$member/control" 9>&- &
-		pid=$!
-		echo $pid >$run.pid
-		until "$RINGNFSCTL" --socket "/run/ringnfs-$member/control" status >/dev/null 2>&1 || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
-		kill -0 $pid 2>/dev/null && echo active >$run.state
-		wait $pid
-		rc=$?
-		rm -f $run.pid
-		[ $rc -eq 0 ] && break
-		[ ! -e $run.wanted ] || { echo activating >$run.state; sleep 1; }
-	done
-	rm -f $run.wanted
-	echo inactive >$run.state
-	;;
-esac
-"""
-
 KEEPALIVED = """
 global_defs {{
 	router_id {node}
@@ -128,7 +83,7 @@ class Machine:
         config = f"{self.top}/keepalived{self.number}.conf"
         with open(config, "w") as f:
             f.write(KEEPALIVED.format(node=name, top=self.top, priority=100 - self.number, address=ADDRESS))
-        env = {**os.environ, "PATH": f"{self.top}/bin:{PATH}", "TOP": self.top, "RINGNFSD": BINARIES["ringnfsd"], "RINGNFSCTL": BINARIES["ringnfsctl"]}
+        env = {**os.environ, "PATH": f"{self.top}/bin:{PATH}", "SETTINGS": self.top + "/etc/ringnfs", "LOG": self.top + "/units", "RINGNFSD": BINARIES["ringnfsd"], "RINGNFSCTL": BINARIES["ringnfsctl"]}
         with open(f"{self.top}/log{self.number}", "ab") as log:
             self.keepalived = subprocess.Popen([*self.enter, "keepalived", "--dont-fork", "--log-console", "--use-file", config, "--vrrp"], env=env,
                                                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -149,7 +104,7 @@ class Machine:
         return subprocess.run([*self.enter, "cat", path], capture_output=True, text=True).stdout.strip()
 
     def serves(self):
-        return self.read("/run/unit.state") == "active" and ADDRESS in self.run("ip", "-o", "address")
+        return self.read("/run/unit.nfs1.state") == "active" and ADDRESS in self.run("ip", "-o", "address")
 
     def die(self):
         """All of its processes, and its network."""
@@ -303,14 +258,13 @@ def prepare(top):
     os.chmod(top, 0o755)
     os.chmod(top + "/one", 0o777)
     os.chmod(top + "/cluster", 0o700)
-    with open(top + "/bin/systemctl", "w") as f:
-        f.write(SYSTEMCTL)
+    shutil.copy(HERE + "/systemctl", top + "/bin/systemctl")
     for name in ("keepalived-check", "keepalived-notify"):
         with open(f"{SOURCES}/{name}.in") as f, open(f"{top}/libexec/{name}", "w") as out:
             out.write(f.read().replace("@sysconfdir@", top + "/etc").replace("@sbindir@/ringnfsd", BINARIES["ringnfsd"])
                       .replace("@bindir@/ringnfsctl", BINARIES["ringnfsctl"]))
-    for script in ("bin/systemctl", "libexec/keepalived-check", "libexec/keepalived-notify"):
-        os.chmod(f"{top}/{script}", 0o755)
+    for script in ("keepalived-check", "keepalived-notify"):
+        os.chmod(f"{top}/libexec/{script}", 0o755)
     with open(top + "/exports", "w") as f:
         f.write(f"{top}/one 10.88.0.0/24(rw,no_root_squash,insecure)\n")
     settings = {"server": {"state_dir": top + "/state", "exports_file": top + "/exports", "exports_dir": top + "/none", "rpcbind": "no", "threads": 4, "memory_max": "256M"},
@@ -342,7 +296,7 @@ def test_all(t, top, machines):
     t.check("all write", wait_for(lambda: all(w.written > 20 for w in writers), SOON), [w.errors for w in writers])
 
     with disturbed(t, "the daemon is killed", writers):
-        one.run("sh", "-c", "kill -9 $(cat /run/unit.pid)")
+        one.run("sh", "-c", "kill -9 $(cat /run/unit.nfs1.pid)")
     await_member(t, "the daemon is killed", one)
 
     with disturbed(t, "the machine dies", writers):
@@ -360,7 +314,7 @@ def test_all(t, top, machines):
     t.check("and nowhere else", not two.serves())
 
     with disturbed(t, "the daemon hangs", writers):
-        one.run("sh", "-c", "kill -STOP $(cat /run/unit.pid)")
+        one.run("sh", "-c", "kill -STOP $(cat /run/unit.nfs1.pid)")
     await_member(t, "the daemon hangs", two)
 
     for w in writers:

@@ -7,7 +7,6 @@ Network name spaces stand for the machines. In each guest, threads write records
 and counts under it. What was acknowledged must be there afterwards, no call may fail, and no client of the other member may get what is locked. The longest
 time that a call took is printed. Each kind of failover comes once, or as often as the first argument or the environment's CLUSTER_ROUNDS says."""
 import ctypes
-import fcntl
 import os
 import shutil
 import signal
@@ -21,107 +20,26 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "history"))
 import by_path  # noqa: E402
+import busy  # noqa: E402
 
-RECORD, BATCH = 4096, 8
 NETWORK, HOST, SERVER = "10.78.0", "10.78.0.254", "10.78.0.1"
 
 
-def record(number):
-    return struct.pack(">Q", number) * (RECORD // 8)
-
-
-class Busy(by_path.Mounted):
-    """In the guest: threads that work until end()."""
+class Worker(by_path.Mounted):
+    """In the guest."""
 
     def begin(self, name):
-        self.over, self.acknowledged, self.failed, self.slowest, self.again = False, {}, [], {}, 0
-        self.at = f"{self.top}/{name}"
-        os.mkdir(self.at)
-        self.fd = os.open(self.at + "/locked", os.O_RDWR | os.O_CREAT, 0o666)
-        fcntl.lockf(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self.threads = [threading.Thread(target=self.work, args=(what,)) for what in (self.sync, self.fsync, self.names, self.count)]
-        for t in self.threads:
-            t.start()
-
-    def work(self, what):
-        """One call after the other, numbered from 0 on."""
-        number, name = 0, what.__name__
-        step = what()
-        while not self.over:
-            began = time.monotonic()
-            try:
-                next(step)
-            except Exception as e:
-                self.failed.append(f"{name} {number}: {e!r}")
-                return
-            self.slowest[name] = max(self.slowest.get(name, 0), time.monotonic() - began)
-            number += 1
-            self.acknowledged[name] = number
-            time.sleep(0.002)
-
-    def sync(self):
-        fd = os.open(self.at + "/sync", os.O_WRONLY | os.O_CREAT | os.O_SYNC, 0o666)
-        number = 0
-        while True:
-            os.pwrite(fd, record(number), number * RECORD)
-            number += 1
-            yield
-
-    def fsync(self):
-        fd = os.open(self.at + "/fsync", os.O_WRONLY | os.O_CREAT, 0o666)
-        number = 0
-        while True:
-            for _ in range(BATCH):
-                os.pwrite(fd, record(number), number * RECORD)
-                number += 1
-            os.fsync(fd)
-            yield
-
-    def once(self, act, has_done):
-        """act(), or its effect: a call whose answer was lost with the server is made again, and the next server does not know it."""
-        try:
-            act()
-        except OSError:
-            if not has_done():
-                raise
-            self.again += 1
-
-    def names(self):
-        number = 0
-        while True:
-            a, b = f"{self.at}/a{number}", f"{self.at}/b{number}"
-            self.once(lambda: os.close(os.open(a, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)), lambda: os.path.exists(a))
-            self.once(lambda: os.rename(a, b), lambda: os.path.exists(b) and not os.path.exists(a))
-            if number % 2:
-                self.once(lambda: os.unlink(b), lambda: not os.path.exists(b))
-            number += 1
-            yield
-
-    def count(self):
-        """Under the lock. Linux's client fails what it does after its lock was lost."""
-        number = 0
-        while True:
-            found = os.pread(self.fd, 8, 0)
-            if struct.unpack(">Q", found.ljust(8, b"\0"))[0] != number:
-                raise ValueError(f"the counter is {found.hex()}, not {number}")
-            number += 1
-            os.pwrite(self.fd, struct.pack(">Q", number), 0)
-            os.fsync(self.fd)
-            yield
+        self.busy = busy.Busy(f"{self.top}/{name}")
 
     def progress(self):
-        return dict(self.acknowledged), self.failed
+        return self.busy.progress()
 
     def finish(self):
-        self.over = True
-        for t in self.threads:
-            t.join()
-        os.close(self.fd)
-        return dict(self.acknowledged), self.failed, dict(self.slowest), self.again
+        return self.busy.finish()
 
 
 if os.getpid() == 1:
-    by_path.main(Busy)
+    by_path.main(Worker)
 
 import linux_client  # noqa: E402
 import nfs4client as n  # noqa: E402
@@ -262,7 +180,7 @@ def await_work(t, guests, calls):
     while time.monotonic() < end:
         now = [g.ask("progress") for g in guests]
         if any(failed for _, failed in now) or all(done.get(what, 0) >= was.get(what, 0) + calls for (done, _), was in zip(now, before)
-                                                   for what in ("sync", "fsync", "names", "count")):
+                                                   for what in busy.KINDS):
             break
         time.sleep(0.1)
     else:
@@ -307,18 +225,6 @@ def hung(a):
 FAILOVERS = killed, moved, moved_late, moved_by_plan, hung
 
 
-def check_files(t, top, name, acknowledged):
-    for what, each in (("sync", 1), ("fsync", BATCH)):
-        with open(f"{top}/{name}/{what}", "rb") as f:
-            wrong = sum(f.read(RECORD) != record(i) for i in range(acknowledged[what] * each))
-        t.equal(f"{name}: records acknowledged by {what} that are not there, of {acknowledged[what] * each}", wrong, 0)
-    there = {f for f in os.listdir(f"{top}/{name}") if f[0] in "ab"}
-    want = {f"b{i}" for i in range(0, acknowledged["names"], 2)}
-    t.equal(f"{name}: names that are not as they were left", sorted(want ^ there)[:5], [])
-    with open(f"{top}/{name}/locked", "rb") as f:
-        t.equal(f"{name}: the counter", struct.unpack(">Q", f.read(8))[0], acknowledged["count"])
-
-
 def work(t, a, b, guests, rounds):
     await_work(t, guests, SETTLED)
     intruder = Intruder(b, [g.name for g in guests])
@@ -336,7 +242,7 @@ def work(t, a, b, guests, rounds):
         t.check(f"{g.name}: calls made again that found their work done: one for each server that ended, at most", again <= rounds * len(FAILOVERS), again)
         print(f"# {g.name}: acknowledged " + ", ".join(f"{what} {k}" for what, k in acknowledged.items()) + "; longest " +
               ", ".join(f"{what} {s:.1f} s" for what, s in slowest.items()) + f"; {again} names were made again")
-        check_files(t, a.exports["one"], g.name, acknowledged)
+        busy.check_files(t, f"{a.exports['one']}/{g.name}", g.name, acknowledged)
         g.acknowledged = acknowledged
         if g is guests[0]:
             intruder.over = True
