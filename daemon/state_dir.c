@@ -68,7 +68,11 @@ int state_dir_check(const char *dir, const struct rn_logger *log)
 		rn_err(log, "state directory %s: %s%s", dir, strerror(-rc),
 		       rc == -ESHUTDOWN ? ": this machine's client of the file system was evicted; "
 					  "unmount and mount it again"
-					: "");
+		       /* The kernel's CephFS says so even to root. */
+		       : rc == -EACCES && geteuid() == 0
+			       ? ": on CephFS, this machine's client of it was evicted; "
+				 "unmount and mount it again"
+			       : "");
 	return rc;
 }
 
