@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A CephFS of Debian's packages on loopback, small and in memory: a monitor, an object store, metadata servers, and mounts by ceph-fuse.
+"""A CephFS of Debian's packages on this machine, small and in memory: a monitor, an object store, metadata servers, and mounts by ceph-fuse.
 
 All is in a folder and at ports of its own. Users are asked for their keys (cephx), so that capabilities count."""
 import json
@@ -12,7 +12,7 @@ import uuid
 from harness import scratch, skip_all
 from ports import free_port
 
-PROGRAMS = ("ceph", "ceph-mon", "ceph-osd", "ceph-mds", "ceph-fuse", "ceph-authtool", "monmaptool")
+PROGRAMS = ("ceph", "ceph-mon", "ceph-osd", "ceph-mds", "ceph-authtool", "monmaptool")
 CAPS = {
     "mon.": {"mon": "allow *"},
     "client.admin": {"mon": "allow *", "osd": "allow *", "mds": "allow *", "mgr": "allow *"},
@@ -23,9 +23,9 @@ CAPS = {
 
 CONF = """[global]
 fsid = {fsid}
-mon_host = [v2:127.0.0.1:{mon},v1:127.0.0.1:{mon1}]
-public_network = 127.0.0.1/32
-cluster_network = 127.0.0.1/32
+mon_host = [v2:{address}:{mon},v1:{address}:{mon1}]
+public_network = {address}/32
+cluster_network = {address}/32
 auth_cluster_required = cephx
 auth_service_required = cephx
 auth_client_required = cephx
@@ -70,14 +70,14 @@ fuse_disable_pagecache = true
 """
 
 
-def lacking():
-    """Why there can be no such cluster here, or None."""
+def lacking(*more):
+    """Why there can be no such cluster here, or None. more: further programs that it needs."""
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
-    missing = [p for p in PROGRAMS if not shutil.which(p, path=path)]
+    missing = [p for p in (*PROGRAMS, *more) if not shutil.which(p, path=path)]
     if missing:
         return f"{', '.join(missing)} not installed (ceph-mon ceph-osd ceph-mds ceph-fuse ceph-common)"
-    if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
-        return "mounting by ceph-fuse needs root and /dev/fuse"
+    if os.geteuid() != 0 or "ceph-fuse" in more and not os.path.exists("/dev/fuse"):
+        return "it needs root, and /dev/fuse for ceph-fuse"
     return None
 
 
@@ -105,8 +105,8 @@ class Mount:
 
 
 class Ceph:
-    def __init__(self, mds=2, size=1 << 30):
-        if why := lacking():
+    def __init__(self, mds=2, size=1 << 30, address="127.0.0.1", more=("ceph-fuse",)):
+        if why := lacking(*more):
             skip_all(why)
         os.environ["PATH"] += ":/usr/sbin:/sbin"
         self.top = scratch()
@@ -118,7 +118,7 @@ class Ceph:
             os.mkdir(f"{self.top}/{d}")
         self.fsid, self.mds_names = str(uuid.uuid4()), [f"m{i}" for i in range(mds)]
         with open(self.conf, "w") as f:
-            f.write(CONF.format(fsid=self.fsid, mon=free_port(), mon1=free_port(), top=self.top, bytes=size))
+            f.write(CONF.format(fsid=self.fsid, mon=free_port(), mon1=free_port(), top=self.top, bytes=size, address=address))
 
     def __enter__(self):
         try:

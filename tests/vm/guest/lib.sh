@@ -122,6 +122,11 @@ peer_net_up() {
 	name_links "$VM_PEER" 02 nfs0 control && link_up nfs0 "10.9.1$VM_PEER.2" &&
 		link_up control "10.9.2$VM_PEER.2" && rdma_up nfs0 "$RDMA-nfs0"
 }
+# lan_up: on the network of all guests (tests/vm/run --ceph), where this machine is LAN_ADDR.
+LAN=10.9.30 LAN_ADDR=10.9.30.1${VM_PEER:-0}
+lan_up() {
+	ip link set "$(link_of "52:54:00:02:00:0${VM_PEER:-0}")" name lan && link_up lan $LAN_ADDR && rdma_up lan "$RDMA-lan"
+}
 rdma_up() { # NETWORK-DEVICE NAME
 	local m
 	[ "$RDMA" != none ] || return 0
