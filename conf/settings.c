@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <ini.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -449,6 +450,23 @@ static void check_cluster_backend(const struct cfg_settings *settings, struct cf
 	}
 }
 
+#define CLUSTER_GRACE_MIN                                                                          \
+	60u /* seconds: Linux's timeo, after which a client whose server was silent looks for it */
+
+static void check_cluster_grace(const struct cfg_settings *settings, struct cfg_diags *diags)
+{
+	const struct cfg_origin *origin = cfg_origin_of(settings, "nfs4.grace_time");
+
+	if (!origin || settings->nfs4.grace_time >= CLUSTER_GRACE_MIN)
+		return;
+	cfg_diag_add(diags, (struct cfg_position){ .file = origin->name, .line = origin->line },
+		     CFG_WARNING,
+		     "nfs4.grace_time of %" PRIu64 " is short for a member of a cluster: clients "
+		     "that find their server again after %u s, as Linux's may, lose their locks; "
+		     "leave it at 90, the default",
+		     settings->nfs4.grace_time, CLUSTER_GRACE_MIN);
+}
+
 static void check_cluster(const struct cfg_settings *settings, struct cfg_diags *diags)
 {
 	const struct cfg_cluster *c = &settings->cluster;
@@ -476,6 +494,7 @@ static void check_cluster(const struct cfg_settings *settings, struct cfg_diags 
 	check_cluster_name("cluster.ceph_user", c->ceph_user, at, diags);
 	check_cluster_name("cluster.ceph_fs", c->ceph_fs, at, diags);
 	check_cluster_backend(settings, at, diags);
+	check_cluster_grace(settings, diags);
 	if (c->pnfs && (!settings->nfs3.enabled || settings->nfs4.minor_max < 1))
 		cfg_diag_add(diags, at, CFG_ERROR,
 			     "cluster.pnfs needs nfs3.enabled, as clients read and write at other "
