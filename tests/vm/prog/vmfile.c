@@ -18,8 +18,8 @@
  *   vmfile counter FILE N posix|ofd|flock   N times: lock, add one to the number in FILE, unlock
  *
  * `do` prints the result and exits with 0, or with 1 and the error's text: "busy" if another holds
- * the lock, "timeout" if it did not become free in time. The process listens at
- * /run/vmfile.NAME.
+ * the lock, "timeout" if it did not become free in time. The process listens at the abstract
+ * address vmfile.NAME, which each network name space has to itself.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -307,7 +307,7 @@ static struct sockaddr_un address(const char *name)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 
-	snprintf(sa.sun_path, sizeof(sa.sun_path), "/run/vmfile.%s", name);
+	snprintf(sa.sun_path + 1, sizeof(sa.sun_path) - 1, "vmfile.%s", name);
 	return sa;
 }
 
@@ -334,9 +334,8 @@ static void start(const char *name, const char *flags)
 	fd = open(path, open_flags(flags), 0644);
 	if (fd < 0)
 		err(1, "%s", path);
-	unlink(sa.sun_path);
 	if (s < 0 || bind(s, (struct sockaddr *)&sa, sizeof(sa)) < 0 || listen(s, 8) < 0)
-		err(2, "%s", sa.sun_path);
+		err(2, "%s", name);
 	sigaction(SIGUSR1, &act, NULL);
 	if (daemon(0, 1) < 0)
 		err(2, "daemon");
@@ -356,7 +355,7 @@ static int connect_to(const char *name)
 	int s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
 	if (s < 0 || connect(s, (struct sockaddr *)&sa, sizeof(sa)) < 0)
-		err(2, "%s", sa.sun_path);
+		err(2, "%s", name);
 	return s;
 }
 
