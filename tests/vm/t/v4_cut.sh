@@ -29,6 +29,11 @@ writer() { # VERSION
 # under_way VERSION: its second file is being written.
 under_way() { [ "$(stat -c %s "$S/$1.2" 2>/dev/null || echo 0)" -gt 2000000 ]; }
 
+ended() { # PID...
+	local pid
+	for pid; do ! kill -0 "$pid" 2>/dev/null || return 1; done
+}
+
 network_cut() {
 	local v pids=() pid start
 	clients_up
@@ -49,6 +54,8 @@ network_cut() {
 	touch /run/cut.healed
 	net_heal two
 	start=$EPOCHREALTIME
+	wait_until 300 ended "${pids[@]}" ||
+		die "after 300 s a client does not go on; calls at the server: $("$BUILDDIR/ringnfsctl" calls 2>&1 | head -n 20); connections: $("$BUILDDIR/ringnfsctl" connections 2>&1 | head -n 12)"
 	wait "${pids[@]}" # for the last one's status; the others' show in what they leave
 	t_note "cut for $CUT s, done $(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }') s after it"
 	on two drop_caches
