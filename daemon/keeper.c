@@ -39,6 +39,7 @@
 #define KEEPER_LOOK_MS 200u	     /* between looks at the object */
 #define KEEPER_TELL_MS 60000u	     /* between log lines about a wait */
 #define KEEPER_FDS_MAX (1u << 20)    /* if /proc does not tell the size of the table */
+#define KEEPER_ENDS_MS 1000	     /* that a keeper which is dismissed has to end */
 #define KEEPER_LOCK "keeper"	     /* file in the state directory; each run has it locked */
 
 /* A directory as its files show in descriptors. Exports are opened by mounts of their own, in which other files can have the same path. */
@@ -632,11 +633,13 @@ struct keeper_earlier keeper_for_next(const struct keeper *k)
 
 void keeper_end_earlier(const struct keeper_earlier *e)
 {
+	struct pollfd p = { .fd = e->pidfd, .events = POLLIN };
 	siginfo_t info;
 
 	eventfd_write(e->wake, 1);
-	while (waitid(P_PIDFD, (id_t)e->pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
-		;
+	/* One that was stopped (SIGSTOP) ends when it goes on; nobody waits for that. */
+	if (poll(&p, 1, KEEPER_ENDS_MS) == 1)
+		(void)waitid(P_PIDFD, (id_t)e->pidfd, &info, WEXITED | WNOHANG | __WALL);
 	close(e->wake);
 	close(e->pidfd);
 }
