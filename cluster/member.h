@@ -68,7 +68,8 @@ int member_start(const struct member_cfg *cfg, struct member **member,
 		 enum cluster_refusal *refusal);
 void member_free(struct member *m);
 
-/* What another program needs to go on as the same run. */
+/* A member's run as member_resume() takes it: the number by which the others know it, and of its last heartbeat, as they see a heartbeat by its
+ * number's change. */
 struct member_run {
 	uint64_t incarnation, beats;
 };

@@ -346,7 +346,7 @@ static void cluster_part_see(struct cluster_part *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* What clients notice is seen by the administrator at the same time. */
+/* Stops or resumes granting locks. The view is renewed first, so that `cluster status` has the reason by when a client meets it. */
 static void cluster_part_enforce(void *ctx, bool on)
 {
 	struct cluster_part *p = ctx;

@@ -50,7 +50,7 @@ struct nfs3_config {
 	/* Keeps clients with locks on record; NULL: nobody does, and any client may reclaim. Must outlive
 	 * the server. */
 	struct nsm *nsm;
-	/* Of locks that the program before has not granted yet. */
+	/* A blocked lock from the image is granted as if its LOCK call had come by these. */
 	struct rpc_server *rpc;
 	struct rpc_clients *clients;
 };

@@ -16,7 +16,7 @@
 #include "nfs4/state/holdings.h"
 #include "vfs/vfs_image.h"
 
-/* What the holder of a directory is told. */
+/* The CB_NOTIFYs of a directory's delegation: the kinds of changes that its holder has asked for, and the changes that were not sent yet. */
 struct saved_notify {
 	bool there, has_dir;
 	uint32_t kinds, delay, room;

@@ -117,7 +117,7 @@ struct saved_cb_path {
 	bool there, fault, plain;
 	uint32_t program, minor, flavor;
 	struct image_bytes body;
-	/* Of the context that protects calls (struct rpc_cb_auth_offer). */
+	/* The GSS context that protects callbacks, as the client has offered it (struct rpc_cb_auth_offer). */
 	uint32_t service;
 	struct image_bytes from_server, from_client, principal;
 	struct nfs4_cb_slot slot[NFS4_CB_SLOTS];

@@ -102,7 +102,7 @@ static void save_held_file(struct image_writer *w, const struct vfs_file *f)
 	image_put(w, &saved_file_kind, &s);
 }
 
-/* Who keeps its place. Its notice is the protocol's. */
+/* Saves the file's queue of waiters for locks, so that each keeps its place. Whom to tell when a lock is free, NFSv4 and NLM save. */
 static void save_waiters(struct image_writer *w, const struct vfs_file *f)
 {
 	const int64_t now = (int64_t)rn_now_ms();
