@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What clients hold of files on its way to the next program (lib/image.h): files with the descriptors that keep them and carry the kernel's locks.
- * The protocols name a file by its identity, and hand shares and ranges over with their own state. Nobody else calls into vfs/ meanwhile.
+ * The protocols name a file by its number, and hand shares and ranges over with their own state. Nobody else calls into vfs/ meanwhile.
  */
 #ifndef RN_VFS_VFS_IMAGE_H
 #define RN_VFS_VFS_IMAGE_H
@@ -18,14 +18,10 @@ int vfs_load(struct vfs *vfs, struct image_reader *image);
 /* Puts those references: what no protocol has taken is closed. */
 void vfs_load_end(struct vfs *vfs);
 
-/* The identity of a file. The key is the file's, or the image's. */
-struct vfs_file_id {
-	uint64_t dev;
-	struct image_bytes key;
-};
-struct vfs_file_id vfs_file_id(const struct vfs_file *f);
-/* The file of that identity, with a reference; NULL: there is none. */
-struct vfs_file *vfs_file_by_id(struct vfs *vfs, const struct vfs_file_id *id);
+/* Number of a file among those of the image, from 1 on; after vfs_save(). */
+uint32_t vfs_file_number(const struct vfs_file *f);
+/* The file with that number, with a reference; NULL: there is none. Until vfs_load_end(). */
+struct vfs_file *vfs_file_by_number(struct vfs *vfs, uint32_t number);
 
 /* Opens a share that the program before has granted, with the bits that it had. client: as vfs_ctx.client. */
 void vfs_share_load(struct vfs_file *f, struct vfs_share *s, const struct vfs_share_request *r,

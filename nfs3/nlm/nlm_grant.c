@@ -755,7 +755,7 @@ struct saved_grant {
 	uint8_t id[ID_BYTES];
 	uint64_t waiter;
 	uint64_t retry_left, answer_left; /* nanoseconds */
-	struct vfs_file_id file;
+	uint32_t file; /* vfs_file_number() */
 };
 static const struct image_field saved_grant_fields[] = {
 	IMAGE_FIXED(1, struct saved_grant, peer),
@@ -794,8 +794,7 @@ static const struct image_field saved_grant_fields[] = {
 	IMAGE_NUMBER(34, struct saved_grant, waiter),
 	IMAGE_NUMBER(35, struct saved_grant, retry_left),
 	IMAGE_NUMBER(36, struct saved_grant, answer_left),
-	IMAGE_NUMBER(37, struct saved_grant, file.dev),
-	IMAGE_BYTES(38, struct saved_grant, file.key),
+	IMAGE_NUMBER(37, struct saved_grant, file),
 };
 static const struct image_kind saved_grant_kind = { 1, rn_array_size(saved_grant_fields),
 						    saved_grant_fields };
@@ -841,7 +840,7 @@ static void save_grant(struct image_writer *w, const struct nlm_grant *g)
 	if (p)
 		s.principal = (struct image_bytes){ (const uint8_t *)p->name, (uint32_t)p->len };
 	if (g->noticed || g->granted)
-		s.file = vfs_file_id(g->file);
+		s.file = vfs_file_number(g->file);
 	image_put(w, &saved_grant_kind, &s);
 }
 
@@ -869,7 +868,7 @@ static bool grant_is_good(const struct saved_grant *s)
 	       s->oh.len <= NLM_OPAQUE_MAX && s->cookie.len <= NLM_OPAQUE_MAX && s->fh.at &&
 	       s->fh.len <= sizeof(s->args.fh.data) && s->netid[NETID_SIZE - 1] == '\0' &&
 	       (!s->unwanted || s->granted) && !(s->noticed && s->granted) &&
-	       (s->file.key.at || !(s->noticed || s->granted));
+	       (s->file || !(s->noticed || s->granted));
 }
 
 /* A grant with what the call was. NULL: no memory. */
@@ -947,8 +946,8 @@ static int load_grant(struct nlm_grants *t, struct image_at *at)
 	struct saved_grant s = { .message = false };
 	struct nlm_owner *o = NULL;
 	struct nlm_owner_key k;
-	struct vfs_file *f = NULL;
 	struct nlm_grant *g;
+	struct vfs_file *f;
 	int rc = image_get(at, &saved_grant_kind, &s);
 
 	if (rc != 0 || !grant_is_good(&s))
@@ -964,8 +963,7 @@ static int load_grant(struct nlm_grants *t, struct image_at *at)
 	atomic_store(&g->refused, s.unwanted);
 	g->retry_until_ns = rn_now_ns() + rn_min(s.retry_left, PATIENCE_SECONDS * RN_NS_PER_SECOND);
 	g->until_ns = rn_now_ns() + rn_min(s.answer_left, PATIENCE_SECONDS * RN_NS_PER_SECOND);
-	if (s.file.key.at)
-		f = vfs_file_by_id(server->cfg.vfs, &s.file);
+	f = vfs_file_by_number(server->cfg.vfs, s.file);
 	nlm_owner_key(server->nlm, (const struct sockaddr *)&g->conn.peer, &g->args, &k);
 	if (f)
 		o = nlm_owners_find(server->nlm, &k, f, NULL);

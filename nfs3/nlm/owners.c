@@ -584,7 +584,7 @@ struct saved_nlm_owner {
 	bool shares, on_record, opened;
 	uint8_t access, deny;
 	struct image_bytes oh, caller, fh;
-	struct vfs_file_id file;
+	uint32_t file; /* vfs_file_number() */
 };
 static const struct image_field nlm_owner_fields[] = {
 	IMAGE_FIXED(1, struct saved_nlm_owner, addr.bytes),
@@ -600,8 +600,7 @@ static const struct image_field nlm_owner_fields[] = {
 	IMAGE_BYTES(11, struct saved_nlm_owner, oh),
 	IMAGE_BYTES(12, struct saved_nlm_owner, caller),
 	IMAGE_BYTES(13, struct saved_nlm_owner, fh),
-	IMAGE_NUMBER(14, struct saved_nlm_owner, file.dev),
-	IMAGE_BYTES(15, struct saved_nlm_owner, file.key),
+	IMAGE_NUMBER(14, struct saved_nlm_owner, file),
 };
 static const struct image_kind nlm_owner_kind = { 1, rn_array_size(nlm_owner_fields),
 						  nlm_owner_fields };
@@ -639,7 +638,7 @@ static void nlm_save_owner(struct image_writer *w, const struct nlm_owner *o)
 		.oh = { o->bytes, o->oh_len },
 		.caller = { o->bytes + o->oh_len, o->caller_len },
 		.fh = { o->bytes + o->oh_len + o->caller_len, o->fh_len },
-		.file = vfs_file_id(o->locks.file),
+		.file = vfs_file_number(o->locks.file),
 	};
 
 	image_put(w, &nlm_owner_kind, &s);
@@ -696,7 +695,7 @@ static int nlm_load_owner(struct nlm_owners *t, struct vfs *vfs, struct image_at
 	struct vfs_file *f;
 	int rc = image_get(at, &nlm_owner_kind, &s);
 
-	if (rc != 0 || !s.oh.at || !s.caller.at || !s.fh.at || !s.file.key.at ||
+	if (rc != 0 || !s.oh.at || !s.caller.at || !s.fh.at ||
 	    s.oh.len > UINT16_MAX || s.caller.len > NSM_NAME_MAX || s.fh.len > sizeof(fh.data))
 		return -EPROTO;
 	fh.len = s.fh.len;
@@ -709,7 +708,7 @@ static int nlm_load_owner(struct nlm_owners *t, struct vfs *vfs, struct image_at
 	hash_key(t, &k);
 	if (s.shares)
 		nlm_owner_key_of_share(t, &k);
-	f = vfs_file_by_id(vfs, &s.file);
+	f = vfs_file_by_number(vfs, s.file);
 	if (!f)
 		return -EPROTO;
 	pthread_mutex_lock(&t->lock);

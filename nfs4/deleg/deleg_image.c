@@ -46,7 +46,7 @@ struct saved_notify {
 struct saved_deleg {
 	uint32_t id, seqid, revoked;
 	uint64_t age, recalled_age; /* seconds */
-	struct vfs_file_id file;
+	uint32_t file; /* vfs_file_number() */
 	uint8_t type, any_type;
 	bool recalled, late, untold, modified, silent;
 	uint32_t within_s, export_id;
@@ -61,8 +61,7 @@ static const struct image_field saved_deleg_fields[] = {
 	IMAGE_NUMBER(3, struct saved_deleg, revoked),
 	IMAGE_NUMBER(4, struct saved_deleg, age),
 	IMAGE_NUMBER(5, struct saved_deleg, recalled_age),
-	IMAGE_NUMBER(6, struct saved_deleg, file.dev),
-	IMAGE_BYTES(7, struct saved_deleg, file.key),
+	IMAGE_NUMBER(6, struct saved_deleg, file),
 	IMAGE_NUMBER(8, struct saved_deleg, type),
 	IMAGE_NUMBER(9, struct saved_deleg, any_type),
 	IMAGE_NUMBER(10, struct saved_deleg, recalled),
@@ -113,7 +112,7 @@ static void save_deleg(struct image_writer *w, struct nfs4_deleg *d)
 		.revoked = d->st.revoked,
 		.age = (uint32_t)now - d->st.since,
 		.recalled_age = d->recalled ? now - d->recalled_at : 0,
-		.file = vfs_file_id(d->st.file),
+		.file = vfs_file_number(d->st.file),
 		.type = (uint8_t)d->vfs.type,
 		.any_type = d->type,
 		.recalled = d->recalled,
@@ -254,11 +253,11 @@ int nfs4_deleg_load(struct nfs4_client *cl, struct image_at *at)
 	struct vfs_file *f;
 	int rc = image_get(at, &saved_deleg_kind, &s);
 
-	if (rc != 0 || !s.file.key.at || !s.fh.at ||
+	if (rc != 0 || !s.fh.at ||
 	    s.fh.len > sizeof(((struct vfs_fh *)0)->data) ||
 	    (s.type != VFS_DELEG_READ && s.type != VFS_DELEG_WRITE))
 		return -EPROTO;
-	f = vfs_file_by_id(cl->srv->cfg.vfs, &s.file);
+	f = vfs_file_by_number(cl->srv->cfg.vfs, s.file);
 	if (!f)
 		return -EPROTO;
 	d = make_deleg(cl, f, &s);

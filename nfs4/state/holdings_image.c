@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A client's holdings in the image of the state: the generations of its stateids, its owners, opens, locks with their ranges, and waiters for locks. A state
- * names its owner by the number of that among the owners before it, and its file by its identity. States that were revoked come last, as
+ * names its owner by the number of that among the owners before it, and its file by the file's number. States that were revoked come last, as
  * in the client's list.
  */
 #include <errno.h>
@@ -60,15 +60,13 @@ static const struct image_kind saved_owner_kind = { NFS4_IMAGE_OWNER,
 
 /* What opens and locks have in common. */
 struct saved_state {
-	uint32_t id, seqid, revoked, owner;
+	uint32_t id, seqid, revoked, owner, file;
 	uint64_t age;
-	struct vfs_file_id file;
 };
 #define STATE_FIELDS(type)                                                                         \
 	IMAGE_NUMBER(1, type, st.id), IMAGE_NUMBER(2, type, st.seqid),                             \
 		IMAGE_NUMBER(3, type, st.revoked), IMAGE_NUMBER(4, type, st.owner),                \
-		IMAGE_NUMBER(5, type, st.age), IMAGE_NUMBER(6, type, st.file.dev),                 \
-		IMAGE_BYTES(7, type, st.file.key)
+		IMAGE_NUMBER(5, type, st.age), IMAGE_NUMBER(6, type, st.file)
 
 struct saved_open {
 	struct saved_state st;
@@ -163,7 +161,7 @@ static struct saved_state save_state(const struct nfs4_state *st)
 		.revoked = st->revoked,
 		.owner = st->owner->number,
 		.age = age_of(st->client, st->since),
-		.file = vfs_file_id(st->file),
+		.file = vfs_file_number(st->file),
 	};
 }
 
@@ -329,10 +327,10 @@ static int find_owner_and_file(const struct nfs4_loading *l, const struct saved_
 			       enum nfs4_owner_kind kind, struct nfs4_owner **o,
 			       struct vfs_file **f)
 {
-	if (s->owner >= l->nowners || l->owner[s->owner]->kind != kind || !s->file.key.at)
+	if (s->owner >= l->nowners || l->owner[s->owner]->kind != kind)
 		return -EPROTO;
 	*o = l->owner[s->owner];
-	*f = vfs_file_by_id(l->client->srv->cfg.vfs, &s->file);
+	*f = vfs_file_by_number(l->client->srv->cfg.vfs, s->file);
 	return *f ? 0 : -EPROTO;
 }
 

@@ -310,7 +310,7 @@ void nfs4_lock_waiters_tick(struct nfs4_client *cl)
 /* Waiters in the image of the state (lib/image.h), behind their client's locks. One who is being told is told again. */
 
 struct saved_lock_waiter {
-	struct vfs_file_id file;
+	uint32_t file; /* vfs_file_number() */
 	struct image_bytes fh, owner;
 	uint64_t id;
 	uint32_t lock;
@@ -319,8 +319,7 @@ struct saved_lock_waiter {
 	uint64_t age;
 };
 static const struct image_field lock_waiter_fields[] = {
-	IMAGE_NUMBER(1, struct saved_lock_waiter, file.dev),
-	IMAGE_BYTES(2, struct saved_lock_waiter, file.key),
+	IMAGE_NUMBER(1, struct saved_lock_waiter, file),
 	IMAGE_BYTES(3, struct saved_lock_waiter, fh),
 	IMAGE_BYTES(4, struct saved_lock_waiter, owner),
 	IMAGE_NUMBER(5, struct saved_lock_waiter, id),
@@ -342,7 +341,7 @@ void nfs4_lock_waiters_save(struct nfs4_client *cl, struct image_writer *w)
 	pthread_mutex_lock(&cl->lock);
 	LIST_FOREACH (at, &cl->holdings->waiters, link) {
 		const struct saved_lock_waiter s = {
-			.file = vfs_file_id(at->file),
+			.file = vfs_file_number(at->file),
 			.fh = { at->note.fh, at->note.fh_len },
 			.owner = { at->note.owner, at->note.owner_len },
 			.id = at->id,
@@ -398,11 +397,11 @@ int nfs4_lock_waiter_load(struct nfs4_client *cl, struct image_at *at)
 	struct vfs_file *f;
 	int rc = image_get(at, &lock_waiter_kind, &s);
 
-	if (rc != 0 || !s.file.key.at || !s.fh.at ||
+	if (rc != 0 || !s.fh.at ||
 	    s.fh.len > sizeof(((struct vfs_fh *)0)->data) || !s.owner.at ||
 	    s.owner.len > NFS4_NOTIFY_OWNER_MAX)
 		return -EPROTO;
-	f = vfs_file_by_id(cl->srv->cfg.vfs, &s.file);
+	f = vfs_file_by_number(cl->srv->cfg.vfs, s.file);
 	if (!f)
 		return -EPROTO;
 	w = waiter_new(cl, f,

@@ -124,6 +124,7 @@ struct vfs_file {
 	unsigned refs;		   /* under the shard's lock */
 	uint64_t sweep;		   /* the last that has met it; under the shard's lock */
 	unsigned mend_round;	   /* the last of vfs_mirror_mend that has; the same */
+	uint32_t number;	   /* vfs_file_number() */
 	uint64_t hash;
 	unsigned slot; /* vfs_file_slot */
 	bool is_dir;
@@ -271,9 +272,9 @@ void vfs_mirror_mend(struct vfs *vfs);
 int vfs_mirror_test(struct vfs_file *f, int fd, enum vfs_lock_type type,
 		    const struct vfs_span *span, struct vfs_conflict *c);
 
-struct vfs_file_id; /* vfs/vfs_image.h */
-/* Makes the file of that identity, with a reference. NULL: no memory, or there is one. */
-struct vfs_file *vfs_file_make(struct vfs *vfs, const struct vfs_file_id *id);
+/* Makes the file of that device and key, with a reference. NULL: no memory, or there is one. */
+struct vfs_file *vfs_file_make(struct vfs *vfs, uint64_t dev, const uint8_t *key,
+			       uint32_t len);
 /* Under f->lock: add a share or a range, which nothing is in the way of. */
 void vfs_share_insert(struct vfs_file *f, struct vfs_share *s);
 void vfs_lock_insert(struct vfs_lock_owner *o, struct vfs_range *r, const struct vfs_span *span,

@@ -13,7 +13,6 @@
 #include "vfs/fs/file_system.h"
 #include "vfs/fs/handle.h"
 #include "vfs/hold/deleg_table.h"
-#include "vfs/vfs_image.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/unlinked.h"
 
@@ -84,9 +83,10 @@ struct identity {
 	uint32_t len;
 };
 
-static struct identity identity_of_id(const struct vfs *vfs, const struct vfs_file_id *file)
+static struct identity identity_of_key(const struct vfs *vfs, uint64_t dev, const uint8_t *key,
+				       uint32_t len)
 {
-	struct identity id = { .dev = file->dev, .key = file->key.at, .len = file->key.len };
+	struct identity id = { .dev = dev, .key = key, .len = len };
 
 	crypto_shorthash((uint8_t *)&id.hash, id.key, id.len, vfs->hash_key);
 	id.hash ^= id.dev * 0x9e3779b97f4a7c15u;
@@ -95,10 +95,10 @@ static struct identity identity_of_id(const struct vfs *vfs, const struct vfs_fi
 
 static struct identity identity_of(const struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh)
 {
-	struct vfs_file_id file = { .dev = dev };
+	uint32_t len;
+	const uint8_t *key = vfs_handle_file_part(fh, &len);
 
-	file.key.at = vfs_handle_file_part(fh, &file.key.len);
-	return identity_of_id(vfs, &file);
+	return identity_of_key(vfs, dev, key, len);
 }
 
 static bool same(const struct vfs_file *f, const struct identity *id)
@@ -224,11 +224,27 @@ static void file_free(struct vfs_file *f)
 	free(f);
 }
 
+/* Enters a new file; if there is one of its identity, frees it, and returns that. With a reference. */
+static struct vfs_file *file_enter(struct vfs_file *fresh, const struct identity *id)
+{
+	struct vfs_file_shard *s = file_shard_of(fresh->vfs, id->hash);
+	struct vfs_file *f;
+
+	pthread_mutex_lock(&s->lock);
+	f = file_find_locked(s, id);
+	if (!f)
+		LIST_INSERT_HEAD(file_bucket_of(s, id->hash), fresh, link);
+	pthread_mutex_unlock(&s->lock);
+	if (!f)
+		return fresh;
+	file_free(fresh);
+	return f;
+}
+
 int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out)
 {
 	struct identity id = identity_of(n->vfs, n->dev, &n->fh);
-	struct vfs_file_shard *s = file_shard_of(n->vfs, id.hash);
-	struct vfs_file *f, *fresh;
+	struct vfs_file *fresh;
 
 	(void)ctx;
 	*out = file_find(n->vfs, &id);
@@ -239,43 +255,22 @@ int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out)
 		return -ENOMEM;
 	fresh->is_dir = n->type == S_IFDIR;
 	fresh->remote = !n->mnt->fs.local;
-	pthread_mutex_lock(&s->lock);
-	f = file_find_locked(s, &id);
-	if (!f) {
-		LIST_INSERT_HEAD(file_bucket_of(s, id.hash), fresh, link);
-		f = fresh;
-	}
-	pthread_mutex_unlock(&s->lock);
-	if (f != fresh)
-		file_free(fresh);
-	*out = f;
+	*out = file_enter(fresh, &id);
 	return 0;
 }
 
-struct vfs_file *vfs_file_by_id(struct vfs *vfs, const struct vfs_file_id *file)
+struct vfs_file *vfs_file_make(struct vfs *vfs, uint64_t dev, const uint8_t *key, uint32_t len)
 {
-	const struct identity id = identity_of_id(vfs, file);
+	const struct identity id = identity_of_key(vfs, dev, key, len);
+	struct vfs_file *f, *fresh = file_new(vfs, &id);
 
-	return file_find(vfs, &id);
-}
-
-struct vfs_file *vfs_file_make(struct vfs *vfs, const struct vfs_file_id *file)
-{
-	const struct identity id = identity_of_id(vfs, file);
-	struct vfs_file_shard *s = file_shard_of(vfs, id.hash);
-	struct vfs_file *f = file_find(vfs, &id);
-
-	if (f) {
-		vfs_file_put(f);
+	if (!fresh)
 		return NULL;
-	}
-	f = file_new(vfs, &id);
-	if (!f)
-		return NULL;
-	pthread_mutex_lock(&s->lock);
-	LIST_INSERT_HEAD(file_bucket_of(s, id.hash), f, link);
-	pthread_mutex_unlock(&s->lock);
-	return f;
+	f = file_enter(fresh, &id);
+	if (f == fresh)
+		return f;
+	vfs_file_put(f);
+	return NULL;
 }
 
 void vfs_file_ref(struct vfs_file *f)

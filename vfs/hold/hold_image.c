@@ -16,7 +16,8 @@
 #define VFS_SECTION "files"
 
 struct saved_file {
-	struct vfs_file_id id;
+	uint64_t dev;
+	struct image_bytes key;
 	bool is_dir, remote, unheld, surplus;
 	uint8_t held;
 	int fd;
@@ -26,8 +27,8 @@ struct saved_file {
 	bool guarded;
 };
 static const struct image_field saved_file_fields[] = {
-	IMAGE_NUMBER(1, struct saved_file, id.dev),
-	IMAGE_BYTES(2, struct saved_file, id.key),
+	IMAGE_NUMBER(1, struct saved_file, dev),
+	IMAGE_BYTES(2, struct saved_file, key),
 	IMAGE_NUMBER(3, struct saved_file, is_dir),
 	IMAGE_NUMBER(4, struct saved_file, remote),
 	IMAGE_NUMBER(5, struct saved_file, unheld),
@@ -77,15 +78,16 @@ static const struct image_field saved_groups_fields[] = {
 static const struct image_kind saved_groups_kind = { 2, rn_array_size(saved_groups_fields),
 						     saved_groups_fields };
 
-struct vfs_file_id vfs_file_id(const struct vfs_file *f)
+uint32_t vfs_file_number(const struct vfs_file *f)
 {
-	return (struct vfs_file_id){ f->dev, { f->key, f->key_len } };
+	return f->number;
 }
 
 static void save_held_file(struct image_writer *w, const struct vfs_file *f)
 {
 	const struct saved_file s = {
-		.id = vfs_file_id(f),
+		.dev = f->dev,
+		.key = { f->key, f->key_len },
 		.is_dir = f->is_dir,
 		.remote = f->remote,
 		.unheld = f->unheld,
@@ -128,6 +130,7 @@ static void save_waiters(struct image_writer *w, const struct vfs_file *f)
 const char *vfs_save(struct vfs *vfs, struct image_writer *w)
 {
 	struct vfs_file_sweep sweep;
+	uint32_t number = 0;
 	struct vfs_file *f;
 
 	vfs_leases_rest(vfs);
@@ -143,6 +146,7 @@ const char *vfs_save(struct vfs *vfs, struct image_writer *w)
 		  &(struct saved_groups){ vfs->leases->changes, vfs->guards->group });
 	vfs_file_sweep_begin(&sweep, vfs);
 	while ((f = vfs_file_sweep_next(&sweep)) != NULL) {
+		f->number = ++number;
 		save_held_file(w, f);
 		save_waiters(w, f);
 		vfs_file_put(f);
@@ -171,6 +175,16 @@ static struct vfs_loaded *loaded_room(struct vfs_loaded *all)
 	return more;
 }
 
+struct vfs_file *vfs_file_by_number(struct vfs *vfs, uint32_t number)
+{
+	const struct vfs_loaded *all = vfs->loaded;
+
+	if (!all || number == 0 || number > all->n)
+		return NULL;
+	vfs_file_ref(all->file[number - 1]);
+	return all->file[number - 1];
+}
+
 /* Takes the descriptors. */
 static int load_saved_file(struct vfs *vfs, const struct saved_file *s)
 {
@@ -179,9 +193,9 @@ static int load_saved_file(struct vfs *vfs, const struct saved_file *s)
 
 	if (room)
 		vfs->loaded = room;
-	if (s->id.key.len > 0 && s->id.key.len <= UINT8_MAX && s->held <= VFS_HELD_WRITE &&
+	if (s->key.len > 0 && s->key.len <= UINT8_MAX && s->held <= VFS_HELD_WRITE &&
 	    (s->fd >= 0) == (s->held != VFS_HELD_NONE) && room)
-		f = vfs_file_make(vfs, &s->id);
+		f = vfs_file_make(vfs, s->dev, s->key.at, s->key.len);
 	if (!f) {
 		if (s->fd >= 0)
 			close(s->fd);
