@@ -5,7 +5,7 @@
 
 uint64_t nfs4_now(void)
 {
-	return rn_now_seconds();
+	return rn_now_coarse_seconds();
 }
 
 void nfs4_wheel_init(struct nfs4_wheel *w, uint64_t now)

@@ -32,7 +32,7 @@ struct nfs4_wheel {
 	struct nfs4_timer *slot[NFS4_WHEEL_SLOTS];
 };
 
-uint64_t nfs4_now(void); /* seconds of CLOCK_MONOTONIC */
+uint64_t nfs4_now(void); /* seconds of CLOCK_MONOTONIC_COARSE */
 
 void nfs4_wheel_init(struct nfs4_wheel *w, uint64_t now);
 /* Drops the filed timers without firing them. */
