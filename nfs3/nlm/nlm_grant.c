@@ -755,7 +755,7 @@ struct saved_grant {
 	uint8_t id[ID_BYTES];
 	uint64_t waiter;
 	uint64_t retry_left, answer_left; /* nanoseconds */
-	uint32_t file; /* vfs_file_number() */
+	uint32_t file;			  /* vfs_file_number() */
 };
 static const struct image_field saved_grant_fields[] = {
 	IMAGE_FIXED(1, struct saved_grant, peer),

@@ -695,8 +695,8 @@ static int nlm_load_owner(struct nlm_owners *t, struct vfs *vfs, struct image_at
 	struct vfs_file *f;
 	int rc = image_get(at, &nlm_owner_kind, &s);
 
-	if (rc != 0 || !s.oh.at || !s.caller.at || !s.fh.at ||
-	    s.oh.len > UINT16_MAX || s.caller.len > NSM_NAME_MAX || s.fh.len > sizeof(fh.data))
+	if (rc != 0 || !s.oh.at || !s.caller.at || !s.fh.at || s.oh.len > UINT16_MAX ||
+	    s.caller.len > NSM_NAME_MAX || s.fh.len > sizeof(fh.data))
 		return -EPROTO;
 	fh.len = s.fh.len;
 	memcpy(fh.data, s.fh.at, s.fh.len);

@@ -46,7 +46,7 @@ struct saved_notify {
 struct saved_deleg {
 	uint32_t id, seqid, revoked;
 	uint64_t age, recalled_age; /* seconds */
-	uint32_t file; /* vfs_file_number() */
+	uint32_t file;		    /* vfs_file_number() */
 	uint8_t type, any_type;
 	bool recalled, late, untold, modified, silent;
 	uint32_t within_s, export_id;
@@ -253,8 +253,7 @@ int nfs4_deleg_load(struct nfs4_client *cl, struct image_at *at)
 	struct vfs_file *f;
 	int rc = image_get(at, &saved_deleg_kind, &s);
 
-	if (rc != 0 || !s.fh.at ||
-	    s.fh.len > sizeof(((struct vfs_fh *)0)->data) ||
+	if (rc != 0 || !s.fh.at || s.fh.len > sizeof(((struct vfs_fh *)0)->data) ||
 	    (s.type != VFS_DELEG_READ && s.type != VFS_DELEG_WRITE))
 		return -EPROTO;
 	f = vfs_file_by_number(cl->srv->cfg.vfs, s.file);

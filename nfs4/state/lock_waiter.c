@@ -397,8 +397,7 @@ int nfs4_lock_waiter_load(struct nfs4_client *cl, struct image_at *at)
 	struct vfs_file *f;
 	int rc = image_get(at, &lock_waiter_kind, &s);
 
-	if (rc != 0 || !s.fh.at ||
-	    s.fh.len > sizeof(((struct vfs_fh *)0)->data) || !s.owner.at ||
+	if (rc != 0 || !s.fh.at || s.fh.len > sizeof(((struct vfs_fh *)0)->data) || !s.owner.at ||
 	    s.owner.len > NFS4_NOTIFY_OWNER_MAX)
 		return -EPROTO;
 	f = vfs_file_by_number(cl->srv->cfg.vfs, s.file);

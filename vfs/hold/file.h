@@ -273,8 +273,7 @@ int vfs_mirror_test(struct vfs_file *f, int fd, enum vfs_lock_type type,
 		    const struct vfs_span *span, struct vfs_conflict *c);
 
 /* Makes the file of that device and key, with a reference. NULL: no memory, or there is one. */
-struct vfs_file *vfs_file_make(struct vfs *vfs, uint64_t dev, const uint8_t *key,
-			       uint32_t len);
+struct vfs_file *vfs_file_make(struct vfs *vfs, uint64_t dev, const uint8_t *key, uint32_t len);
 /* Under f->lock: add a share or a range, which nothing is in the way of. */
 void vfs_share_insert(struct vfs_file *f, struct vfs_share *s);
 void vfs_lock_insert(struct vfs_lock_owner *o, struct vfs_range *r, const struct vfs_span *span,
