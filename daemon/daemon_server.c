@@ -947,9 +947,13 @@ const char *server_save(struct server *s, struct image_writer *w)
 	why = vfs_save(s->vfs, w);
 	if (!why)
 		why = programs_save(&s->programs, w);
-	if (!why)
-		cluster_part_save(s->cluster, w);
-	return why;
+	if (why)
+		return why;
+	cluster_part_save(s->cluster, w);
+	/* execve(2) would leave the sockets open in a keeper, and their ports taken. */
+	udp_server_free(s->udp);
+	s->udp = NULL;
+	return NULL;
 }
 
 void server_save_listeners(struct server *s, const char *why, struct image_writer *w)

@@ -83,8 +83,12 @@ bool nfs4_recovery_stop(struct nfs4_server *srv)
 
 	if (!r || !r->records)
 		return true;
-	if (!r->stop)
+	if (!r->stop) {
 		nfs4_writer_stop(r);
+		/* On ceph-fuse it would stay locked for the next program, as execve(2) leaves it open in a member's keeper. */
+		nfs4_db_close(r->db);
+		r->db = NULL;
+	}
 	return !r->lost && !atomic_load(&r->failing);
 }
 
@@ -95,7 +99,6 @@ void nfs4_recovery_free(struct nfs4_server *srv)
 	if (!r)
 		return;
 	nfs4_recovery_stop(srv);
-	nfs4_db_close(r->db);
 	nfs4_expected_free(&r->grace);
 	pthread_cond_destroy(&r->work);
 	pthread_mutex_destroy(&r->lock);

@@ -14,7 +14,7 @@
  * any. 0 or -ENOMEM. Unusable records are no error: the cause is logged, and no client can reclaim.
  */
 int nfs4_recovery_new(struct nfs4_server *srv);
-/* Writes pending changes, and none behind that. False: some could not be written. The second time it does nothing. */
+/* Writes pending changes, and none behind that, and closes the database. False: some could not be written. The second time it does nothing. */
 bool nfs4_recovery_stop(struct nfs4_server *srv);
 /* Stops it. The records stay for the next start. */
 void nfs4_recovery_free(struct nfs4_server *srv);

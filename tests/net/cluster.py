@@ -322,6 +322,7 @@ def test_anew(t, a, b, holder, other):
     for i in range(3):
         log = anew(t, a, f"{i}")
         t.check(f"{i}: as the same run", "goes on as member a" in log, log)
+        t.check(f"{i}: nothing is in use still", "in use" not in log, log)
         print("#", *re.findall(r"calls waited for \d+ ms", log), flush=True)
         t.equal(f"{i}: one keeper", len(keepers_of(a.process.pid)), 1)
         t.equal(f"{i}: LOCK by the same connection", no_lock(holder, *open_at(t, holder, "more"))["status"], n.OK)
