@@ -36,6 +36,9 @@ class CephMember(Member):
         self.ceph, self.common, self.dead, self.mount = ceph, common, dead, None
 
     def start(self):
+        if self.mount and self.mount.is_given_up():
+            self.mount.kill()
+            self.mount = None
         if not self.mount:
             self.mount = self.ceph.mount()
         self.before = self.words()
@@ -381,6 +384,8 @@ def main_long(t, acts):
     with ceph_members(t, dead=4, settings={"nfs4.grace_time": cluster_counter.GRACE}) as (a, b, ceph, admin):
         cluster_counter.test(t, a, b, acts, disturb, admin.path + "/one")
         print(f"# clients of CephFS used: {ceph.numbers}")
+        for d in (a, b):
+            t.check(f"{d.name}: each program had its records", "in use by another process" not in d.read_log())
         stop_all(t, a, b)
 
 

@@ -2,6 +2,7 @@
 """A CephFS of Debian's packages on this machine, small and in memory: a monitor, an object store, metadata servers, and mounts by ceph-fuse.
 
 All is in a folder and at ports of its own. Users are asked for their keys (cephx), so that capabilities count."""
+import errno
 import json
 import os
 import shutil
@@ -95,6 +96,13 @@ class Mount:
                 raise SystemExit("ceph-fuse does not mount\n" + ceph.messages())
             time.sleep(0.05)
         self.client = os.getxattr(self.path, "ceph.client_id").decode()[len("client"):]
+
+    def is_given_up(self):
+        try:
+            os.listdir(self.path)
+            return False
+        except OSError as e:
+            return e.errno == errno.ESHUTDOWN
 
     def kill(self):
         """As if the machine had lost its power."""
