@@ -60,6 +60,8 @@ name_space_up() {
 	modprobe -a veth nfsv4 nfsv3
 	ip netns add $TWO_NS
 	ip link add tovm type veth peer name totwo netns $TWO_NS
+	link_cuttable tovm
+	link_cuttable totwo $TWO_NS
 	ip addr add $TWO_GATE/24 dev tovm
 	ip link set tovm up
 	ip -n $TWO_NS addr add $TWO_ADDR/24 dev totwo
@@ -148,25 +150,16 @@ neither() { file one "$1" stop; file two "$1" stop; }
 since() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
 at_most() { awk -v a="$2" -v b="$3" 'BEGIN { exit !(a <= b) }' || die "$1: $2 s"; }
 
-# net_cut / net_heal CLIENT: nothing gets through to or from it. In one machine only two can be cut off. A machine without netem has
-# its link down.
-net_cut() {
-	modprobe sch_netem || true
+# net_cut / net_heal CLIENT: nothing gets through to or from it. In one machine only two can be cut off.
+net_cut() { net_loss "$1" 100; }
+net_heal() { net_loss "$1" 0; }
+net_loss() { # CLIENT PERCENT
 	if [ "$PEERS" = 2 ]; then
-		tc qdisc add dev "peer$(peer_of "$1")" root netem loss 100% || ip link set "peer$(peer_of "$1")" down
-		on "$1" sh -c 'modprobe sch_netem; tc qdisc add dev nfs0 root netem loss 100%'
+		link_loss "peer$(peer_of "$1")" "$2"
+		on "$1" link_loss nfs0 "$2"
 	else
-		tc qdisc add dev tovm root netem loss 100%
-		tc -n $TWO_NS qdisc add dev totwo root netem loss 100%
-	fi
-}
-net_heal() {
-	if [ "$PEERS" = 2 ]; then
-		tc qdisc del dev "peer$(peer_of "$1")" root || ip link set "peer$(peer_of "$1")" up
-		on "$1" tc qdisc del dev nfs0 root
-	else
-		tc qdisc del dev tovm root
-		tc -n $TWO_NS qdisc del dev totwo root
+		link_loss tovm "$2"
+		link_loss totwo "$2" $TWO_NS
 	fi
 }
 

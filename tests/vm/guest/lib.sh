@@ -102,7 +102,7 @@ net_up() {
 	ip addr add $ADDR6/64 dev dummy0 nodad
 	for m in 1 2; do
 		[ "$m" -gt "${PEERS:-0}" ] || { name_links $m 01 peer$m control$m && link_up peer$m 10.9.1$m.1 &&
-			link_up control$m 10.9.2$m.1 && rdma_up peer$m "$RDMA-peer$m"; } || return 1
+			link_up control$m 10.9.2$m.1 && link_cuttable peer$m && rdma_up peer$m "$RDMA-peer$m"; } || return 1
 	done
 	rdma_up dummy0 "${RDMA}0"
 }
@@ -120,7 +120,20 @@ link_up() { # DEVICE ADDRESS
 # peer_net_up: the same on such a machine, where the one for NFS is called nfs0.
 peer_net_up() {
 	name_links "$VM_PEER" 02 nfs0 control && link_up nfs0 "10.9.1$VM_PEER.2" &&
-		link_up control "10.9.2$VM_PEER.2" && rdma_up nfs0 "$RDMA-nfs0"
+		link_up control "10.9.2$VM_PEER.2" && link_cuttable nfs0 && rdma_up nfs0 "$RDMA-nfs0"
+}
+# link_cuttable DEVICE [NAMESPACE]: before the first packet, so that link_loss only has to change a number. A device that is given another
+# queue refuses packets for a moment. rxe, since Linux 6.10, takes that for an error of the queue pair, and never gets the one out of it
+# by which all connections are made: the device then answers no connection request until it is removed.
+link_cuttable() {
+	modprobe sch_netem || true
+	tc ${2:+-n "$2"} qdisc add dev "$1" root netem limit $LINK_QUEUE || true # a machine without netem
+}
+LINK_QUEUE=100000 # packets: a full queue would be such an error, too
+# link_loss DEVICE PERCENT [NAMESPACE]: the device loses so many of the packets that it sends. Without netem it is down instead.
+link_loss() {
+	tc ${3:+-n "$3"} qdisc change dev "$1" root netem loss "$2%" limit $LINK_QUEUE && return
+	if [ "$2" = 0 ]; then ip ${3:+-n "$3"} link set "$1" up; else ip ${3:+-n "$3"} link set "$1" down; fi
 }
 # lan_up: on the network of all guests (tests/vm/run --ceph), where this machine is LAN_ADDR.
 LAN=10.9.30 LAN_ADDR=10.9.30.1${VM_PEER:-0}

@@ -54,8 +54,14 @@ network_cut() {
 	touch /run/cut.healed
 	net_heal two
 	start=$EPOCHREALTIME
-	wait_until 300 ended "${pids[@]}" ||
-		die "after 300 s a client does not go on; calls at the server: $("$BUILDDIR/ringnfsctl" calls 2>&1 | head -n 20); connections: $("$BUILDDIR/ringnfsctl" connections 2>&1 | head -n 12)"
+	wait_until 300 ended "${pids[@]}" || {
+		"$BUILDDIR/ringnfsctl" calls 2>&1 | head -n 4
+		"$BUILDDIR/ringnfsctl" connections 2>&1 | head -n 5
+		# The queue pairs of connection requests, which are in RTS.
+		rdma resource show qp | grep GSI
+		on two rdma resource show qp | grep GSI
+		die "after 300 s a client does not go on"
+	}
 	wait "${pids[@]}" # for the last one's status; the others' show in what they leave
 	t_note "cut for $CUT s, done $(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }') s after it"
 	on two drop_caches
