@@ -4,7 +4,7 @@
 # In the virtual machine: servers are restarted while Linux's client is at work with them, by NFSv3 and 4.2. Lines "restart SERVER WAY VERSION
 # LONGEST MIDDLE FAILED STATE", the ms of the longest call, and of that in the middle of the longest ones, one for each restart; 1 if a call has
 # failed; how often the client began its client, session or reclaims anew; and "lock SERVER WAY MS...": how long a new lock took that was
-# asked for as the server was there again. RESTARTS, RESTARTS_LOADS and BENCH_GANESHA come from `restarts`.
+# asked for as the server was there again. None gives delegations, as knfsd_start has it: clients that may reclaim some hold up others' WRITEs. RESTARTS, RESTARTS_LOADS and BENCH_GANESHA come from `restarts`.
 export KNFSD_V4=1 RN_PORT=12049 RN_RDMA_PORT=22049
 . "$VMDIR/guest/lib.sh"
 . "$VMDIR/guest/clients.sh"
@@ -85,6 +85,7 @@ measure() { # SERVER WAY
 	case $1 in
 	ganesha) ganesha_start ;;
 	ringnfsd) server_start "$EXPORT" "[nfs4]
+delegations = no
 lease_time = 10
 grace_time = 10" ;;
 	*) server_start "$EXPORT" ;;

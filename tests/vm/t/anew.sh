@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# The program is run anew RESTARTS times (4) with all its state while two clients are at work, and none notices: every byte is there, nothing is
+# The program is run anew RESTARTS times (4) with all its state while two clients are at work, one of them compiles, and none notices: every byte is there, nothing is
 # reclaimed, a lock is held all the time against another client and a local process, and by TCP no connection ends. Told is the longest call.
 . "$VMDIR/guest/lib.sh"
 . "$VMDIR/guest/clients.sh"
@@ -62,10 +62,20 @@ local_file() { vm_prog vmfile do local.held "$@"; }
 begun_anew() { on "${1%%.*}" op_stats "$(at "$1")" | grep -E '^(EXCHANGE_ID|CREATE_SESSION|RECLAIM_COMPLETE|SETCLIENTID|SETCLIENTID_CONFIRM) ' | sort || true; }
 made() { on "${1%%.*}" connects "$(at "$1")"; }
 
+# The first client compiles a program by its mount of VERS, again and again.
+compiles_log=/share/peer.1/compiled
+compile() {
+	(umask 0 && mkdir "$S/build")
+	on one sh -c "setsid $VMDIR/guest/compile.sh $(at "one.$VERS")/anew/build /share/compiled </dev/null >/share/compiler 2>&1 & echo \$!" >/run/compiler
+	wait_until 120 test -s $compiles_log
+}
+compiles() { on one kill -0 "$(cat /run/compiler)"; }
+
 begin() {
 	local name client dir
 	load_begin
 	for name in $loads; do beat "$name"; done
+	compile
 	(umask 0; : >"$S/held")
 	for client in one two; do
 		dir=$(at "$client.$VERS")
@@ -94,13 +104,14 @@ restarted() {
 		wait_until 60 eval "[ \$((\$(tried two) + \$(tried local))) -gt $n ] || [ -e /run/tries.bad ]" || die "nobody wants the lock"
 		[ ! -e /run/tries.bad ] || die "$(cat /run/tries.bad)"
 	done
+	compiles || die "the compiler has failed: $(cat /share/peer.1/compiler)"
 	for name in $loads; do
 		beats "$name" || die "$name: a call has failed"
 		same "clients, sessions and reclaims of $name" "${before[$name]}" "$(begun_anew "$name")"
 		[ "$PROTO" = rdma ] || same "connections of $name" "${were[$name]}" "$(made "$name")"
 		t_note "$name: $(longest "$name"), $(($(made "$name") - were[$name])) connections;"
 	done
-	t_note "the server has them wait for $slowest ms at most"
+	t_note "the server has them wait for $slowest ms at most; $(cat $compiles_log) times compiled; $(server_counters | grep -aoE 'nfs4_delegations=[0-9]+' | tail -n 1)"
 }
 ended() {
 	local client name
@@ -110,6 +121,9 @@ ended() {
 	vm_prog vmfile stop local.held
 	for client in one two; do file $client held stop; done
 	for name in $loads; do on "${name%%.*}" kill "$(cat "/run/beat.$name")"; done
+	compiles || die "the compiler has failed"
+	on one kill -- "-$(cat /run/compiler)"
+	wait_until 60 eval "! on one kill -0 -- -$(cat /run/compiler)"
 	verified
 }
 
