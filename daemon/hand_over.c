@@ -24,9 +24,10 @@ struct hand_over {
 	struct image_reader *image;
 };
 
-int hand_over_receive(const struct rn_logger *log, struct hand_over **out)
+int hand_over_receive(struct hand_over **out)
 {
 	const char *text = getenv(VARIABLE);
+	int fault = IMAGE_DAMAGED;
 	char *end;
 
 	*out = NULL;
@@ -35,21 +36,15 @@ int hand_over_receive(const struct rn_logger *log, struct hand_over **out)
 	errno = 0;
 	const long fd = strtol(text, &end, 10);
 	const bool good = errno == 0 && end != text && *end == '\0' && fd > 2 && fd <= INT32_MAX;
-
-	unsetenv(VARIABLE);
-	if (!good)
-		return 0;
 	struct hand_over *h = calloc(1, sizeof(*h));
 
-	if (!h)
-		return -ENOMEM;
-	const int fault = image_read((int)fd, &h->image);
-
+	unsetenv(VARIABLE);
+	if (good)
+		fault = h ? image_read((int)fd, &h->image) : IMAGE_NO_MEMORY;
 	if (fault) {
-		rn_err(log, "cannot go on from the image of the program before: %s",
-		       image_fault_text(fault));
 		free(h);
-		return -EBADMSG;
+		close_range(3, ~0u, 0);
+		return fault;
 	}
 	*out = h;
 	return 0;

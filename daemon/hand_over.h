@@ -13,9 +13,9 @@
 
 struct hand_over; /* what the program before this one has left */
 
-/* Before other descriptors are opened and threads start. *out is NULL if there is nothing: an ordinary start. 0; -EBADMSG: what there is cannot be
- * used, the reason is in the log; -ENOMEM. */
-int hand_over_receive(const struct rn_logger *log, struct hand_over **out);
+/* Before other descriptors are opened and threads start. *out is NULL if there is nothing: an ordinary start. 0, or an enum image_fault: what there
+ * is cannot be used, and all descriptors but the first three are closed, as those of the program before hold its files locked. */
+int hand_over_receive(struct hand_over **out);
 /* The image. */
 struct image_reader *hand_over_image(struct hand_over *h);
 /* Closes what nobody has taken. NULL is allowed. */

@@ -196,16 +196,17 @@ static bool main_must_end(const struct cfg_settings *settings, struct hand_over 
 }
 
 static int main_start(const struct cfg_settings *settings, struct logs *logs,
-		      struct server **server)
+		      struct hand_over *from, int fault, struct server **server)
 {
 	const struct rn_logger *log = &logs->of[LOG_DAEMON];
-	struct hand_over *from;
-	const int received = hand_over_receive(log, &from);
-	int rc = received;
+	int rc = -EBADMSG;
 
-	if (!received)
+	if (fault)
+		rn_err(log, "cannot go on from the image of the program before: %s",
+		       image_fault_text(fault));
+	else
 		rc = server_start(settings, logs, hand_over_image(from), server);
-	if (rc && (received || from)) {
+	if (rc && (fault || from)) {
 		const bool ends = main_must_end(settings, from);
 
 		rn_err(log, "cannot go on from the program before: %s",
@@ -222,13 +223,15 @@ static int main_run(const struct cfg_settings *settings, const struct main_progr
 	struct logs logs;
 	const struct rn_logger *const log = &logs.of[LOG_DAEMON];
 	struct server *server = NULL;
+	struct hand_over *from;
+	const int fault = hand_over_receive(&from);
 	sigset_t set;
 
 	log_sink_init(&logs, levels[settings->server.log_level]);
 	umask(0); /* modes come from clients */
 	block_signals(&set);
 	rn_notice(log, PACKAGE_STRING " starts");
-	if (main_start(settings, &logs, &server) < 0)
+	if (main_start(settings, &logs, from, fault, &server) < 0)
 		return EX_UNAVAILABLE;
 	int rc = server_tick_by_itself(server);
 	if (rc) {
