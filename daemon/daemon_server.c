@@ -862,8 +862,6 @@ static bool server_silence(struct server *s)
 
 	if (s->programs.nfs3)
 		nlm_stop_grants(s->programs.nfs3);
-	if (s->programs.nfs4)
-		nfs4_stop_copies(s->programs.nfs4);
 	dialer_close(&s->dialer);
 	return waited;
 }
@@ -924,12 +922,15 @@ static void server_save_own(const struct server *s, const char *why, int instanc
 
 const char *server_save(struct server *s, struct image_writer *w)
 {
-	const uint64_t begun_ns = rn_now_ns();
-
 	const char *why = cluster_part_may_save(s->cluster);
 
 	if (why)
 		return why;
+	if (s->programs.nfs4 && !nfs4_rest_copies(s->programs.nfs4))
+		return "pieces of copies did not end in time";
+
+	const uint64_t begun_ns = rn_now_ns();
+
 	server_silence(s);
 	if (s->tcp)
 		tcp_server_finish(s->tcp);
@@ -968,6 +969,8 @@ bool server_stop(struct server *s)
 	bool all;
 
 	cluster_part_leave(s->cluster); /* as long as calls are answered */
+	if (s->programs.nfs4)
+		nfs4_stop_copies(s->programs.nfs4);
 	const bool waited = server_silence(s);
 
 	rpc_waits_close(s->waits, ALL_WAITS);

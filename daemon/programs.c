@@ -284,8 +284,7 @@ static int start_idmap(const struct programs_config *cfg, struct programs *p,
 	return 0;
 }
 
-static int start_nfs4(const struct programs_config *cfg, struct programs *p,
-		      const struct rpc_server *rpc)
+static int start_nfs4(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc)
 {
 	const struct cfg_nfs4 *set = &cfg->settings->nfs4;
 	struct nfs4_config nfs4 = {
@@ -302,6 +301,7 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p,
 		.grace_seconds = (unsigned)set->grace_time,
 		.image = cfg->image,
 		.rpc = rpc,
+		.clients = cfg->clients,
 		.other_clients = p->nsm ? nsm_former_hosts(p->nsm) : 0,
 		.max_sessions = (unsigned)set->max_sessions,
 		/* Other members cannot recall them. */

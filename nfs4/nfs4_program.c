@@ -196,6 +196,11 @@ void nfs4_tick(struct nfs4_server *s)
 	nfs4_copies_tick(s->copies);
 }
 
+bool nfs4_rest_copies(struct nfs4_server *s)
+{
+	return nfs4_copies_rest(s->copies);
+}
+
 void nfs4_stop_copies(struct nfs4_server *s)
 {
 	nfs4_copies_stop(s->copies);

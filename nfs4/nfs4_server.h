@@ -79,7 +79,9 @@ struct nfs4_config {
 	const struct rn_logger *log;
 	struct image_reader
 		*image; /* of the program before this one, for nfs4_server_new() only; or NULL */
-	const struct rpc_server *rpc; /* has the contexts of the image's callback paths */
+	/* For the image: has the contexts of its callback paths, and runs its copies, whose callers are among clients. */
+	struct rpc_server *rpc;
+	struct rpc_clients *clients;
 	struct nfs4_idmap idmap;
 	uint32_t max_io;    /* maxread, maxwrite: bytes */
 	unsigned minor_max; /* highest minor version served: 0..2 */
@@ -173,6 +175,9 @@ void nfs4_drain(struct nfs4_server *s, enum nfs4_drain what);
 /* Called about once a second, from one thread: handles leases and the end of grace. */
 void nfs4_tick(struct nfs4_server *s);
 
+/* Has the copies in the background pause, with calls still being served, for nfs4_save(). Waits for a moment for the pieces under way. False: some
+ * take too long. */
+bool nfs4_rest_copies(struct nfs4_server *s);
 /* Ends the copies in the background, and waits for the pieces under way; no copy is made in the
  * background any more. Before the workers end. */
 void nfs4_stop_copies(struct nfs4_server *s);

@@ -164,4 +164,14 @@ int vfs_sync(struct vfs_sync *s); /* 0 or -errno */
  * unstable data below the export may have been lost. */
 uint64_t vfs_write_verifier(const struct vfs_export *exp);
 
+/*
+ * What has to outlive this run of the server: a descriptor that tells whether any write-back of n has failed and not changed the verifier,
+ * since before the first byte that n has not on disk. The next program asks it. n is in use and was written. -1: there is none.
+ */
+int vfs_errors_open(struct vfs_node *n);
+void vfs_errors_load(struct vfs *vfs, int fd); /* in the next program; -1: nothing */
+/* True if one has failed since the last question. The run that has opened it does not ask. -1: false. */
+bool vfs_errors_seen(int fd);
+void vfs_errors_close(struct vfs *vfs, int fd); /* -1: nothing */
+
 #endif

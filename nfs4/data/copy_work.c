@@ -12,6 +12,7 @@
 #include "nfs4/data/nfs4_copy.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "lib/clock.h"
 #include "lib/error.h"
@@ -28,14 +29,15 @@ static void nfs4_copy_ignore_conn(struct rpc_conn *conn)
 	(void)conn;
 }
 
-int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_compound *c)
+int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_copy_caller *caller)
 {
-	const struct rpc_conn *from = c->req->conn;
-	struct rpc_request *req = rpc_request_new(c->server->cfg.pool);
+	const struct rpc_conn *from = caller->conn;
+	struct rpc_request *req = rpc_request_new(copy->client->srv->cfg.pool);
 
 	if (!req)
 		return -ENOMEM;
-	copy->conn_ops = (struct rpc_conn_ops){ .netid = from->ops->netid,
+	snprintf(copy->netid, sizeof(copy->netid), "%s", from->ops->netid);
+	copy->conn_ops = (struct rpc_conn_ops){ .netid = copy->netid,
 						.reliable = from->ops->reliable,
 						.keeps_port = from->ops->keeps_port,
 						.destroy = nfs4_copy_ignore_conn };
@@ -44,16 +46,16 @@ int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_compound *c)
 	copy->conn.local = from->local;
 	copy->conn.id = from->id;
 	atomic_init(&copy->conn.refs, 1);
-	if (from->client) {
-		copy->conn.client = rpc_client_get(from->client->all, &from->peer);
+	if (caller->clients) {
+		copy->conn.client = rpc_client_get(caller->clients, &from->peer);
 		if (!copy->conn.client) {
 			rpc_request_free(req);
 			return -ENOMEM;
 		}
 	}
 	req->conn = &copy->conn;
-	req->server = c->req->server;
-	req->call.cred = c->req->call.cred;
+	req->server = caller->server;
+	req->call.cred = *caller->cred;
 	rpc_principal_ref(req->call.cred.principal);
 	req->admission = RPC_ADMITTED; /* the exports are asked for each piece */
 	req->transport_private = copy;
@@ -65,10 +67,9 @@ int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_compound *c)
 #define LEASE_PART 3u	 /* time for an answer of the other server, as a part of a lease */
 #define TIMEOUT_LEAST 2u /* seconds */
 
-int nfs4_copy_remote_new(struct nfs4_copy *copy, const struct nfs4_compound *c,
-			 const struct nfs4_remote_file *file)
+int nfs4_copy_remote_new(struct nfs4_copy *copy, const struct nfs4_remote_file *file)
 {
-	const struct nfs4_config *cfg = &c->server->cfg;
+	const struct nfs4_config *cfg = &copy->client->srv->cfg;
 	const unsigned timeout = (unsigned)rn_max(cfg->lease_seconds / LEASE_PART, TIMEOUT_LEAST);
 
 	copy->remote.file = nfs4_remote_new(&cfg->dialer, file, timeout);
@@ -127,16 +128,34 @@ static void nfs4_copy_end_piece(struct nfs4_copy *copy, int status, uint32_t byt
 	nfs4_copy_piece_ended(copy, status, bytes);
 }
 
+/* Some of what the piece has written is not on disk. */
+static void note_unstable(struct nfs4_copy *copy, const struct nfs4_copy_piece *p)
+{
+	copy->offload.committed = VFS_UNSTABLE;
+	if (copy->errors < 0)
+		copy->errors = vfs_errors_open(p->c.current.node);
+}
+
+/* Notes the verifier of the first piece after a restart; p has found the destination. */
+static void expect_verifier(struct nfs4_copy *copy, const struct nfs4_copy_piece *p)
+{
+	if (!copy->expecting)
+		copy->expects = vfs_write_verifier(p->c.current.ctx.exp);
+	copy->expecting = true;
+}
+
 /* Copies the piece. An error of the file systems behind what was copied is not told, as in a synchronous COPY: the
  * client asks for the rest, and meets it again. */
 static void copy_piece(struct nfs4_copy *copy, struct nfs4_copy_piece *p)
 {
+	expect_verifier(copy, p);
+
 	const int64_t n = vfs_copy(&p->files.copy);
 	int status = nfs4_data_status(&p->c, n < 0 ? (int)n : 0);
 
 	nfs4_two_files_end(&p->files);
 	if (!p->files.copy.stable)
-		copy->offload.committed = VFS_UNSTABLE;
+		note_unstable(copy, p);
 	if (status != NFS4_OK && !nfs4_is_later(status) && copy->copied > 0)
 		status = NFS4_OK;
 	nfs4_copy_end_piece(copy, status, n > 0 ? (uint32_t)n : 0);
@@ -228,7 +247,7 @@ static int fetch_status(const struct nfs4_copy *copy)
 	if (r->rc == 0)
 		return NFS4_OK;
 	if (r->rc == -RN_ELATER || r->rc == -ENOMEM ||
-	    (r->rc == -ENOTCONN && nfs4_remote_has_served(r->file)))
+	    (r->rc == -ENOTCONN && nfs4_remote_file(r->file)->served))
 		return NFS4ERR_DELAY;
 	return nfs4_copy_given_up(copy);
 }
@@ -251,13 +270,14 @@ static void nfs4_copy_remote_store(struct nfs4_copy *copy, struct nfs4_copy_piec
 		.npieces = 1,
 		.stable = VFS_UNSTABLE,
 	};
+	expect_verifier(copy, p);
 	n = vfs_write(&p->c.io);
 	bytes = n > 0 ? (uint32_t)n : 0;
 	status = nfs4_data_status(&p->c, n < 0 ? (int)n : 0);
 	nfs4_two_files_end(&p->files);
 	put_payload(copy);
 	if (p->c.io.stable == VFS_UNSTABLE)
-		copy->offload.committed = VFS_UNSTABLE;
+		note_unstable(copy, p);
 	if (copy->remote.read.eof && bytes == copy->remote.read.got)
 		copy->count = copy->copied + bytes;
 	if (status != NFS4_OK && !nfs4_is_later(status) && copy->copied > 0)
@@ -291,7 +311,8 @@ static void nfs4_copy_store(struct rpc_request *req)
  * The last step of an asynchronous copy: its destination is synced, as by COMMIT of what was copied.
  * CB_OFFLOAD then says FILE_SYNC4, which spares the client that COMMIT. If the sync fails, or data may
  * have been lost since the copy began, CB_OFFLOAD says UNSTABLE4 with the verifier of the beginning. So
- * the client's own COMMIT tells what is wrong.
+ * the client's own COMMIT tells what is wrong. After a restart the sync tells of errors of this run, and the error descriptor of
+ * those before.
  * Runs on a worker; nfs4_copy_end_piece() follows, always with NFS4_OK and no bytes.
  */
 static void nfs4_copy_sync(struct rpc_request *req)
@@ -310,8 +331,10 @@ static void nfs4_copy_sync(struct rpc_request *req)
 		.node = p->c.current.node,
 		.opened = true, /* as for COMMIT */
 	};
+	expect_verifier(copy, p);
 	if (vfs_commit(&p->c.io) == 0 &&
-	    vfs_write_verifier(p->c.current.ctx.exp) == copy->offload.verifier)
+	    vfs_write_verifier(p->c.current.ctx.exp) == copy->expects && !copy->lost &&
+	    !vfs_errors_seen(copy->errors_before))
 		copy->offload.committed = VFS_FILE_SYNC;
 	nfs4_copy_end_piece(copy, NFS4_OK, 0);
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/error.h"
 #include "lib/util.h"
@@ -15,6 +16,7 @@
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/copy_source.h"
 #include "nfs4/state/state.h"
+#include "rpc/client.h"
 #include "rpc/worker.h"
 
 #define SEQID 1u /* a copy stateid never changes, and its seqid must not be 0 (section 4.8) */
@@ -39,7 +41,7 @@ static size_t nfs4_copy_cost(void)
 	return sizeof(struct nfs4_copy) + sizeof(struct rpc_request) + nfs4_remote_size();
 }
 
-static bool nfs4_copy_charge(struct nfs4_copy *copy)
+bool nfs4_copy_charge(struct nfs4_copy *copy)
 {
 	struct nfs4_client *cl = copy->client;
 
@@ -49,12 +51,13 @@ static bool nfs4_copy_charge(struct nfs4_copy *copy)
 	return copy->charged;
 }
 
-/* Frees a copy that is in no list. */
-static void nfs4_copy_free(struct nfs4_copy *copy)
+void nfs4_copy_free(struct nfs4_copy *copy)
 {
 	struct nfs4_client *cl = copy->client;
 
 	nfs4_copy_work_free(copy);
+	vfs_errors_close(cl->srv->cfg.vfs, copy->errors);
+	vfs_errors_close(cl->srv->cfg.vfs, copy->errors_before);
 	if (copy->charged) {
 		pthread_mutex_lock(&cl->lock);
 		nfs4_state_discharge(cl, nfs4_copy_cost());
@@ -95,7 +98,7 @@ static bool nfs4_copy_enlist(struct nfs4_copy *copy)
 	bool room;
 
 	pthread_mutex_lock(&all->lock);
-	room = !all->stopping && all->n < NFS4_COPIES_MAX &&
+	room = !all->resting && all->n < NFS4_COPIES_MAX &&
 	       count_of_host(all, copy->client->host) < NFS4_COPIES_OF_HOST;
 	if (room) {
 		name_copy(copy, ++all->last_id);
@@ -148,7 +151,9 @@ static struct nfs4_copy *copy_new(const struct nfs4_compound *c,
 	copy->count = order->count;
 	copy->referring = nfs4_cb_refer(c);
 	copy->offload.committed = VFS_FILE_SYNC;
-	copy->offload.verifier = order->verifier;
+	copy->offload.verifier = copy->expects = order->verifier;
+	copy->expecting = true;
+	copy->errors = copy->errors_before = -1;
 	return copy;
 }
 
@@ -156,11 +161,18 @@ bool nfs4_copy_start(struct nfs4_compound *c, const struct nfs4_copy_order *orde
 		     struct nfs4_stateid *out)
 {
 	struct nfs4_copy *copy = copy_new(c, order);
+	const struct rpc_conn *conn = c->req->conn;
+	const struct nfs4_copy_caller caller = {
+		.conn = conn,
+		.cred = &c->req->call.cred,
+		.server = c->req->server,
+		.clients = conn->client ? conn->client->all : NULL,
+	};
 
 	if (!copy)
 		return false;
-	if (!nfs4_copy_charge(copy) || nfs4_copy_work_new(copy, c) < 0 ||
-	    (order->remote && nfs4_copy_remote_new(copy, c, order->remote) < 0) ||
+	if (!nfs4_copy_charge(copy) || nfs4_copy_work_new(copy, &caller) < 0 ||
+	    (order->remote && nfs4_copy_remote_new(copy, order->remote) < 0) ||
 	    !nfs4_copy_enlist(copy)) {
 		nfs4_copy_free(copy);
 		return false;
@@ -449,6 +461,12 @@ static bool needs_sync(struct nfs4_copy *copy, int status)
 	return true;
 }
 
+/* True if it was not waited for the other server, as copies are to rest. Under the lock. */
+static bool was_broken_off(const struct nfs4_copy *copy, uint32_t bytes)
+{
+	return copy->all->resting && copy->remote.file && !copy->syncing && bytes == 0;
+}
+
 void nfs4_copy_piece_ended(struct nfs4_copy *copy, int status, uint32_t bytes)
 {
 	struct nfs4_copies *all = copy->all;
@@ -463,12 +481,14 @@ void nfs4_copy_piece_ended(struct nfs4_copy *copy, int status, uint32_t bytes)
 	stopped = copy->cancelled || all->stopping;
 	if (status == NFS4_OK && bytes > 0 && copy->copied < copy->count)
 		next = NFS4_COPY_WORKING;
-	else if (may_pause(copy, status))
+	else if (was_broken_off(copy, bytes) || may_pause(copy, status))
 		next = NFS4_COPY_PAUSED;
 	else if (copy->remote.file && (status == NFS4ERR_DELAY || status == NFS4ERR_GRACE))
 		status = nfs4_copy_given_up(copy);
 	if (next == NFS4_COPY_TELLING && !stopped && needs_sync(copy, status))
 		next = NFS4_COPY_WORKING;
+	if (next == NFS4_COPY_WORKING && all->resting)
+		next = NFS4_COPY_PAUSED;
 	if (stopped)
 		nfs4_copy_unlist(copy);
 	if (next == NFS4_COPY_TELLING) {
@@ -516,7 +536,7 @@ void nfs4_copies_tick(struct nfs4_copies *all)
 	struct nfs4_copy *copy, *next, *due = NULL;
 
 	pthread_mutex_lock(&all->lock);
-	for (copy = LIST_FIRST(&all->list); copy && !all->stopping; copy = next) {
+	for (copy = LIST_FIRST(&all->list); copy && !all->resting; copy = next) {
 		next = LIST_NEXT(copy, link);
 		if (nfs4_copy_is_due(copy)) {
 			copy->next = due;
@@ -562,12 +582,47 @@ static void abort_reads(struct nfs4_copies *all)
 	}
 }
 
+#define PIECES_MS 5000u /* calls of clients go on meanwhile */
+#define TELLING_MS 200u
+
+/* Under the lock. */
+static bool any_is_told(const struct nfs4_copies *all)
+{
+	const struct nfs4_copy *copy;
+
+	LIST_FOREACH (copy, &all->list, link) {
+		if (copy->phase == NFS4_COPY_TELLING)
+			return true;
+	}
+	return false;
+}
+
+bool nfs4_copies_rest(struct nfs4_copies *all)
+{
+	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
+	bool working = true, telling = true;
+
+	pthread_mutex_lock(&all->lock);
+	all->resting = true;
+	abort_reads(all);
+	for (unsigned ms = 0; ms < PIECES_MS && (working || (telling && ms < TELLING_MS)); ms++) {
+		working = all->working > 0;
+		telling = any_is_told(all);
+		pthread_mutex_unlock(&all->lock);
+		if (working || telling)
+			nanosleep(&pause, NULL);
+		pthread_mutex_lock(&all->lock);
+	}
+	pthread_mutex_unlock(&all->lock);
+	return !working;
+}
+
 void nfs4_copies_stop(struct nfs4_copies *all)
 {
 	struct nfs4_copy *copy, *next;
 
 	pthread_mutex_lock(&all->lock);
-	all->stopping = true;
+	all->resting = all->stopping = true;
 	copy = take_resting(all);
 	abort_reads(all);
 	while (all->working > 0)

@@ -15,6 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct image_at;
+struct image_writer;
+struct nfs4_client;
 struct nfs4_compound;
 struct nfs4_copies;
 struct nfs4_held;
@@ -32,6 +35,16 @@ void nfs4_copies_free(struct nfs4_copies *all);
 /* From nfs4_tick: goes on with copies that had to pause, tells clients that could not be told, and
  * forgets results that were kept for a lease. */
 void nfs4_copies_tick(struct nfs4_copies *all);
+
+/* Lets no piece begin any more, so that copies can be handed over, and waits for a moment for pieces and callbacks under way. False:
+ * some pieces take too long. Not on a worker. */
+bool nfs4_copies_rest(struct nfs4_copies *all);
+/* A client's copies, those that have ended not long ago, and the last number of a copy, in the image of the state
+ * (nfs4/data/copies_image.c). load: takes a record of kind NFS4_IMAGE_COPY or NFS4_IMAGE_COPY_TOLD; 0, -EPROTO, -ENOMEM. */
+void nfs4_copies_save(struct nfs4_client *cl, struct image_writer *w);
+int nfs4_copy_load(struct nfs4_client *cl, struct image_at *at);
+void nfs4_copies_save_told(struct nfs4_copies *all, struct image_writer *w);
+int nfs4_copies_load_told(struct nfs4_copies *all, struct image_at *at);
 
 /* Ends all copies, and waits for the pieces under way; none begins any more. Not on a worker. */
 void nfs4_copies_stop(struct nfs4_copies *all);

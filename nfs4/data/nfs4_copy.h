@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An asynchronous copy; private to nfs4/data/. nfs4/data/nfs4_copies.c has the table, which decides where a
- * copy goes next, too; copy_work.c runs its pieces, those of another server's file, and the sync after the last one.
+ * copy goes next, too; copy_work.c runs its pieces, those of another server's file, and the sync after the last one;
+ * copies_image.c hands copies to the next program.
  *
  * Ownership follows the phase. A copy that works belongs to the worker that has its request, one
  * that is being told to its callback, others to the table. Whoever has it changes the phase, under
@@ -77,7 +78,8 @@ struct nfs4_copies {
 	unsigned n;	  /* in the list */
 	unsigned working; /* in phase NFS4_COPY_WORKING */
 	uint32_t last_id;
-	bool stopping;
+	bool resting;  /* pieces end, and none begins: the state is about to be handed over */
+	bool stopping; /* and copies end with their pieces */
 	uint64_t begun, cancelled, bytes;
 	struct nfs4_copy_told told[NFS4_COPIES_MAX]; /* a new one takes the place of the oldest */
 	unsigned next_told;
@@ -96,6 +98,13 @@ struct nfs4_copy {
 	struct nfs4_copy_remote remote; /* file NULL: the source is here */
 	uint64_t from_at, to_at, count; /* bytes */
 	struct nfs4_cb_referring referring;
+	char netid[8]; /* of the connection that COPY came over */
+
+	/* Of who runs a piece: what tells whether data were lost before the sync. */
+	uint64_t expects;	   /* verifier of this run, before its first piece */
+	bool expecting;		   /* expects is set */
+	bool lost;		   /* perhaps, of what a program before this one has written */
+	int errors, errors_before; /* vfs_errors_open() in this run, and in one before; -1: none */
 
 	/* Under the lock of the table. */
 	LIST_ENTRY(nfs4_copy) link;
@@ -143,19 +152,30 @@ struct nfs4_copy_state {
 int nfs4_copy_look(struct nfs4_compound *c, const struct nfs4_stateid *sid,
 		   struct nfs4_copy_state *out);
 
+/* Whom the pieces are done for. */
+struct nfs4_copy_caller {
+	const struct rpc_conn *conn; /* that COPY came over */
+	const struct rpc_cred *cred;
+	struct rpc_server *server;
+	struct rpc_clients *clients; /* that conn's client is one of; NULL: it has none */
+};
 /* nfs4/data/copy_work.c. Makes what the pieces need, with the caller's identity. 0 or -ENOMEM. */
-int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_compound *c);
+int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_copy_caller *caller);
 /* Has the next piece run on a worker, after its data have been fetched if they are another server's;
  * nfs4_copy_piece_ended() follows. */
 void nfs4_copy_work(struct nfs4_copy *copy);
 void nfs4_copy_work_free(struct nfs4_copy *copy); /* idempotent */
 
-/* Makes what is needed to read the file for the copy; c is the COPY. 0 or -ENOMEM. */
-int nfs4_copy_remote_new(struct nfs4_copy *copy, const struct nfs4_compound *c,
-			 const struct nfs4_remote_file *file);
+/* Makes what is needed to read the file for the copy. 0 or -ENOMEM. */
+int nfs4_copy_remote_new(struct nfs4_copy *copy, const struct nfs4_remote_file *file);
 
 /* Status to tell if the source cannot be read, and no further attempt is made. */
 int nfs4_copy_given_up(const struct nfs4_copy *copy);
+
+/* Charges the copy to its client. False: no memory. */
+bool nfs4_copy_charge(struct nfs4_copy *copy);
+/* Frees a copy that is in no list. */
+void nfs4_copy_free(struct nfs4_copy *copy);
 
 /* False: the next piece is not to be run. */
 bool nfs4_copy_goes_on(struct nfs4_copy *copy);

@@ -33,7 +33,6 @@ struct nfs4_remote {
 
 	struct nfs4_remote_session session;
 	bool has_session; /* over the present connection */
-	bool served;	  /* a read has succeeded */
 	enum step step;
 	struct rpc_callback call;
 	struct nfs4_remote_read *read; /* NULL: none is under way */
@@ -61,9 +60,9 @@ size_t nfs4_remote_size(void)
 	return sizeof(struct nfs4_remote) + rpc_backchannel_size();
 }
 
-bool nfs4_remote_has_served(const struct nfs4_remote *r)
+const struct nfs4_remote_file *nfs4_remote_file(const struct nfs4_remote *r)
 {
-	return r->served;
+	return &r->file;
 }
 
 static void nfs4_remote_drop_conn(struct nfs4_remote *r)
@@ -215,7 +214,7 @@ static int nfs4_remote_go_on(struct nfs4_remote *r)
 		r->has_session = true;
 		return nfs4_remote_send_call(r, STEP_READ);
 	}
-	r->served = true;
+	r->file.served = true;
 	nfs4_remote_finish(r, 0);
 	return 0;
 }

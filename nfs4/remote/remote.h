@@ -27,6 +27,7 @@ struct nfs4_remote_file {
 	struct rpc_route route; /* to the server, from the address that its clients know */
 	struct vfs_fh fh;	/* the server's */
 	struct nfs4_stateid sid;
+	bool served; /* a read has succeeded, be it by the program before this one */
 };
 
 struct nfs4_remote_read {
@@ -56,7 +57,7 @@ size_t nfs4_remote_size(void);
 void nfs4_remote_read(struct nfs4_remote *r, struct nfs4_remote_read *rd);
 /* Has the read under way, and each later one, end soon. Any thread. */
 void nfs4_remote_abort(struct nfs4_remote *r);
-/* True if a read has succeeded. Between reads. */
-bool nfs4_remote_has_served(const struct nfs4_remote *r);
+/* What it was made of. Between reads. */
+const struct nfs4_remote_file *nfs4_remote_file(const struct nfs4_remote *r);
 
 #endif

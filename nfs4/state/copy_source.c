@@ -13,6 +13,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/client/client_host.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/state/holdings.h"
 #include "nfs4/state/state.h"
 #include "rpc/address.h"
 
@@ -134,8 +135,8 @@ unsigned nfs4_copy_sources_count(struct nfs4_copy_sources *all)
 	return n;
 }
 
-static struct source *new_source(const struct nfs4_compound *c, struct nfs4_state *st,
-				 const struct sockaddr_in6 *to)
+/* One of that state, charged to its client. NULL: no memory. */
+static struct source *make_source(struct nfs4_state *st)
 {
 	struct nfs4_client *cl = st->client;
 	struct source *s = calloc(1, sizeof(*s));
@@ -150,9 +151,19 @@ static struct source *new_source(const struct nfs4_compound *c, struct nfs4_stat
 		free(s);
 		return NULL;
 	}
-	randombytes_buf(s->other, sizeof(s->other));
 	nfs4_state_ref(st);
 	s->state = st;
+	return s;
+}
+
+static struct source *new_source(const struct nfs4_compound *c, struct nfs4_state *st,
+				 const struct sockaddr_in6 *to)
+{
+	struct source *s = make_source(st);
+
+	if (!s)
+		return NULL;
+	randombytes_buf(s->other, sizeof(s->other));
 	rpc_address_of((const struct sockaddr_storage *)to, &s->reader);
 	s->fh = c->current.fh;
 	s->uid = c->current.ctx.cred.uid;
@@ -293,4 +304,81 @@ bool nfs4_copy_source_known(struct nfs4_compound *c, const struct nfs4_stateid *
 	known = s && s->state->client == c->client && nfs4_copy_source_is_good(all, s);
 	pthread_mutex_unlock(&all->lock);
 	return known;
+}
+
+struct saved_source {
+	uint8_t other[NFS4_OTHER_SIZE];
+	uint32_t state; /* its stateid's id */
+	struct rpc_address reader;
+	struct image_bytes fh;
+	uint32_t uid;
+	uint64_t left; /* seconds */
+};
+static const struct image_field saved_source_fields[] = {
+	IMAGE_FIXED(1, struct saved_source, other),  IMAGE_NUMBER(2, struct saved_source, state),
+	IMAGE_FIXED(3, struct saved_source, reader), IMAGE_BYTES(4, struct saved_source, fh),
+	IMAGE_NUMBER(5, struct saved_source, uid),   IMAGE_NUMBER(6, struct saved_source, left),
+};
+static const struct image_kind saved_source_kind = { NFS4_IMAGE_COPY_SOURCE,
+						     rn_array_size(saved_source_fields),
+						     saved_source_fields };
+
+void nfs4_copy_sources_save(struct nfs4_client *cl, struct image_writer *w)
+{
+	struct nfs4_copy_sources *all = cl->srv->copy_sources;
+	const uint64_t now = nfs4_clients_now(cl->srv);
+	const struct source *s;
+
+	pthread_mutex_lock(&all->lock);
+	TAILQ_FOREACH (s, &all->list, link) {
+		struct saved_source out = { .state = s->state->id,
+					    .reader = s->reader,
+					    .fh = { s->fh.data, s->fh.len },
+					    .uid = s->uid,
+					    .left = s->until - rn_min(s->until, now) };
+
+		if (s->state->client != cl || !nfs4_copy_source_is_good(all, s))
+			continue;
+		memcpy(out.other, s->other, sizeof(out.other));
+		image_put(w, &saved_source_kind, &out);
+		sodium_memzero(&out, sizeof(out));
+	}
+	pthread_mutex_unlock(&all->lock);
+}
+
+static int load_source(struct nfs4_client *cl, const struct saved_source *saved)
+{
+	struct nfs4_copy_sources *all = cl->srv->copy_sources;
+	struct nfs4_state *st = nfs4_stateid_find(cl->holdings, saved->state);
+	struct source_list ended = TAILQ_HEAD_INITIALIZER(ended);
+	struct source *s;
+
+	if (!st || !saved->fh.at || saved->fh.len > sizeof(s->fh.data))
+		return -EPROTO;
+	s = make_source(st);
+	if (!s)
+		return -ENOMEM;
+	memcpy(s->other, saved->other, sizeof(s->other));
+	s->reader = saved->reader;
+	s->fh.len = saved->fh.len;
+	memcpy(s->fh.data, saved->fh.at, saved->fh.len);
+	s->uid = saved->uid;
+	s->until = nfs4_clients_now(cl->srv) + saved->left;
+	pthread_mutex_lock(&all->lock);
+	if (!nfs4_copy_source_take_in(all, s, &ended))
+		TAILQ_INSERT_TAIL(&ended, s, link);
+	pthread_mutex_unlock(&all->lock);
+	free_list(&ended);
+	return 0;
+}
+
+int nfs4_copy_source_load(struct nfs4_client *cl, struct image_at *at)
+{
+	struct saved_source saved = { .uid = 0 };
+	int rc = image_get(at, &saved_source_kind, &saved);
+
+	if (rc == 0)
+		rc = load_source(cl, &saved);
+	sodium_memzero(&saved, sizeof(saved));
+	return rc;
 }

@@ -16,6 +16,9 @@
 
 #include "nfs4/stateid.h"
 
+struct image_at;
+struct image_writer;
+struct nfs4_client;
 struct nfs4_compound;
 struct nfs4_copy_sources;
 struct nfs4_object;
@@ -31,6 +34,10 @@ void nfs4_copy_sources_free(struct nfs4_copy_sources *all); /* NULL is allowed *
 /* From nfs4_tick: forgets those that have ended. */
 void nfs4_copy_sources_tick(struct nfs4_copy_sources *all);
 unsigned nfs4_copy_sources_count(struct nfs4_copy_sources *all);
+/* A client's in the image of the state, behind the states that they are of. load: takes a record of kind NFS4_IMAGE_COPY_SOURCE; 0, -EPROTO,
+ * -ENOMEM. */
+void nfs4_copy_sources_save(struct nfs4_client *cl, struct image_writer *w);
+int nfs4_copy_source_load(struct nfs4_client *cl, struct image_at *at);
 
 /* Lets the server at that address (its port does not matter) read the file of st, a state of the
  * caller's for the current filehandle. NFS4_OK, or NFS4ERR_DELAY: there are too many, or no memory. */

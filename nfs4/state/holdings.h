@@ -179,6 +179,9 @@ enum nfs4_image_kind {
 	NFS4_IMAGE_RANGE,
 	NFS4_IMAGE_DELEG,
 	NFS4_IMAGE_WAITER,
+	NFS4_IMAGE_COPY,
+	NFS4_IMAGE_COPY_TOLD,
+	NFS4_IMAGE_COPY_SOURCE,
 };
 
 /* Adds cl's holdings, but delegations, to the image (nfs4/state/holdings_image.c). */

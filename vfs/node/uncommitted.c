@@ -112,17 +112,38 @@ void vfs_syncing_begin(struct vfs_syncing *s, struct vfs_node *n, enum vfs_synci
 	pthread_mutex_unlock(&n->uncommitted.lock);
 }
 
-/*
- * True if a write-back has failed that VFS_FD_ERRORS has not reported yet. There is no data so far behind
- * the end of any file, so nothing is waited for.
- */
-static bool error_fd_saw(const struct vfs_node *n)
+/* There is no data so far behind the end of any file, so nothing is waited for. */
+bool vfs_errors_seen(int fd)
 {
-	int fd = atomic_load_explicit(&n->data_fd[VFS_FD_ERRORS], memory_order_acquire);
-
 	return fd >= 0 &&
 	       sync_file_range(fd, INT64_MAX - 4096, 4096, SYNC_FILE_RANGE_WAIT_BEFORE) != 0 &&
 	       errno != EINVAL && errno != EFBIG && errno != ESPIPE && errno != EINTR;
+}
+
+static int error_fd(const struct vfs_node *n)
+{
+	return atomic_load_explicit(&n->data_fd[VFS_FD_ERRORS], memory_order_acquire);
+}
+
+/* The same description: whatever it tells here changes the verifier. */
+int vfs_errors_open(struct vfs_node *n)
+{
+	const int own = error_fd(n);
+	const int fd = own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 0) : -1;
+
+	vfs_errors_load(n->vfs, fd);
+	return fd;
+}
+
+void vfs_errors_load(struct vfs *vfs, int fd)
+{
+	if (fd >= 0)
+		atomic_fetch_add(&vfs->fds, 1);
+}
+
+void vfs_errors_close(struct vfs *vfs, int fd)
+{
+	vfs_fd_close(vfs, fd);
 }
 
 /* The result says nothing of a disk that fails: success, or an operation that was broken off. */
@@ -178,7 +199,7 @@ void vfs_syncing_end(struct vfs_syncing *s, struct vfs_node *n, int64_t res)
 	bool failed, told = false;
 
 	pthread_mutex_lock(&u->lock);
-	failed = error_fd_saw(n) || device || (!write && !broken_off(res));
+	failed = vfs_errors_seen(error_fd(n)) || device || (!write && !broken_off(res));
 	if (device)
 		told = vfs_verifier_device_failed(n->vfs, n->exp->verifier, n->dev);
 	else if (failed && vfs_uncommitted_any(n))
