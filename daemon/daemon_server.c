@@ -83,6 +83,7 @@ struct server {
 	struct programs programs;
 	pthread_mutex_t clients_lock; /* outermost lock: one thread at a time ends clients' state */
 	struct counters counters;
+	struct numbers_former *former; /* what programs before this one have counted; or NULL */
 	struct trace trace;
 	struct rpc_server rpc;
 	struct rpc_clients *clients;
@@ -318,6 +319,10 @@ static int start_programs(struct server *s)
 	s->rpc.background_ctx = s;
 	int rc = programs_start(&cfg, &s->programs, &s->rpc);
 
+	if (!rc && state_of_image(s))
+		rc = counters_load(&s->counters, s->image);
+	if (!rc && state_of_image(s))
+		rc = numbers_load(s->image, &s->former);
 	vfs_load_end(s->vfs);
 	s->ports.nfs2 = s->programs.nfs2;
 	s->ports.nfs3 = s->programs.nfs3 != NULL;
@@ -661,6 +666,7 @@ static struct server_parts server_parts(struct server *s)
 		.tcp = s->tcp,
 		.udp = s->udp,
 		.rdma = s->rdma,
+		.former = s->former,
 	};
 }
 
@@ -941,6 +947,11 @@ const char *server_save(struct server *s, struct image_writer *w)
 	if (!nsm_free_rebooted(s->programs.nsm))
 		return "locks of clients that have rebooted are not free yet";
 	server_save_own(s, NULL, instance_fd(s->instance), begun_ns, w);
+
+	const struct server_parts parts = server_parts(s);
+
+	counters_save(&s->counters, w);
+	numbers_save(&parts, w);
 	if (s->tcp)
 		tcp_server_save(s->tcp, w);
 	if (s->rdma)
@@ -1017,6 +1028,7 @@ bool server_stop(struct server *s)
 	if (s->pool)
 		rn_payload_pool_free(s->pool);
 	counters_fini(&s->counters);
+	free(s->former);
 	cluster_part_free(s->cluster);
 	instance_release(s->instance);
 	free(s);

@@ -16,6 +16,7 @@
 #include "vfs/vfs.h"
 
 struct gss;
+struct numbers_former;
 
 /* How this program has begun. */
 struct start_report {
@@ -49,6 +50,7 @@ struct server_parts {
 	struct udp_server *udp;
 	struct rr_server *rdma;
 	struct gss *gss;
+	const struct numbers_former *former; /* of the programs before this one; or NULL */
 };
 
 #endif

@@ -212,6 +212,13 @@ void counters_moved(void *ctx, uint32_t export_id, uint64_t read, uint64_t writt
 		counters_add(shard, &bytes->written, written);
 }
 
+struct counters_bytes *counters_bytes_of(struct counters *c, bool further, uint32_t export_id)
+{
+	struct counters_shard *shard = atomic_load(&c->shard[SHARED]);
+
+	return &shard->exported[further ? COUNTERS_EXPORTS : place_of_export(c, export_id)];
+}
+
 int counters_init(struct counters *c, const struct rpc_server *server)
 {
 	struct counters_shard *shared = calloc(1, sizeof(*shared));

@@ -12,6 +12,7 @@
 #define RN_DAEMON_COUNTERS_COUNTERS_H
 
 #include "lib/histogram.h"
+#include "lib/image.h"
 #include "lib/log.h"
 #include "nfs4/nfs4_proto.h"
 #include "nfs4/nfs4_server.h"
@@ -71,6 +72,10 @@ struct counters {
 
 /* 0 or -ENOMEM. The counters are zero before. */
 int counters_init(struct counters *c, const struct rpc_server *server);
+/* Hands all to the next program (daemon/counters/counters_image.c). load: in a program whose programs are known, before anybody counts; 0 or
+ * -EPROTO. */
+void counters_save(const struct counters *c, struct image_writer *w);
+int counters_load(struct counters *c, struct image_reader *image);
 /* No thread counts any more. Also if counters_init() failed, or was not called. */
 void counters_fini(struct counters *c);
 
@@ -116,6 +121,22 @@ void counters_each_export(const struct counters *c,
 uint64_t counters_failed(const struct counters_row *row);
 /* The name of an operation of NFSv4; "ILLEGAL" if there is none. */
 const char *counters_op_name(uint32_t op);
+
+/* The place of a counter by the names that it is shown by, for counters_load(). */
+struct counters_name {
+	enum counters_kind kind;
+	struct image_bytes version, operation;
+};
+struct counters_place {
+	struct counter *counter;   /* of the shared shard */
+	_Atomic uint64_t *untimed; /* or NULL */
+	_Atomic uint64_t *failures;
+	unsigned nfailures;
+};
+/* False: there is none. */
+bool counters_find(struct counters *c, const struct counters_name *name,
+		   struct counters_place *out);
+struct counters_bytes *counters_bytes_of(struct counters *c, bool further, uint32_t export_id);
 
 void counters_log(const struct counters *c, const struct rn_logger *log, enum rn_level level);
 

@@ -10,6 +10,8 @@ struct view {
 	const struct counters *c;
 	void (*each)(void *ctx, const struct counters_row *row);
 	void *ctx;
+	/* Called for all rows instead, with their places in a shard; untimed 0: none. */
+	void (*place)(void *ctx, const struct counters_row *row, size_t at, size_t untimed);
 };
 
 /* Adds up the counter that is at this place of each shard. */
@@ -52,6 +54,10 @@ static void add_untimed(const struct counters *c, size_t place, struct counters_
 
 static void counters_show_row(const struct view *v, size_t place, struct counters_row row)
 {
+	if (v->place) {
+		v->place(v->ctx, &row, place, 0);
+		return;
+	}
 	add_up(v->c, place, &row);
 	if (row.calls)
 		v->each(v->ctx, &row);
@@ -151,6 +157,10 @@ static void show_op(const struct view *v, unsigned minor, uint32_t op)
 		.nfailures = COUNTERS_STATUSES,
 	};
 
+	if (v->place) {
+		v->place(v->ctx, &row, PLACE(op[minor][op]), PLACE(untimed[minor][op]));
+		return;
+	}
 	add_up(v->c, PLACE(op[minor][op]), &row);
 	add_untimed(v->c, PLACE(untimed[minor][op]), &row);
 	if (row.calls)
@@ -164,16 +174,59 @@ static void show_ops(const struct view *v)
 			show_op(v, minor, op);
 }
 
+static void counters_show_all(const struct view *v)
+{
+	for (unsigned i = 0; i < v->c->server->nprograms; i++)
+		show_program(v, i);
+	show_procs(v, COUNTERS_NFS2, "2", nfs2_name);
+	show_compounds(v);
+	show_ops(v);
+}
+
 void counters_each(const struct counters *c,
 		   void (*each)(void *ctx, const struct counters_row *row), void *ctx)
 {
-	const struct view v = { c, each, ctx };
+	counters_show_all(&(struct view){ .c = c, .each = each, .ctx = ctx });
+}
 
-	for (unsigned i = 0; i < c->server->nprograms; i++)
-		show_program(&v, i);
-	show_procs(&v, COUNTERS_NFS2, "2", nfs2_name);
-	show_compounds(&v);
-	show_ops(&v);
+struct find {
+	struct counters *c;
+	const struct counters_name *name;
+	struct counters_place *out;
+};
+
+static bool is_name(const char *name, const struct image_bytes *bytes)
+{
+	return bytes->at && strlen(name) == bytes->len && memcmp(name, bytes->at, bytes->len) == 0;
+}
+
+/* Unknown operations are counted at the first of their name, unknown procedures at the last. */
+static void compare_place(void *ctx, const struct counters_row *row, size_t at, size_t untimed)
+{
+	const struct find *f = ctx;
+	char *shard = (char *)atomic_load(&f->c->shard[COUNTERS_THREADS]);
+	char *failures = (char *)f->c->failures;
+
+	if (row->kind != f->name->kind || !is_name(row->version, &f->name->version) ||
+	    !is_name(row->operation, &f->name->operation) ||
+	    (f->out->counter && row->kind == COUNTERS_OP))
+		return;
+	*f->out = (struct counters_place){
+		.counter = (struct counter *)(void *)(shard + at),
+		.untimed = untimed ? (_Atomic uint64_t *)(void *)(shard + untimed) : NULL,
+		.failures = (_Atomic uint64_t *)(void *)(failures +
+							 ((const char *)row->failures - failures)),
+		.nfailures = row->nfailures,
+	};
+}
+
+bool counters_find(struct counters *c, const struct counters_name *name, struct counters_place *out)
+{
+	struct find f = { c, name, out };
+
+	*out = (struct counters_place){ .counter = NULL };
+	counters_show_all(&(struct view){ .c = c, .ctx = &f, .place = compare_place });
+	return out->counter != NULL;
 }
 
 void counters_each_export(const struct counters *c,

@@ -2,10 +2,13 @@
 /* The table of the server's numbers, and what is made from it. */
 #include "daemon/counters/numbers.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "daemon/process.h"
 #include "gss/gss.h"
@@ -36,6 +39,7 @@ struct numbers {
 	uint64_t payload_buffers, payload_bytes, pipes_in_use, pipes;
 	uint64_t nfs4_active, nfs4_courtesy, nfs4_failing, nsm_failing;
 	uint64_t grace_active, grace_left, grace_waiting, lease;
+	const struct numbers_former *former;
 };
 
 /* Parts of the server; each has a line in the log. */
@@ -430,7 +434,7 @@ static void numbers_read_nfs4(struct numbers *n, struct nfs4_server *nfs4)
 
 static void numbers_read(struct numbers *n, const struct server_parts *from)
 {
-	*n = (struct numbers){ 0 };
+	*n = (struct numbers){ .former = from->former };
 	numbers_read_workers(n, from->workers);
 	numbers_read_transports(n, from);
 	numbers_read_memory(n, from);
@@ -461,9 +465,125 @@ static bool part_is_served(const struct server_parts *from, enum part part)
 	return part < TCP || served[part];
 }
 
+struct numbers_former {
+	uint64_t of[sizeof(rows) / sizeof(rows[0])]; /* 0 for those that are not handed over */
+};
+
 static uint64_t numbers_value(const struct numbers *n, const struct row *r)
 {
-	return *(const uint64_t *)(const void *)((const char *)n + r->at);
+	const uint64_t now = *(const uint64_t *)(const void *)((const char *)n + r->at);
+
+	return n->former ? now + n->former->of[r - rows] : now;
+}
+
+#define NUMBERS_SECTION "numbers"
+
+struct saved_number {
+	struct image_bytes name;
+	uint64_t value;
+};
+static const struct image_field saved_number_fields[] = {
+	IMAGE_BYTES(1, struct saved_number, name),
+	IMAGE_NUMBER(2, struct saved_number, value),
+};
+static const struct image_kind saved_number_kind = { 1, rn_array_size(saved_number_fields),
+						     saved_number_fields };
+
+/* A counter's name as a metric, with its labels. */
+struct number_name {
+	char text[160];
+};
+
+static const char *or_nothing(const char *text)
+{
+	return text ? text : "";
+}
+
+/* Calls each() for the counters that are metrics. */
+static void
+numbers_each_counter(void (*each)(void *arg, size_t row, const struct number_name *name), void *arg)
+{
+	const struct metrics_family *family = NULL;
+	struct number_name name;
+
+	for (size_t i = 0; i < rn_array_size(rows); i++) {
+		const struct row *r = &rows[i];
+
+		if (r->family.name)
+			family = &r->family;
+		if (!r->metric || !family || family->type != METRICS_COUNTER)
+			continue;
+		snprintf(name.text, sizeof(name.text), "%s %s=%s %s=%s", family->name,
+			 or_nothing(r->label), or_nothing(r->value), or_nothing(r->label2),
+			 or_nothing(r->value2));
+		each(arg, i, &name);
+	}
+}
+
+struct numbers_saving {
+	struct numbers n;
+	struct image_writer *w;
+};
+
+static void save_number(void *arg, size_t row, const struct number_name *name)
+{
+	const struct numbers_saving *s = arg;
+	const struct saved_number out = {
+		.name = { (const uint8_t *)name->text, (uint32_t)strlen(name->text) },
+		.value = numbers_value(&s->n, &rows[row]),
+	};
+
+	if (out.value)
+		image_put(s->w, &saved_number_kind, &out);
+}
+
+void numbers_save(const struct server_parts *from, struct image_writer *w)
+{
+	struct numbers_saving s = { .w = w };
+
+	numbers_read(&s.n, from);
+	image_begin(w, NUMBERS_SECTION);
+	numbers_each_counter(save_number, &s);
+}
+
+static void note_name(void *names, size_t row, const struct number_name *name)
+{
+	((struct number_name *)names)[row] = *name;
+}
+
+static void load_number(struct numbers_former *to, const struct number_name *names,
+			const struct saved_number *s)
+{
+	for (size_t i = 0; s->name.at && i < rn_array_size(rows); i++) {
+		if (strlen(names[i].text) == s->name.len &&
+		    memcmp(names[i].text, s->name.at, s->name.len) == 0)
+			to->of[i] = s->value;
+	}
+}
+
+int numbers_load(struct image_reader *image, struct numbers_former **out)
+{
+	struct number_name *names = calloc(rn_array_size(rows), sizeof(*names));
+	struct image_at at;
+	int rc = 0;
+
+	*out = calloc(1, sizeof(**out));
+	if (!names || !*out) {
+		free(names);
+		return -ENOMEM;
+	}
+	numbers_each_counter(note_name, names);
+	const bool any = image_enter(image, NUMBERS_SECTION, &at);
+
+	while (any && rc == 0 && image_next(&at)) {
+		struct saved_number s = { .value = 0 };
+
+		rc = image_get(&at, &saved_number_kind, &s);
+		if (rc == 0)
+			load_number(*out, names, &s);
+	}
+	free(names);
+	return rc;
 }
 
 void numbers_metrics(struct metrics *m, const struct server_parts *from, unsigned lease)

@@ -20,6 +20,15 @@ struct held_sink {
  * threads, which /proc has to be read for. Any thread. */
 void held_each(const struct server_parts *from, const struct held_sink *to);
 
+/*
+ * What has been counted goes on in the next program, by the names of its metrics: it is added to what that program counts itself. Numbers of
+ * the present are not handed over, and neither are those that only the log has.
+ */
+struct numbers_former;
+void numbers_save(const struct server_parts *from, struct image_writer *w);
+/* *out: to be freed by free(). 0, -EPROTO or -ENOMEM. */
+int numbers_load(struct image_reader *image, struct numbers_former **out);
+
 /* Logs a line for each part of the server, and one of what is held. */
 void numbers_log(const struct server_parts *from, const struct rn_logger *log, enum rn_level level);
 /* Writes all metrics of the table. lease: seconds. */

@@ -14,6 +14,7 @@ import delegations
 import dir_notify
 import nfs4client as n
 import rpcclient as r
+import scrape
 from control import Control
 from harness import Count, result
 
@@ -296,6 +297,37 @@ def killed_meanwhile(t, d):
     c.close()
 
 
+def counters_go_on(t, d):
+    """No counter begins anew but those of waits for workers; what is counted before and after is added up."""
+    with r.Conn(d.port) as c:
+        root = c.mnt(d.exports["one"])[1]
+        fh = c.nfs(r.CREATE, r.create_args(root, "counted"))["fh"]
+        for _ in range(20):
+            c.nfs(r.WRITE, r.write_args(fh, 0, b"x" * 1000))
+            c.nfs(r.LOOKUP, r.diropargs(root, "none"))
+        one = n.Client(d.port, "counted", 2)
+        t.equal("registered", one.register()["status"], n.OK)
+        for _ in range(3):
+            one.path(d.exports["one"])
+        before = scrape.scrape(d)
+        said = restart(t, d, "counters")
+        t.check("the state goes along", "goes on from" in said, said)
+        c.nfs(r.LOOKUP, r.diropargs(root, "none"))
+        after = scrape.scrape(d)
+    counters = {key: v for key, v in before.items() if key[0].endswith(("_total", "_bucket", "_sum", "_count"))}
+    fell = {key: (v, after.get(key)) for key, v in counters.items() if v > after.get(key, 0) and "queue_wait" not in key[0]}
+    t.equal("those that have become less", fell, {})
+    for metric, labels, more in (("ringnfs_calls_total", {"version": "3", "operation": "WRITE"}, 0),
+                                 ("ringnfs_calls_total", {"version": "3", "operation": "LOOKUP", "status": "NOENT"}, 1),
+                                 ("ringnfs_call_duration_seconds_count", {"version": "3", "operation": "LOOKUP"}, 1),
+                                 ("ringnfs_calls_total", {"version": "4.2", "operation": "PUTROOTFH"}, 0),
+                                 ("ringnfs_written_bytes_total", {}, 0)):
+        was = scrape.value(before, metric, **labels)
+        t.check(f"{metric} {labels} was counted", was > 0)
+        t.equal(f"{metric} {labels}", scrape.value(after, metric, **labels), was + more)
+    one.close()
+
+
 def by_ringnfsctl(t, d):
     """It waits for the end, and says how it went; bad settings leave the server as it was."""
     ctl = [os.environ.get("RINGNFSCTL", "./ringnfsctl"), "--socket", d.path]
@@ -332,6 +364,7 @@ def main():
         delegation_goes_on(t, d, "read", 0x100, "r+b")
         delegation_goes_on(t, d, "write", 0x200, "rb")
         holder_is_told(t, d)
+        counters_go_on(t, d)
         by_ringnfsctl(t, d)
         killed_meanwhile(t, d)
         t.check("the daemon ends well", d.stop(), d.read_log())
