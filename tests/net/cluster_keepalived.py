@@ -83,7 +83,8 @@ class Machine:
         config = f"{self.top}/keepalived{self.number}.conf"
         with open(config, "w") as f:
             f.write(KEEPALIVED.format(node=name, top=self.top, priority=100 - self.number, address=ADDRESS))
-        env = {**os.environ, "PATH": f"{self.top}/bin:{PATH}", "SETTINGS": self.top + "/etc/ringnfs", "LOG": self.top + "/units", "RINGNFSD": BINARIES["ringnfsd"], "RINGNFSCTL": BINARIES["ringnfsctl"]}
+        env = harness.sanitizer_env({**os.environ, "PATH": f"{self.top}/bin:{PATH}", "SETTINGS": self.top + "/etc/ringnfs", "LOG": self.top + "/units",
+                                     "RINGNFSD": BINARIES["ringnfsd"], "RINGNFSCTL": BINARIES["ringnfsctl"]})
         with open(f"{self.top}/log{self.number}", "ab") as log:
             self.keepalived = subprocess.Popen([*self.enter, "keepalived", "--dont-fork", "--log-console", "--use-file", config, "--vrrp"], env=env,
                                                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -322,6 +323,8 @@ def test_all(t, top, machines):
     for w in writers:
         w.join()
         check_records(t, w, f"{top}/one/{w.name}")
+    with open(top + "/units", errors="replace") as f:
+        t.check("no sanitizer report", "Sanitizer" not in f.read())
 
 
 def main():
@@ -339,9 +342,9 @@ def main():
     try:
         prepare(top)
         test_all(t, top, machines)
+    finally:
         if t.failed:
             print(*(m.log()[-4000:] for m in machines), open(top + "/units", errors="replace").read()[-6000:], sep="\n--\n")
-    finally:
         for m in machines:
             with contextlib.suppress(AttributeError, ProcessLookupError):
                 m.die()
