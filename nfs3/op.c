@@ -317,7 +317,7 @@ int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access)
 			rc = -RN_EGRACE;
 		else
 			rc = check_shares(op, access);
-	} while (nfs3_op_await(op, op->dialect && rc == -RN_EGRACE ? -RN_EYIELDS : rc));
+	} while (nfs3_op_await(op, rc == -RN_EGRACE ? -RN_EYIELDS : rc));
 	return rc;
 }
 

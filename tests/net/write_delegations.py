@@ -431,8 +431,12 @@ def test_not_returned(t, d):
 def test_restart(t, d):
     holder, other = new_client(d, "reclaims"), new_client(d, "comes back")
     _, fh, _, _, _ = delegated(t, d, holder, "over a restart")
+    make(d, "by NFSv3")
     d.stop(signal.SIGKILL)
     d.start()
+    v3, answers, sent = d.connect(), [], time.monotonic()
+    write = r.write_args(fh3(v3, d, "by NFSv3"), 0, b"after")
+    waits = Other(lambda: answers.append(v3.nfs(r.WRITE, write)) or answers[-1])
     for c in (holder, other):
         c.again()
         t.equal("registered again", c.register()["status"], n4.OK)
@@ -443,13 +447,16 @@ def test_restart(t, d):
     t.equal("WRITE by it", holder.last(n4.putfh(fh), n4.write(deleg, 0, b"AFTER")).get("count"), 5)
     t.equal("RECLAIM_COMPLETE", holder.reclaim_complete(), n4.OK)
     holder.compound((n4.PUTROOTFH, b""))
+    t.equal("WRITE by NFSv3 of another file", waits.end(), 0)
+    # NFS3ERR_JUKEBOX would cost its client five seconds more.
+    t.check("it has waited for that", len(answers) == 1 or time.monotonic() - sent > 10, answers)
     change = holder.getattr(fh)["change"]
     holder.cb_attrs = n4.held_attrs(change + 1, 77)
     got = Other(lambda: other.getattr(fh))
     asked(holder)
     t.equal("asked after it", (got.end(), got.result["size"]), (n4.OK, 77))
     t.equal("DELEGRETURN", holder.delegreturn(fh, deleg), n4.OK)
-    for x in (holder, other):
+    for x in (holder, other, v3):
         x.close()
 
 
