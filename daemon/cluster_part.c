@@ -835,8 +835,10 @@ int cluster_part_join(struct cluster_part *p, const struct cluster_part_server *
 		rc = cluster_mounts_list(p->settings, server->exports, &p->mounts, p->log);
 	if (!rc)
 		rc = cluster_part_start_member(p);
-	if (!rc)
+	if (!rc) {
+		cluster_part_see(p); /* the data servers of layouts, before clients ask for them */
 		rc = cluster_conns_new(p->settings, server->conns, p->resumes, p->log, &p->conns);
+	}
 	if (!rc)
 		rc = ticker_start("mounts", cluster_part_look_at_mounts, p, &p->mounts_ticker);
 	if (!rc)
@@ -872,13 +874,8 @@ void cluster_part_cannot_go_on(const struct cluster_part *p)
 
 const char *cluster_part_may_save(const struct cluster_part *p)
 {
-	struct nfs4_held held;
-
 	if (!p)
 		return NULL;
-	nfs4_held(p->server.nfs4, &held);
-	if (held.layouts > 0)
-		return "clients have layouts";
 	if (atomic_load(&p->leaving) || atomic_load(&p->moves))
 		return "the member leaves its cluster";
 	return atomic_load(&p->grants) ? NULL : "the cluster's grace period is not over";

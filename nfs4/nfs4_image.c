@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * NFSv4's state on its way to the next program (lib/image.h): the server's keys, then each client, behind it its sessions with their slots
- * (nfs4/session/clients_image.c), its holdings (nfs4/state/holdings_image.c), delegations (nfs4/deleg/deleg_image.c) and copies
- * (nfs4/data/copies_image.c). No call is under way.
+ * (nfs4/session/clients_image.c), its holdings (nfs4/state/holdings_image.c), delegations (nfs4/deleg/deleg_image.c), copies
+ * (nfs4/data/copies_image.c) and layouts (nfs4/layout/layouts_image.c). No call is under way.
  */
 #include "nfs4/nfs4_image.h"
 
@@ -11,6 +11,7 @@
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/data/nfs4_copies.h"
 #include "nfs4/deleg/delegations.h"
+#include "nfs4/layout/layouts.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery.h"
 #include "nfs4/session/registry.h"
@@ -30,6 +31,7 @@ const char *nfs4_save(struct nfs4_server *srv, struct image_writer *w)
 	image_begin(w, NFS4_SECTION);
 	nfs4_keys_save(srv, w);
 	nfs4_copies_save_told(srv->copies, w);
+	nfs4_devices_save(srv, w);
 	for (cl = nfs4_client_after(srv, 0); cl; cl = next) {
 		next = nfs4_client_after(srv, cl->number);
 		nfs4_client_save(cl, w);
@@ -37,6 +39,7 @@ const char *nfs4_save(struct nfs4_server *srv, struct image_writer *w)
 		nfs4_delegs_save(cl, w);
 		nfs4_copy_sources_save(cl, w);
 		nfs4_copies_save(cl, w);
+		nfs4_layouts_save(cl, w);
 		nfs4_client_put(cl);
 	}
 	return NULL;
@@ -57,6 +60,8 @@ static int load_record(struct nfs4_server *srv, struct image_at *at, struct nfs4
 		return nfs4_client_load(srv->clients, at, l);
 	if (kind == NFS4_IMAGE_COPY_TOLD)
 		return nfs4_copies_load_told(srv->copies, at);
+	if (kind == NFS4_IMAGE_DEVICE)
+		return nfs4_device_load(srv, at);
 	if (!l->client)
 		return -EPROTO;
 	switch (kind) {
@@ -66,6 +71,10 @@ static int load_record(struct nfs4_server *srv, struct image_at *at, struct nfs4
 		return nfs4_copy_load(l->client, at);
 	case NFS4_IMAGE_COPY_SOURCE:
 		return nfs4_copy_source_load(l->client, at);
+	case NFS4_IMAGE_LAYOUT:
+		return nfs4_layout_load(l->client, at);
+	case NFS4_IMAGE_LAYOUT_TROUBLE:
+		return nfs4_layout_trouble_load(l->client, at);
 	default:
 		return nfs4_holdings_load(l, at);
 	}

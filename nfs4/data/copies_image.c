@@ -328,7 +328,7 @@ static int fill_copy(struct nfs4_copy *copy, const struct saved_copy *s)
 	copy->waits = s->waits;
 	copy->syncing = s->syncing;
 	copy->again = s->again;
-	copy->lost = s->lost;
+	copy->lost = s->lost || (s->committed == VFS_UNSTABLE && s->errors < 0);
 	copy->since = now - rn_min(now, s->age);
 	copy->offload.status = s->status;
 	copy->offload.committed = s->committed;

@@ -43,6 +43,13 @@ void nfs4_layouts_tick(struct nfs4_server *srv);
 /* Fills the numbers that are layouts'. */
 void nfs4_layouts_held(const struct nfs4_layouts *all, struct nfs4_held *out);
 
+/* A client's layouts, and the devices, in the image of the state. load: takes a record of kind NFS4_IMAGE_LAYOUT or NFS4_IMAGE_DEVICE; 0,
+ * -EPROTO, -ENOMEM. */
+void nfs4_layouts_save(struct nfs4_client *cl, struct image_writer *w);
+int nfs4_layout_load(struct nfs4_client *cl, struct image_at *at);
+void nfs4_devices_save(const struct nfs4_server *srv, struct image_writer *w);
+int nfs4_device_load(struct nfs4_server *srv, struct image_at *at);
+
 /* Layouts that a walk over a client's states takes out, or has recalled: those for which pick() returns true, under the
  * client's lock. */
 struct nfs4_layout_walk {

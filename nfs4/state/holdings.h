@@ -182,6 +182,9 @@ enum nfs4_image_kind {
 	NFS4_IMAGE_COPY,
 	NFS4_IMAGE_COPY_TOLD,
 	NFS4_IMAGE_COPY_SOURCE,
+	NFS4_IMAGE_LAYOUT,
+	NFS4_IMAGE_LAYOUT_TROUBLE,
+	NFS4_IMAGE_DEVICE,
 };
 
 /* Adds cl's holdings, but delegations, to the image (nfs4/state/holdings_image.c). */

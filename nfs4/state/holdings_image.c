@@ -20,10 +20,12 @@
 struct saved_stateids {
 	struct image_bytes generations;
 	uint64_t revoked_age; /* seconds since the last revocation */
+	bool hears_of_devices;
 };
 static const struct image_field stateids_fields[] = {
 	IMAGE_BYTES(1, struct saved_stateids, generations),
 	IMAGE_NUMBER(2, struct saved_stateids, revoked_age),
+	IMAGE_NUMBER(3, struct saved_stateids, hears_of_devices),
 };
 static const struct image_kind stateids_kind = { NFS4_IMAGE_STATEIDS,
 						 rn_array_size(stateids_fields), stateids_fields };
@@ -218,7 +220,10 @@ static void save_stateids(struct image_writer *w, const struct nfs4_client *cl)
 {
 	const uint32_t entries = nfs4_stateid_entries(cl->holdings);
 	uint8_t *generations = malloc(2 * (size_t)entries + 1);
-	struct saved_stateids s = { .revoked_age = age_of(cl, cl->holdings->revoked_at) };
+	struct saved_stateids s = {
+		.revoked_age = age_of(cl, cl->holdings->revoked_at),
+		.hears_of_devices = atomic_load(&cl->holdings->hears_of_devices),
+	};
 
 	if (generations) {
 		nfs4_stateids_put(cl->holdings, generations);
@@ -261,6 +266,7 @@ static int load_stateids(struct nfs4_client *cl, struct image_at *at)
 	if (rc != 0 || !s.generations.at)
 		return rc ? rc : -ENOMEM;
 	cl->holdings->revoked_at = since_by_age(cl, s.revoked_age);
+	atomic_init(&cl->holdings->hears_of_devices, s.hears_of_devices);
 	return nfs4_stateids_load(cl, s.generations.at, s.generations.len / 2);
 }
 

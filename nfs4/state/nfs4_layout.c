@@ -8,6 +8,7 @@
 #include "lib/util.h"
 #include "nfs4/client/nfs4_client.h"
 #include "nfs4/nfs4_private.h"
+#include "nfs4/state/holdings.h"
 
 bool nfs4_layout_take_out(struct nfs4_layout *l)
 {
@@ -52,10 +53,9 @@ static struct nfs4_layout_troubles *troubles_of(struct nfs4_client *cl)
 	return held->troubles;
 }
 
-void nfs4_layout_trouble(struct nfs4_client *cl, const uint8_t device[NFS4_DEVICEID_SIZE],
-			 uint64_t file)
+static void note_trouble(struct nfs4_client *cl, const uint8_t device[NFS4_DEVICEID_SIZE],
+			 uint64_t file, uint64_t until)
 {
-	const uint64_t until = nfs4_clients_now(cl->srv) + cl->srv->cfg.lease_seconds;
 	struct nfs4_layout_troubles *t;
 
 	pthread_mutex_lock(&cl->lock);
@@ -67,6 +67,12 @@ void nfs4_layout_trouble(struct nfs4_client *cl, const uint8_t device[NFS4_DEVIC
 		t->next = (t->next + 1) % TROUBLES;
 	}
 	pthread_mutex_unlock(&cl->lock);
+}
+
+void nfs4_layout_trouble(struct nfs4_client *cl, const uint8_t device[NFS4_DEVICEID_SIZE],
+			 uint64_t file)
+{
+	note_trouble(cl, device, file, nfs4_clients_now(cl->srv) + cl->srv->cfg.lease_seconds);
 }
 
 bool nfs4_layout_is_troubled(struct nfs4_client *cl, const uint8_t device[NFS4_DEVICEID_SIZE],
@@ -83,6 +89,45 @@ bool nfs4_layout_is_troubled(struct nfs4_client *cl, const uint8_t device[NFS4_D
 			memcmp(t->of[i].device, device, NFS4_DEVICEID_SIZE) == 0;
 	pthread_mutex_unlock(&cl->lock);
 	return found;
+}
+
+struct saved_trouble {
+	uint8_t device[NFS4_DEVICEID_SIZE];
+	uint64_t file, left; /* seconds */
+};
+static const struct image_field trouble_fields[] = {
+	IMAGE_FIXED(1, struct saved_trouble, device),
+	IMAGE_NUMBER(2, struct saved_trouble, file),
+	IMAGE_NUMBER(3, struct saved_trouble, left),
+};
+static const struct image_kind trouble_kind = { NFS4_IMAGE_LAYOUT_TROUBLE,
+						rn_array_size(trouble_fields), trouble_fields };
+
+void nfs4_layout_troubles_save(const struct nfs4_client *cl, struct image_writer *w)
+{
+	const struct nfs4_layout_troubles *t = cl->holdings->troubles;
+	const uint64_t now = nfs4_clients_now(cl->srv);
+
+	for (unsigned i = 0; t && i < TROUBLES; i++) {
+		const unsigned at = (t->next + i) % TROUBLES; /* the oldest first */
+		struct saved_trouble s = { .file = t->of[at].file };
+
+		if (t->of[at].until <= now)
+			continue;
+		memcpy(s.device, t->of[at].device, sizeof(s.device));
+		s.left = t->of[at].until - now;
+		image_put(w, &trouble_kind, &s);
+	}
+}
+
+int nfs4_layout_trouble_load(struct nfs4_client *cl, struct image_at *at)
+{
+	struct saved_trouble s = { .left = 0 };
+	const int rc = image_get(at, &trouble_kind, &s);
+
+	if (rc == 0)
+		note_trouble(cl, s.device, s.file, nfs4_clients_now(cl->srv) + s.left);
+	return rc;
 }
 
 void nfs4_layout_troubles_free(struct nfs4_client *cl)

@@ -57,6 +57,9 @@ void nfs4_layout_trouble(struct nfs4_client *cl, const uint8_t device[NFS4_DEVIC
 			 uint64_t file);
 bool nfs4_layout_is_troubled(struct nfs4_client *cl, const uint8_t device[NFS4_DEVICEID_SIZE],
 			     uint64_t file);
+/* In the image of the state. load: takes a record of kind NFS4_IMAGE_LAYOUT_TROUBLE; 0 or -EPROTO. */
+void nfs4_layout_troubles_save(const struct nfs4_client *cl, struct image_writer *w);
+int nfs4_layout_trouble_load(struct nfs4_client *cl, struct image_at *at);
 /* Under the client's lock. */
 void nfs4_layout_troubles_free(struct nfs4_client *cl);
 

@@ -8,12 +8,15 @@ import json
 import os
 import signal
 import struct
+import time
 
 import control
 import nfs4client as n
 import rpcclient as r
+import upgrade
 from cluster import await_status, stop_all, two_members
 from harness import Count, result
+from held import Held
 from rpcclient import opaque, u32, u64
 
 GETDEVICEINFO, GETDEVICELIST, LAYOUTCOMMIT, LAYOUTGET, LAYOUTRETURN, LAYOUTERROR, LAYOUTSTATS = 47, 48, 49, 50, 51, 64, 65
@@ -417,6 +420,56 @@ def test_errors(t, a, files):
     c.close()
 
 
+def run_anew(t, d, what):
+    said = upgrade.restart(t, d, what)
+    t.check(f"{what}: the state goes along", "goes on from" in said, said)
+
+
+def test_anew(t, a, b, files):
+    print("# layouts go on when a member's program is run anew")
+    c = new_client(a, "lasts", back=True)
+    mine = Files(t, c, a, files.path)
+    fh, opened, res = mine.elsewhere()
+    bad, opened_bad, res_bad = mine.elsewhere()
+    device = res["layouts"][0]["device"]
+    t.equal("LAYOUTRETURN: access denied there", c.layoutreturn(bad, res_bad["stateid"], body=report([io_error(device, ACCESS)]))["status"], n.OK)
+    troubled, layouts = time.monotonic(), Held(a).now()["nfs4_layouts"]
+    for d, what in ((a, "the server of metadata"), (b, "the data server")):
+        run_anew(t, d, what)
+        t.equal("GETDEVICEINFO", c.device(device)["status"], n.OK)
+        more = c.layoutget(fh, res["stateid"])
+        t.equal("LAYOUTGET by the layout", (more["status"], more["stateid"][4:], seqid(more["stateid"]), more["layouts"][0]["device"]),
+                (n.OK, res["stateid"][4:], seqid(res["stateid"]) + 1, device))
+        res = more
+        t.equal("LAYOUTSTATS", c.layoutstats(fh, res["stateid"], device, statistics(device)), n.OK)
+        refused = c.layoutget(bad, opened_bad)["status"] == UNAVAILABLE if d is a else True
+        t.check("LAYOUTGET of what it had trouble with", refused or time.monotonic() - troubled >= LEASE)
+        t.equal("layouts", Held(a).now()["nfs4_layouts"], layouts)
+    t.equal("nothing is recalled", [x for x in c.called if x["op"] == CB_LAYOUTRECALL], [])
+    t.equal("LAYOUTRETURN", c.layoutreturn(fh, res["stateid"])["status"], n.OK)
+    c.close_file(fh, opened)
+    c.close_file(bad, opened_bad)
+    c.close()
+
+
+def test_recalled_anew(t, a, b, files):
+    """The data server leaves, and the recall is not answered when the program is run anew."""
+    fh, opened, res = files.elsewhere()
+    c = files.c
+    c.answers = False
+    t.equal("the data server leaves", b.stop()[0], 0)
+    c.await_callback(CB_LAYOUTRECALL)
+    run_anew(t, a, "a recall")
+    c.answers, before = True, len([x for x in c.called if x["op"] == CB_LAYOUTRECALL])
+    t.equal("the client is there", c.getattr(fh)["status"], n.OK)  # its connection is bound again
+    call = c.await_callback(CB_LAYOUTRECALL, before + 1)
+    t.equal("CB_LAYOUTRECALL again", (call["fh"], call["stateid"]), (fh, with_seqid(res["stateid"], seqid(res["stateid"]) + 1)))
+    t.equal("LAYOUTRETURN", c.layoutreturn(fh, call["stateid"])["status"], n.OK)
+    c.close_file(fh, opened)
+    b.start()
+    c.close()
+
+
 def test_ends(t, a, files):
     print("# layouts end with their client")
     c = new_client(a, "leaves")
@@ -500,6 +553,8 @@ def main():
         test_arguments(t, files)
         test_errors(t, a, files)
         test_ends(t, a, files)
+        test_anew(t, a, b, files)
+        test_recalled_anew(t, a, b, Files(t, new_client(a, "unheard", back=True), a, common))
         lazy, gone = (Files(t, new_client(a, name, back=True), a, common) for name in ("lazy", "forgetful"))
         gone.c.cb_status = NOMATCHING
         for f in (lazy, gone):
