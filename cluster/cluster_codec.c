@@ -9,10 +9,10 @@
 #include "cluster/cluster_object.h"
 #include "lib/util.h"
 
-#define VERSION 3u
+#define VERSION 4u
 #define HEADER 24u /* magic, version, length, checksum */
 
-enum { FLAG_NEEDS_GRACE = 1, FLAG_ENFORCING = 2 };
+enum { FLAG_NEEDS_GRACE = 1, FLAG_ENFORCING = 2, FLAG_LOST = 4 };
 
 static const uint8_t cluster_magic[8] = { 'R', 'N', 'F', 'S', 'C', 'L', 'U', 'S' };
 
@@ -79,8 +79,10 @@ static uint8_t *cluster_encode_member(uint8_t *start, const struct cluster_membe
 	p = cluster_put_bytes(p, m->name, name);
 	p = cluster_put32(p, m->state);
 	p = cluster_put32(p, (m->needs_grace ? FLAG_NEEDS_GRACE : 0u) |
-				     (m->enforcing ? FLAG_ENFORCING : 0u));
+				     (m->enforcing ? FLAG_ENFORCING : 0u) |
+				     (m->lost ? FLAG_LOST : 0u));
 	p = cluster_put64(p, m->incarnation);
+	p = cluster_put64(p, m->holder);
 	p = cluster_put64(p, m->ahead);
 	p = cluster_put_bytes(p, m->digest.key, CLUSTER_DIGEST_SIZE);
 	p = cluster_put_bytes(p, m->digest.exports, CLUSTER_DIGEST_SIZE);
@@ -144,17 +146,19 @@ static bool cluster_decode_member(struct cluster_cursor *all, struct cluster_mem
 	state = cluster_get32(&c);
 	flags = cluster_get32(&c);
 	m->incarnation = cluster_get64(&c);
+	m->holder = cluster_get64(&c);
 	m->ahead = cluster_get64(&c);
 	cluster_get_bytes(&c, m->digest.key, CLUSTER_DIGEST_SIZE);
 	cluster_get_bytes(&c, m->digest.exports, CLUSTER_DIGEST_SIZE);
 	cluster_get_bytes(&c, m->digest.settings, CLUSTER_DIGEST_SIZE);
 	if (!cluster_decode_place(&c, &m->place) || c.failed || c.left != 0 ||
 	    strlen(m->name) != name || state < CLUSTER_RUNNING || state > CLUSTER_DEAD ||
-	    flags > (FLAG_NEEDS_GRACE | FLAG_ENFORCING))
+	    flags > (FLAG_NEEDS_GRACE | FLAG_ENFORCING | FLAG_LOST))
 		return false;
 	m->state = (enum cluster_state)state;
 	m->needs_grace = flags & FLAG_NEEDS_GRACE;
 	m->enforcing = flags & FLAG_ENFORCING;
+	m->lost = flags & FLAG_LOST;
 	return true;
 }
 

@@ -44,6 +44,8 @@ const char *cluster_refusal_text(enum cluster_refusal r)
 		return "the member runs; stop it first, or wait until it is declared dead";
 	case CLUSTER_STARTED_ANEW:
 		return "the member was started again";
+	case CLUSTER_RELEASED:
+		return "what the member held in the file system may be released";
 	}
 	return "unknown";
 }
@@ -127,6 +129,17 @@ static bool cluster_clocks_are_sound(const struct cluster_object *o, unsigned i)
 	       ((running & cluster_bit(i)) && !(ahead & ~running) && !(ahead & cluster_bit(i)));
 }
 
+static bool cluster_holder_is_sound(const struct cluster_member *m)
+{
+	if (m->holder == 0 || m->holder > m->incarnation || (m->needs_grace && m->lost))
+		return false;
+	if (m->state == CLUSTER_DEAD)
+		return m->needs_grace || m->lost;
+	/* With neither of the two it has reclaimed; with both run numbers alike it has nothing to drop. */
+	return m->state != CLUSTER_RUNNING || m->needs_grace ||
+	       m->lost == (m->holder != m->incarnation);
+}
+
 static bool cluster_member_is_sound(const struct cluster_object *o, unsigned i)
 {
 	const struct cluster_member *m = &o->member[i];
@@ -137,7 +150,7 @@ static bool cluster_member_is_sound(const struct cluster_object *o, unsigned i)
 		return false;
 	if (m->enforcing && (m->state != CLUSTER_RUNNING || o->reclaim_epoch == 0))
 		return false;
-	if (m->state == CLUSTER_DEAD && !m->needs_grace)
+	if (!cluster_holder_is_sound(m))
 		return false;
 	for (unsigned k = 0; k < i; k++)
 		if (strcmp(o->member[k].name, m->name) == 0 ||
@@ -179,6 +192,13 @@ bool cluster_may_release(const struct cluster_object *o, const struct cluster_se
 	if (m->state == CLUSTER_RUNNING && m->incarnation == run->incarnation)
 		return false;
 	return !m->needs_grace || cluster_all_enforce(o);
+}
+
+bool cluster_must_stand(const struct cluster_object *o, const struct cluster_member *m)
+{
+	const bool runs = m->state == CLUSTER_RUNNING && m->holder == m->incarnation;
+
+	return runs || (m->needs_grace && !cluster_all_enforce(o));
 }
 
 /* The caller's member; NULL: the caller is fenced. */
@@ -306,6 +326,8 @@ struct cluster_duty cluster_duty(const struct cluster_object *o, const struct cl
 	if (d.fenced)
 		return d;
 	d.leave = cluster_clock_ends(o, cluster_row(o, m));
+	/* What clients are granted now would be taken for lost, too. */
+	d.lost = d.enforce = m->lost;
 	if (o->reclaim_epoch == 0)
 		return d;
 	d.enforce = true;
@@ -421,7 +443,8 @@ enum cluster_refusal cluster_join(struct cluster_object *o, const struct cluster
 		o->dead_ms = starter->dead_ms;
 	m = cluster_find(o, starter->name);
 	/* A member that the object still shows as running has crashed unseen: no other was granted what its clients had. */
-	reclaims = starter->has_records && m && (m->needs_grace || m->state == CLUSTER_RUNNING);
+	reclaims = starter->has_records && m && !m->lost &&
+		   (m->needs_grace || m->state == CLUSTER_RUNNING);
 	if (!m) {
 		m = &o->member[o->nmembers++];
 		memset(m, 0, sizeof(*m));
@@ -435,6 +458,9 @@ enum cluster_refusal cluster_join(struct cluster_object *o, const struct cluster
 	m->digest = starter->digest;
 	m->place = starter->place;
 	m->needs_grace = reclaims;
+	m->lost = false;
+	if (!reclaims)
+		m->holder = m->incarnation;
 	m->enforcing = o->reclaim_epoch != 0;
 	cluster_end_grace(o);
 	memset(self, 0, sizeof(*self));
@@ -464,13 +490,23 @@ enum cluster_refusal cluster_reclaimed(struct cluster_object *o, const struct cl
 
 	if (!m)
 		return CLUSTER_FENCED;
-	if (!m->needs_grace)
+	if (!m->needs_grace && !m->lost)
 		return CLUSTER_OK;
-	if (!cluster_all_enforce(o))
+	if (m->needs_grace && !cluster_all_enforce(o))
 		return CLUSTER_NOT_ENFORCED;
-	m->needs_grace = false;
+	m->needs_grace = m->lost = false;
+	m->holder = m->incarnation;
 	cluster_end_grace(o);
 	return CLUSTER_OK;
+}
+
+/* That run is over, however its process goes on. */
+static void cluster_end_run(struct cluster_object *o, struct cluster_member *m,
+			    enum cluster_state state)
+{
+	cluster_forget_clock(o, m);
+	m->state = state;
+	m->enforcing = false;
 }
 
 enum cluster_refusal cluster_declare_dead(struct cluster_object *o, const struct cluster_self *by,
@@ -486,11 +522,31 @@ enum cluster_refusal cluster_declare_dead(struct cluster_object *o, const struct
 		return CLUSTER_NOT_RUNNING;
 	if (m->incarnation != incarnation)
 		return CLUSTER_STARTED_ANEW;
-	cluster_begin_grace(o);
-	cluster_forget_clock(o, m);
-	m->state = CLUSTER_DEAD;
-	m->needs_grace = true;
-	m->enforcing = false;
+	cluster_end_run(o, m, CLUSTER_DEAD);
+	m->needs_grace = !m->lost;
+	if (m->needs_grace)
+		cluster_begin_grace(o);
+	return CLUSTER_OK;
+}
+
+enum cluster_refusal cluster_lose(struct cluster_object *o, const struct cluster_self *by,
+				  const char *name, uint64_t holder)
+{
+	struct cluster_member *m = cluster_find(o, name);
+
+	if (by && !cluster_caller(o, by))
+		return CLUSTER_FENCED;
+	if (!m)
+		return CLUSTER_UNKNOWN_MEMBER;
+	if (m->holder != holder)
+		return CLUSTER_STARTED_ANEW;
+	if (!cluster_must_stand(o, m))
+		return CLUSTER_RELEASED;
+	if (m->state == CLUSTER_RUNNING && holder == m->incarnation)
+		cluster_end_run(o, m, CLUSTER_DEAD);
+	m->needs_grace = false;
+	m->lost = true;
+	cluster_end_grace(o);
 	return CLUSTER_OK;
 }
 
@@ -501,12 +557,10 @@ enum cluster_refusal cluster_leave(struct cluster_object *o, const struct cluste
 
 	if (!m)
 		return CLUSTER_FENCED;
-	if (has_records)
+	cluster_end_run(o, m, CLUSTER_STOPPED);
+	m->needs_grace = has_records && !m->lost;
+	if (m->needs_grace)
 		cluster_begin_grace(o);
-	cluster_forget_clock(o, m);
-	m->state = CLUSTER_STOPPED;
-	m->needs_grace = has_records;
-	m->enforcing = false;
 	cluster_end_grace(o);
 	return CLUSTER_OK;
 }

@@ -9,6 +9,8 @@
  * What locks rely on:
  *  1. No member grants a lock while a client of another member may still reclaim it.
  *  2. What a dead server held in the file system is released only when all members enforce the grace (cluster_all_enforce()).
+ *  3. What the file system dropped before that nobody reclaims: who stops granting, or declares a member dead, looks first whether the locks
+ *     are still there (cluster_must_stand(), cluster_lose()).
  *
  * Transitions change the object or refuse with a reason; a refused one leaves the object as it was. Nothing here waits, allocates or logs.
  * doc/design/cluster.md has the transitions as a table; tests/unit/test_cluster_model.c explores them.
@@ -58,7 +60,11 @@ struct cluster_member {
 	enum cluster_state state;
 	bool needs_grace; /* true while clients of this member may reclaim, or may come back to reclaim */
 	bool enforcing; /* true if this member grants no new locks until the grace of the current epoch ends */
+	/* True if its clients may not reclaim, as others may have been granted what the file system has dropped of theirs; until their records are. */
+	bool lost;
 	uint64_t incarnation; /* number of this run; no two runs in the cluster have the same */
+	uint64_t
+		holder; /* the run with the locks that clients may reclaim: this one, or an earlier one until they have reclaimed */
 	struct cluster_digest digest;
 	struct cluster_place place; /* stays when the member stops: its address moves with it */
 	/* Bit i: this member has seen the clock of that in row i ahead of its own by more than CLUSTER_CLOCK_MS. Both run. */
@@ -94,6 +100,7 @@ enum cluster_refusal {
 	CLUSTER_NOT_RUNNING,	/* the member has stopped, or is dead already */
 	CLUSTER_IS_RUNNING,	/* the member runs, so it cannot be removed */
 	CLUSTER_STARTED_ANEW,	/* the member that seemed dead has been started again */
+	CLUSTER_RELEASED, /* nothing of the member's need be locked in the file system any more */
 };
 
 const char *cluster_refusal_text(enum cluster_refusal r);
@@ -120,6 +127,7 @@ struct cluster_duty {
 	bool enforce;	  /* grant no new locks */
 	bool confirm;	  /* say so by cluster_enforcing(), once it is done */
 	bool may_reclaim; /* own clients may reclaim: all members enforce */
+	bool lost;	  /* they may not: drop their records, then cluster_reclaimed() */
 	bool leave;	  /* its clock is apart from the others' */
 	uint64_t epoch;	  /* of the grace; for cluster_enforcing() */
 };
@@ -149,6 +157,8 @@ bool cluster_all_enforce(const struct cluster_object *o);
  * its clients may reclaim and all members enforce, or its clients may not reclaim. False as long as the object shows that run as running.
  */
 bool cluster_may_release(const struct cluster_object *o, const struct cluster_self *run);
+/* True if the file system has the locks of that member's run `holder`, unless clients of others may have been granted them. */
+bool cluster_must_stand(const struct cluster_object *o, const struct cluster_member *m);
 enum cluster_wait cluster_waits_for(const struct cluster_object *o, const struct cluster_member *m);
 struct cluster_duty cluster_duty(const struct cluster_object *o, const struct cluster_self *self);
 /* True if one of the two members has seen the clock of the other ahead. */
@@ -169,13 +179,19 @@ enum cluster_refusal cluster_join(struct cluster_object *o, const struct cluster
 /* The caller has stopped granting locks, for the grace that began that epoch. */
 enum cluster_refusal cluster_enforcing(struct cluster_object *o, const struct cluster_self *self,
 				       uint64_t epoch);
-/* The caller's clients have reclaimed, or have had their time; it takes no reclaims any more, and has dropped the records of
+/* The caller's clients have reclaimed, or have had their time, or may not; it takes no reclaims any more, and has dropped the records of
  * those that did not come. The last member ends the grace. */
 enum cluster_refusal cluster_reclaimed(struct cluster_object *o, const struct cluster_self *self);
 /* The heartbeat of a member's run has stopped for longer than its lease lasts. by: NULL if that member is to be started again, and says so before it
  * joins. */
 enum cluster_refusal cluster_declare_dead(struct cluster_object *o, const struct cluster_self *by,
 					  const char *name, uint64_t incarnation);
+/*
+ * The locks of that member's run `holder` are gone from the file system, though cluster_must_stand(): its clients may not reclaim. If that run is
+ * taken for running, it is dead. by: as above.
+ */
+enum cluster_refusal cluster_lose(struct cluster_object *o, const struct cluster_self *by,
+				  const char *name, uint64_t holder);
 /*
  * The caller stops, and grants no more. has_records: its clients reclaim after the next start, so the grace begins now. The caller
  * keeps its locks in the file system until cluster_all_enforce(), if it has records.
@@ -201,7 +217,7 @@ enum cluster_refusal cluster_set_digest(struct cluster_object *o, const struct c
  * whoever can write the file can make the checksum, too.
  */
 #define CLUSTER_BYTES_MAX                                                                          \
-	(64u + CLUSTER_MEMBERS * (40u + CLUSTER_NAME_SIZE + 3 * CLUSTER_DIGEST_SIZE +              \
+	(64u + CLUSTER_MEMBERS * (48u + CLUSTER_NAME_SIZE + 3 * CLUSTER_DIGEST_SIZE +              \
 				  CLUSTER_ADDRESSES * 16u))
 
 /* Number of bytes; size is CLUSTER_BYTES_MAX at least. */

@@ -23,6 +23,7 @@ static const char *const member_failures[MEMBER_CALLS] = {
 	"cannot read the heartbeats of others",
 	"cannot change the cluster's object",
 	"cannot evict a dead member's file system client",
+	"cannot look for another's locks in the file system",
 };
 
 /* Another member, as seen from here. */
@@ -31,6 +32,7 @@ struct member_peer {
 	uint64_t incarnation, count;
 	uint64_t changed_ms; /* when its heartbeat was first seen with that count */
 	bool death_told;     /* the log has the death of this run */
+	bool loss_told;	     /* and that its clients may not reclaim */
 	bool evicted;	     /* its file system client was dropped, or the store cannot */
 	bool stands_still;   /* true for the length of a step: to be declared dead */
 	unsigned ahead;	     /* heartbeats by which its clock is ahead of this one's */
@@ -45,7 +47,8 @@ struct member {
 	uint64_t version;
 	_Atomic uint64_t valid_until; /* end of the lease; 0: fenced */
 	atomic_bool reclaimed, leaving, leaving_with_records, may_close;
-	bool fenced, left, enforcing, apart;
+	bool fenced, left, enforcing, apart, lost_told;
+	uint64_t enforced_ms;	/* when it had stopped granting */
 	uint64_t reclaim_epoch; /* that reclaim_allowed() was called for */
 	uint64_t
 		previous; /* incarnation before this one, if its machine may still hold locks in the file system; 0: none */
@@ -172,11 +175,121 @@ static bool member_is_behind(struct member *m)
 	return 2 * ahead > others;
 }
 
+/* ---- locks that the file system has dropped ---- */
+
+/* 1: what clients of that member may reclaim is gone from the file system, and they may not; 0: it is there, or need not be; or not known: -errno. */
+static int member_has_lost(const struct member_cfg *cfg, const struct cluster_object *o,
+			   const struct cluster_member *row, uint64_t since)
+{
+	int rc;
+
+	if (!cfg->calls->stands || !cluster_must_stand(o, row))
+		return 0;
+	rc = cfg->calls->stands(cfg->ctx, row->holder, since);
+	return rc < 0 ? rc : !rc;
+}
+
+/* Rows of members, this one among them, that have lost what their clients may reclaim; or not known: -errno. */
+static int member_losers(const struct member_cfg *cfg, const struct cluster_object *o,
+			 uint64_t since, uint64_t *rows)
+{
+	int unknown = 0;
+
+	*rows = 0;
+	for (unsigned i = 0; i < o->nmembers; i++) {
+		const struct cluster_member *row = &o->member[i];
+		const int rc = row->needs_grace ? member_has_lost(cfg, o, row, since) : 0;
+
+		if (rc < 0)
+			unknown = rc; /* all are asked for */
+		else
+			*rows |= (uint64_t)rc << i;
+	}
+	return unknown;
+}
+
+static void member_lose(struct cluster_object *o, const struct cluster_self *by, uint64_t rows)
+{
+	for (unsigned i = 0; i < o->nmembers; i++)
+		if (rows >> i & 1)
+			(void)cluster_lose(o, by, o->member[i].name, o->member[i].holder);
+}
+
+int member_lose_before(const struct member_cfg *cfg, struct cluster_object *o)
+{
+	const struct cluster_member *own = cluster_look(o, cfg->starter.name);
+	uint64_t rows = 0;
+	int rc = 0;
+
+	if (!own || own->state != CLUSTER_RUNNING)
+		return 0;
+	if (!own->enforcing)
+		rc = member_losers(cfg, o, 0, &rows);
+	if (!rc)
+		rc = member_has_lost(cfg, o, own, 0);
+	if (rc < 0)
+		return rc;
+	member_lose(o, NULL, rows);
+	if (rc)
+		(void)cluster_lose(o, NULL, own->name, own->holder);
+	return 0;
+}
+
+int member_lose_granted(const struct member_cfg *cfg, struct cluster_object *o,
+			const struct cluster_self *by, uint64_t since)
+{
+	uint64_t rows;
+	const int rc = member_losers(cfg, o, since, &rows);
+
+	if (rc == 0)
+		member_lose(o, by, rows);
+	return rc;
+}
+
+int member_leave_by(const struct member_cfg *cfg, struct cluster_object *o,
+		    const struct cluster_self *self, bool has_records, uint64_t since)
+{
+	const struct cluster_member *own = cluster_look(o, self->name);
+	const int lost = own && has_records ? member_has_lost(cfg, o, own, since) : 0;
+
+	if (lost < 0)
+		return lost;
+	return (lost ? cluster_lose(o, self, self->name, own->holder)
+		     : cluster_leave(o, self, has_records)) == CLUSTER_OK
+		       ? 0
+		       : -EPERM;
+}
+
+int member_end_run(const struct member_cfg *cfg, struct cluster_object *o,
+		   const struct cluster_self *by, const struct cluster_self *run, uint64_t since)
+{
+	const struct cluster_member *row = cluster_look(o, run->name);
+	uint64_t rows = 0;
+	int lost, rc = 0;
+
+	if (!row || row->incarnation != run->incarnation)
+		return -EPERM;
+	lost = member_has_lost(cfg, o, row, since);
+	/* It looks no more whether it has granted what others may reclaim. */
+	if (lost >= 0 && !row->enforcing)
+		rc = member_losers(cfg, o, since, &rows);
+	if (lost < 0 || rc < 0)
+		return lost < 0 ? lost : rc;
+	member_lose(o, by, rows);
+	if (lost)
+		(void)cluster_lose(o, by, run->name, row->holder);
+	if (row->state == CLUSTER_DEAD ||
+	    cluster_declare_dead(o, by, run->name, run->incarnation) == CLUSTER_OK)
+		return 0;
+	return -EPERM;
+}
+
 /* began: before the object showed this run as running. */
 static void member_begin(struct member *m, uint64_t began)
 {
 	m->valid_until = began + member_lease_ms(m);
 	m->enforcing = true;
+	m->enforced_ms = member_now(m);
 	member_note_grace(m);
 	m->jitter = (uint32_t)m->self.incarnation * 2654435761u + (uint32_t)member_wall(m) + 1;
 	m->cfg.starter.name = m->self.name;
@@ -195,6 +308,9 @@ int member_start(const struct member_cfg *cfg, struct member **member,
 	for (unsigned i = 0; i < SWAP_TRIES && rc == -RN_ECHANGED; i++) {
 		began = member_now(m);
 		rc = cluster_store_read(cfg->store, &m->object, &m->version);
+		if (rc != 0)
+			break;
+		rc = member_lose_before(cfg, &m->object);
 		if (rc != 0)
 			break;
 		m->previous = member_previous(&m->object, cfg->starter.name);
@@ -441,17 +557,33 @@ static bool member_evict(struct member *m, const char *name, uint64_t incarnatio
 	return member_store_result(m, MEMBER_EVICT, rc) == 0;
 }
 
-static void member_note_death(struct member *m, struct member_peer *p)
+static void member_note_death(struct member *m, struct member_peer *p,
+			      const struct cluster_member *row)
 {
+	struct cluster_self run = { .incarnation = p->incarnation };
+
+	memcpy(run.name, p->name, sizeof(run.name));
 	if (!p->death_told) {
 		p->death_told = true;
-		rn_warn(m->cfg.log,
-			"cluster: member %s is dead; no new locks until its clients have "
-			"reclaimed, or it is removed",
-			p->name);
+		rn_warn(m->cfg.log, "cluster: member %s is dead%s", p->name,
+			row->lost ? ""
+				  : "; no new locks until its clients have reclaimed, or it is "
+				    "removed");
 	}
-	if (!p->evicted && cluster_all_enforce(&m->object))
+	if (!p->evicted && cluster_may_release(&m->object, &run))
 		p->evicted = member_evict(m, p->name, p->incarnation);
+}
+
+/* Others may have been granted what clients of that member had. */
+static void member_note_loss(struct member *m, struct member_peer *p)
+{
+	if (!p->loss_told)
+		rn_warn(m->cfg.log,
+			"cluster: the file system had dropped the locks of member %s before all "
+			"members stopped granting: its clients may not reclaim. Was its "
+			"machine's client evicted by hand, or the daemon killed with its keeper?",
+			p->name);
+	p->loss_told = true;
 }
 
 static void member_look_around(struct member *m)
@@ -462,8 +594,10 @@ static void member_look_around(struct member *m)
 		const struct cluster_member *row = cluster_look(&m->object, p->name);
 
 		p->stands_still = false;
+		if (row->lost)
+			member_note_loss(m, p);
 		if (row->state == CLUSTER_DEAD)
-			member_note_death(m, p);
+			member_note_death(m, p, row);
 		if (row->state != CLUSTER_RUNNING)
 			continue;
 		member_compare_digest(m, p, row);
@@ -501,6 +635,11 @@ static void member_follow(struct member *m, const struct cluster_duty *duty, boo
 	if (enforce != m->enforcing) {
 		m->enforcing = enforce;
 		m->cfg.calls->enforce(m->cfg.ctx, enforce);
+		m->enforced_ms = member_now(m);
+	}
+	if (duty->lost && !m->lost_told) {
+		m->lost_told = true;
+		m->cfg.calls->reclaims_lost(m->cfg.ctx);
 	}
 	if (duty->may_reclaim && m->reclaim_epoch != duty->epoch && !m->reclaimed &&
 	    member_evict(m, m->self.name, m->previous)) {
@@ -534,26 +673,61 @@ static bool member_tell_clock(struct member *m)
 	return false;
 }
 
+/* False: not known yet. */
+static bool member_settle_losses(struct member *m)
+{
+	const int rc = member_lose_granted(&m->cfg, &m->object, &m->self, m->enforced_ms);
+
+	member_store_result(m, MEMBER_STANDS, rc == -EINPROGRESS ? 0 : rc);
+	return rc == 0;
+}
+
+/* True: the object has changed. */
+static bool member_declare(struct member *m, const struct member_peer *p)
+{
+	struct cluster_self run = { .incarnation = p->incarnation };
+	int rc;
+
+	memcpy(run.name, p->name, sizeof(run.name));
+	rc = member_end_run(&m->cfg, &m->object, &m->self, &run, p->changed_ms + m->object.dead_ms);
+
+	member_store_result(m, MEMBER_STANDS, rc == -EINPROGRESS || rc == -EPERM ? 0 : rc);
+	m->refused += rc == -EPERM;
+	return rc == 0;
+}
+
+/* True: the object has changed. */
+static bool member_try_leave(struct member *m)
+{
+	const int rc = member_leave_by(&m->cfg, &m->object, &m->self, m->leaving_with_records,
+				       m->enforced_ms);
+
+	member_store_result(m, MEMBER_STANDS, rc == -EINPROGRESS || rc == -EPERM ? 0 : rc);
+	m->refused += rc == -EPERM;
+	return rc == 0;
+}
+
 /* The next transition of this member in the object. False: there is none. */
 static bool member_change(struct member *m, const struct cluster_duty *duty, bool leaving)
 {
 	const struct cluster_digest *digest = &m->cfg.starter.digest;
 
+	if (duty->confirm && !member_settle_losses(m))
+		return false;
 	if (leaving)
-		return member_tried(m,
-				    cluster_leave(&m->object, &m->self, m->leaving_with_records));
+		return member_try_leave(m);
+	/* Without those that have lost their locks there may be no grace any more. */
 	if (duty->confirm)
-		return member_tried(m, cluster_enforcing(&m->object, &m->self, duty->epoch));
-	if (m->reclaimed && duty->may_reclaim)
+		return m->object.reclaim_epoch == 0 ||
+		       member_tried(m, cluster_enforcing(&m->object, &m->self, duty->epoch));
+	if (m->reclaimed && (duty->may_reclaim || duty->lost))
 		return member_tried(m, cluster_reclaimed(&m->object, &m->self));
 	if (cluster_differences(&cluster_look(&m->object, m->self.name)->digest, digest))
 		return member_tried(m, cluster_set_digest(&m->object, &m->self, digest));
 	if (member_tell_clock(m))
 		return true;
 	for (unsigned i = 0; i < m->npeers; i++)
-		if (m->peer[i].stands_still &&
-		    member_tried(m, cluster_declare_dead(&m->object, &m->self, m->peer[i].name,
-							 m->peer[i].incarnation)))
+		if (m->peer[i].stands_still && member_declare(m, &m->peer[i]))
 			return true;
 	return false;
 }
@@ -569,6 +743,8 @@ static void member_end(struct member *m)
 		member_fence(m, "it was removed from the cluster");
 	else if (row->incarnation != m->self.incarnation)
 		member_fence(m, "it was started anew elsewhere");
+	else if (row->lost)
+		member_fence(m, "the file system has dropped its locks");
 	else if (row->state == CLUSTER_DEAD)
 		member_fence(m, "others have declared it dead");
 	else

@@ -25,6 +25,13 @@ struct member_calls {
 	void (*enforce)(void *ctx, bool on);
 	/* Clients may reclaim what they had before that epoch. The server calls member_reclaimed() when they have. */
 	void (*reclaim_allowed)(void *ctx, uint64_t epoch);
+	/*
+	 * Looks whether the locks of that run of any member are in the file system: 1 or 0, as seen by a look that began at that time (now_ms) or later.
+	 * -EINPROGRESS: no such look has ended yet; or another error: ask again. since 0: the member has not started, and the call may wait.
+	 */
+	int (*stands)(void *ctx, uint64_t run, uint64_t since);
+	/* Clients may not reclaim any more, as others may have been granted what they had: drop their records. */
+	void (*reclaims_lost)(void *ctx);
 	/* Answer nothing more, and end; called once. */
 	void (*fenced)(void *ctx, const char *reason);
 	/* The clock is apart from the others': member_leave(), and end; called once. */
@@ -44,8 +51,16 @@ struct member_cfg {
 
 struct member;
 
-/* Calls to the store, which may fail. */
-enum member_call { MEMBER_READ, MEMBER_BEAT, MEMBER_LOOK, MEMBER_SWAP, MEMBER_EVICT, MEMBER_CALLS };
+/* Calls to the store, or about locks in the file system, which may fail. */
+enum member_call {
+	MEMBER_READ,
+	MEMBER_BEAT,
+	MEMBER_LOOK,
+	MEMBER_SWAP,
+	MEMBER_EVICT,
+	MEMBER_STANDS,
+	MEMBER_CALLS
+};
 
 /* A member's knowledge of its cluster, for metrics and the control interface. Times are by its clock. */
 struct member_view {
@@ -67,6 +82,27 @@ struct member_view {
 int member_start(const struct member_cfg *cfg, struct member **member,
 		 enum cluster_refusal *refusal);
 void member_free(struct member *m);
+/*
+ * Marks in the object, which the caller has read, members whose locks the file system has dropped before all members stopped granting
+ * (cluster_lose()), as far as one that is to start has to tell: because it may itself have granted them in a run that ended unseen, or because
+ * they were its own and others may have. 0, or an error of calls->stands(). member_start() does so, too.
+ */
+int member_lose_before(const struct member_cfg *cfg, struct cluster_object *o);
+/*
+ * The caller has stopped granting at that time, and the others rely on it from its next transition on. So it looks first whether what their clients
+ * may reclaim is still locked: else it may have granted it. 0, or an error of calls->stands(): nothing has changed.
+ */
+int member_lose_granted(const struct member_cfg *cfg, struct cluster_object *o,
+			const struct cluster_self *by, uint64_t since);
+/* Leaves (cluster_leave()), or ends as one that has lost its locks. As above, with -EPERM: refused. */
+int member_leave_by(const struct member_cfg *cfg, struct cluster_object *o,
+		    const struct cluster_self *self, bool has_records, uint64_t since);
+/*
+ * Declares that run dead, whose heartbeat has stood still, with what it has lost, and what others have lost that it may have granted. Looks for
+ * locks count if they began at that time or later. -EPERM: refused; or an error of calls->stands(): nothing has changed. by: see cluster_declare_dead().
+ */
+int member_end_run(const struct member_cfg *cfg, struct cluster_object *o,
+		   const struct cluster_self *by, const struct cluster_self *run, uint64_t since);
 
 /* A member's run as member_resume() takes it: the number by which the others know it, and of its last heartbeat, as they see a heartbeat by its
  * number's change. */

@@ -47,6 +47,11 @@ static void put_cluster_members(struct metrics *m, const struct cluster_part_vie
 		"ringnfs_cluster_member_needs_grace", METRICS_GAUGE, NULL,
 		"1 if clients of the member may reclaim, now or after its next start."
 	};
+	static const struct metrics_family lost = {
+		"ringnfs_cluster_member_lost_locks", METRICS_GAUGE, NULL,
+		"1 if clients of the member may not reclaim, as the file system has dropped its "
+		"locks while others granted theirs; until it has been started again."
+	};
 	const struct cluster_object *o = &v->seen.object;
 
 	metrics_family(m, &running);
@@ -59,6 +64,9 @@ static void put_cluster_members(struct metrics *m, const struct cluster_part_vie
 	metrics_family(m, &needs);
 	for (unsigned i = 0; i < o->nmembers; i++)
 		metrics_value(m, o->member[i].needs_grace, "member", o->member[i].name, NULL);
+	metrics_family(m, &lost);
+	for (unsigned i = 0; i < o->nmembers; i++)
+		metrics_value(m, o->member[i].lost, "member", o->member[i].name, NULL);
 }
 
 /* Reports every reason for which a grace period may wait, with 0 for those that do not hold: an alert cannot see a series that is absent. */
@@ -123,11 +131,12 @@ static void put_cluster_counts(struct metrics *m, const struct member_view *seen
 	};
 	static const struct metrics_family failed = {
 		"ringnfs_cluster_store_failures", METRICS_COUNTER, NULL,
-		"Calls to the cluster's store that have failed."
+		"Calls to the cluster's store, and looks for locks of its members, that have "
+		"failed."
 	};
 	static const char *const calls[MEMBER_CALLS] = {
 		[MEMBER_READ] = "read", [MEMBER_BEAT] = "heartbeat", [MEMBER_LOOK] = "look",
-		[MEMBER_SWAP] = "swap", [MEMBER_EVICT] = "evict",
+		[MEMBER_SWAP] = "swap", [MEMBER_EVICT] = "evict",    [MEMBER_STANDS] = "locks",
 	};
 
 	put_cluster_value(m, &evicted, seen->evicted);

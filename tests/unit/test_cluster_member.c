@@ -31,6 +31,9 @@ struct node {
 	bool only_beats_fail;
 	unsigned slow_ms; /* that the next call to the store takes */
 	unsigned evicted;
+	uint64_t asked_since[64]; /* when it asked about the locks of a run, by its number */
+	int no_locks;		  /* what the file system answers; 0: it works */
+	bool lost;
 };
 
 static struct {
@@ -40,7 +43,8 @@ static struct {
 	uint64_t version;
 	struct cluster_beat beat[NODES];
 	struct node node[NODES];
-	bool faults; /* random ones */
+	uint64_t dropped_run; /* whose locks the file system has dropped */
+	bool faults;	      /* random ones */
 	char said[4096];
 } sim;
 static unsigned resumed;
@@ -115,6 +119,29 @@ static void on_apart(void *ctx)
 	member_leave(n->m, true);
 }
 
+/* Answers to the second question about a run since that time, as the file system takes its time. */
+static int on_stands(void *ctx, uint64_t run, uint64_t since)
+{
+	struct node *n = ctx;
+
+	uint64_t *asked = &n->asked_since[run % rn_array_size(n->asked_since)];
+
+	if (since != 0 && *asked < since) {
+		*asked = sim.now_ms;
+		return -EINPROGRESS;
+	}
+	return n->no_locks ? n->no_locks : run != sim.dropped_run;
+}
+
+static void on_reclaims_lost(void *ctx)
+{
+	struct node *n = ctx;
+
+	cr_assert_not(n->lost, "told twice");
+	n->lost = true;
+	member_reclaimed(n->m);
+}
+
 static uint64_t now_of(void *ctx)
 {
 	(void)ctx;
@@ -128,8 +155,16 @@ static uint64_t wall_of(void *ctx)
 	       1000000u;
 }
 
-static const struct member_calls calls = { on_enforce, on_reclaim, on_fenced,
-					   on_apart,   now_of,	   wall_of };
+static const struct member_calls calls = {
+	.enforce = on_enforce,
+	.reclaim_allowed = on_reclaim,
+	.stands = on_stands,
+	.reclaims_lost = on_reclaims_lost,
+	.fenced = on_fenced,
+	.apart = on_apart,
+	.now_ms = now_of,
+	.wall_ns = wall_of,
+};
 
 static void on_log(void *ctx, enum rn_level level, const char *fmt, va_list ap)
 {
@@ -181,7 +216,7 @@ static int start(unsigned i, bool has_records, enum cluster_refusal *refusal)
 	int rc;
 
 	n->enforcing = true;
-	n->fenced = n->may_reclaim = n->leaving = n->apart = false;
+	n->fenced = n->may_reclaim = n->leaving = n->apart = n->lost = false;
 	n->in_step = true;
 	rc = member_start(&cfg, &n->m, refusal);
 	n->in_step = false;
@@ -342,7 +377,10 @@ static int sim_evict(struct cluster_store *s, const char *name, uint64_t incarna
 {
 	const struct cluster_object o = object_now();
 
-	cr_expect(cluster_all_enforce(&o) || sim.faults, "%s is evicted before all enforce", name);
+	const struct cluster_member *row = cluster_look(&o, name);
+
+	cr_expect(cluster_all_enforce(&o) || sim.faults || (row && row->lost),
+		  "%s is evicted before all enforce", name);
 	(void)incarnation;
 	node_of(s)->evicted++;
 	return 0;
@@ -438,6 +476,81 @@ Test(cluster_member, death)
 	run_until(sim.now_ms + 10000);
 	cr_expect_eq(object_now().reclaim_epoch, 0);
 	cr_expect_not(sim.node[1].enforcing);
+}
+
+/* The file system gives up the client of a member that runs, and then that ends. */
+Test(cluster_member, locks_dropped_before_death)
+{
+	struct cluster_object o;
+
+	start_nodes(3);
+	sim.dropped_run = cluster_look(member_object(sim.node[0].m), "a")->incarnation;
+	stop_machine(0);
+	run_until(sim.now_ms + DEAD_MS + 4000);
+	o = object_now();
+	cr_expect_eq(cluster_look(&o, "a")->state, CLUSTER_DEAD);
+	cr_expect(cluster_look(&o, "a")->lost);
+	cr_expect_eq(o.reclaim_epoch, 0, "nobody waits for what nobody may reclaim");
+	cr_expect_not(sim.node[1].enforcing || sim.node[2].enforcing);
+	cr_expect(said("dropped the locks of member a"));
+	cr_expect_gt(sim.node[1].evicted, 0, "another mount of it may live");
+	end(0);
+	sim.node[0].due_ms = sim.now_ms;
+	run_until(sim.now_ms + 5000);
+	cr_expect_not(sim.node[0].may_reclaim);
+	o = object_now();
+	cr_expect_not(cluster_look(&o, "a")->lost, "its records were dropped before it joined");
+	cr_expect_not(sim.node[0].enforcing);
+}
+
+/* It is started again before anybody has declared it dead. */
+Test(cluster_member, locks_dropped_before_restart)
+{
+	enum cluster_refusal refusal;
+
+	start_nodes(2);
+	sim.dropped_run = cluster_look(member_object(sim.node[0].m), "a")->incarnation;
+	end(0);
+	cr_assert_eq(start(0, true, &refusal), 0);
+	cr_expect_not(member_has_reclaims(sim.node[0].m));
+	cr_expect_eq(object_now().reclaim_epoch, 0);
+	end(0);
+	/* A file system that does not tell. */
+	sim.node[0].no_locks = -EIO;
+	cr_expect_eq(start(0, true, &refusal), -EIO);
+	sim.node[0].no_locks = 0;
+	sim.node[0].due_ms = UINT64_MAX;
+}
+
+/* They are dropped after it was started again, and before the others have stopped granting. */
+Test(cluster_member, locks_dropped_after_restart)
+{
+	enum cluster_refusal refusal;
+
+	start_nodes(2);
+	sim.dropped_run = cluster_look(member_object(sim.node[0].m), "a")->incarnation;
+	const uint64_t run = sim.dropped_run;
+
+	sim.dropped_run = 0;
+	end(0);
+	cr_assert_eq(start(0, true, &refusal), 0);
+	cr_expect(member_has_reclaims(sim.node[0].m));
+	/* b stops granting, and does not say so before it knows. */
+	sim.node[1].no_locks = -EIO;
+	run_until(sim.now_ms + 5000);
+	cr_expect(sim.node[1].enforcing);
+	cr_expect_not(sim.node[0].may_reclaim);
+	cr_expect(said("cannot look for another's locks"));
+	sim.dropped_run = run;
+	sim.node[1].no_locks = 0;
+	run_until(sim.now_ms + 5000);
+	cr_expect(sim.node[0].lost, "it is told that its clients may not reclaim");
+	cr_expect_not(sim.node[0].may_reclaim);
+	cr_expect_not(sim.node[0].enforcing || sim.node[1].enforcing);
+	const struct cluster_object o = object_now();
+
+	cr_expect(!cluster_look(&o, "a")->lost && cluster_look(&o, "a")->state == CLUSTER_RUNNING);
+	cr_expect_eq(o.reclaim_epoch, 0);
 }
 
 /* The program of a member is run anew: the others see no more than its heartbeat. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Model of a cluster: two or three members, each with one client that wants the same lock; members crash, are slow, restart, leave and
- * are removed. Every interleaving is explored breadth-first with the real transitions of cluster/cluster_object.c, until no new state
+ * are removed, and the file system drops their locks. Every interleaving is explored breadth-first with the real transitions of cluster/cluster_object.c, until no new state
  * is found or to a depth (CLUSTER_DEPTH; 60 visits all states of three members, in some minutes). In each state hold:
  *
  *  - no lock is granted by one member while a client of another may still reclaim it;
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/cluster_object.h"
+#include "cluster/member.h"
 #include "lib/clock.h"
 #include "lib/util.h"
 
@@ -43,6 +43,12 @@ enum fault {
 	KEEP_RECORDS,	  /* records of clients that did not reclaim in time are kept */
 	ANY_EPOCH,	  /* a member confirms whichever epoch is current */
 	RELEASE_UNSEEN, /* what a run held is released in a grace, though the run is not known to have ended */
+	/* Nobody looks whether locks are still there: */
+	CONFIRM_BLINDLY, /* who says that it enforces */
+	LEAVE_BLINDLY,	 /* who leaves */
+	DECLARE_BLINDLY, /* who declares another dead */
+	JOIN_BLINDLY,	 /* who starts after an end that nobody has seen */
+	RECLAIM_LOST, /* a member that has been started again keeps records that are worth nothing */
 };
 
 static const char *const faults[] = { "none",
@@ -54,7 +60,12 @@ static const char *const faults[] = { "none",
 				      "leave without a grace",
 				      "keep records of late clients",
 				      "confirm any epoch",
-				      "release before the end is seen" };
+				      "release before the end is seen",
+				      "confirm without a look at locks",
+				      "leave without a look at locks",
+				      "declare dead without a look at locks",
+				      "join without a look at locks",
+				      "keep records of lost locks" };
 
 enum event {
 	LOOK,		/* reads the object */
@@ -70,8 +81,10 @@ enum event {
 	RESTART_LIKELY, /* without looking whether there are records: as if there were */
 	LEAVE,
 	REMOVE,
-	RELEASE, /* what its last run held in the file system is released */
-	DEAD_BY, /* member 0, 1, 2 declares it dead */
+	RELEASE,  /* what its last run held in the file system is released */
+	DROP,	  /* the file system drops what it holds, whether it runs or not */
+	DROP_OLD, /* or what an earlier run of it holds */
+	DEAD_BY,  /* member 0, 1, 2 declares it dead */
 	EVENTS = DEAD_BY + MOST,
 };
 
@@ -89,6 +102,8 @@ static const char *const events[] = { "looks",
 				      "leaves",
 				      "is removed",
 				      "has its file system state released",
+				      "has its locks dropped",
+				      "has the locks of an earlier run dropped",
 				      "is declared dead by 0",
 				      "is declared dead by 1",
 				      "is declared dead by 2" };
@@ -110,6 +125,9 @@ struct process {
 	bool holds;
 	bool orphan;	 /* its holder is a run that is over */
 	uint64_t holder; /* incarnation of the holder */
+	/* What tells others of it: the byte of the last run, and that of the run whose locks may be reclaimed. */
+	bool run_stands, holder_stands;
+	bool lost_seen; /* it knows that its clients may not reclaim */
 };
 
 struct model {
@@ -117,6 +135,7 @@ struct model {
 	enum fault fault;
 	struct cluster_object o;
 	struct process p[MOST];
+	bool blind; /* a look for locks sees them in any case */
 	const char *violated;
 };
 
@@ -161,6 +180,12 @@ static uint32_t pack_member(const struct model *m, unsigned i)
 	bits(&w, p->holds, 1);
 	bits(&w, p->holds && p->orphan, 1);
 	bits(&w, p->holds && row && p->holder == row->incarnation, 1);
+	bits(&w, row && row->lost, 1);
+	bits(&w, row && row->holder == row->incarnation, 1);
+	bits(&w, p->run_stands, 1);
+	bits(&w, row && p->holder_stands, 1);
+	bits(&w, p->alive && p->lost_seen, 1);
+	bits(&w, p->alive && p->looked && p->duty.lost, 1);
 	return w;
 }
 
@@ -195,6 +220,12 @@ static void unpack_member(struct model *m, unsigned i, uint32_t w)
 	struct cluster_member row = { 0 };
 	uint64_t held_now;
 
+	p->duty.lost = take(&w, 1);
+	p->lost_seen = take(&w, 1);
+	p->holder_stands = take(&w, 1);
+	p->run_stands = take(&w, 1);
+	row.holder = take(&w, 1) ? RUN + i : 1 + i;
+	row.lost = take(&w, 1);
 	held_now = take(&w, 1);
 	p->orphan = take(&w, 1);
 	p->holds = take(&w, 1);
@@ -239,10 +270,34 @@ static void unpack(const struct key *k, unsigned n, enum fault fault, struct mod
 
 /* ---- events; each returns false if it cannot happen in this state ---- */
 
-/* True if the process answers clients. One whose lease is over does all else, as it may have looked at the clock just before. */
+/* True if the process answers clients. One whose lease is over does all else, as it may have looked at the clock just before. One whose locks
+ * were dropped by the file system gets no more there. */
 static bool serves(const struct model *m, const struct process *p)
 {
-	return p->alive && (p->fresh || m->fault == IGNORE_LEASE);
+	return p->alive && p->run_stands && (p->fresh || m->fault == IGNORE_LEASE);
+}
+
+static int model_stands(void *ctx, uint64_t run, uint64_t since)
+{
+	const struct model *m = ctx;
+
+	(void)since;
+	for (unsigned i = 0; i < m->n && !m->blind; i++) {
+		const struct cluster_member *row = cluster_look(&m->o, names[i]);
+
+		if (row && row->holder == run)
+			return m->p[i].holder_stands;
+	}
+	return 1;
+}
+
+static const struct member_calls calls = { .stands = model_stands };
+
+/* For looks for locks by that member; if that fault is there, it does not look. */
+static struct member_cfg looks(struct model *m, unsigned i, enum fault blindly)
+{
+	m->blind = m->fault == blindly;
+	return (struct member_cfg){ .starter.name = names[i], .calls = &calls, .ctx = m };
 }
 
 static bool is_free(const struct model *m)
@@ -275,15 +330,22 @@ static bool model_act(struct process *p)
 	p->enforce = p->duty.enforce;
 	p->epoch = p->duty.epoch;
 	p->reclaim = p->duty.may_reclaim;
+	p->lost_seen = p->duty.lost;
 	p->looked = false;
 	return true;
 }
 
 static bool model_confirm(struct model *m, struct process *p)
 {
-	return p->alive && p->enforce &&
-	       cluster_enforcing(&m->o, &p->self, m->fault == ANY_EPOCH ? m->o.epoch : p->epoch) ==
-		       CLUSTER_OK;
+	const struct member_cfg cfg = looks(m, (unsigned)(p - m->p), CONFIRM_BLINDLY);
+	const uint64_t epoch = m->fault == ANY_EPOCH ? m->o.epoch : p->epoch;
+	const struct cluster_object before = m->o;
+
+	if (!p->alive || !p->enforce || epoch != m->o.epoch ||
+	    member_lose_granted(&cfg, &m->o, &p->self, 0) != 0)
+		return false;
+	cluster_enforcing(&m->o, &p->self, epoch);
+	return memcmp(&before, &m->o, sizeof(before)) != 0;
 }
 
 static bool model_grant(struct model *m, struct process *p)
@@ -329,13 +391,15 @@ static bool model_done(struct model *m, struct process *p)
 {
 	enum cluster_refusal r;
 
-	if (!p->alive || !p->reclaim)
+	if (!p->alive || (!p->reclaim && !p->lost_seen))
 		return false;
 	if (!p->back) {
 		p->entitled = false;
-		p->recorded = p->recorded && m->fault == KEEP_RECORDS;
+		p->recorded =
+			p->recorded && m->fault == (p->lost_seen ? RECLAIM_LOST : KEEP_RECORDS);
 	}
-	p->reclaim = p->looked = false;
+	p->reclaim = p->looked = p->lost_seen = false;
+	p->holder_stands = p->run_stands;
 	r = cluster_reclaimed(&m->o, &p->self);
 	if (r != CLUSTER_OK && r != CLUSTER_FENCED && m->fault == NO_FAULT)
 		m->violated = "the end of reclaims is refused";
@@ -366,12 +430,17 @@ static bool model_restart(struct model *m, unsigned i, bool records)
 						 .has_records = records || p->recorded,
 						 .dead_ms = DEAD_MS };
 
+	const struct member_cfg cfg = looks(m, i, JOIN_BLINDLY);
+
 	if (p->alive || (records && p->recorded))
 		return false; /* RESTART does the same */
-	if (cluster_join(&m->o, &starter, &p->self) != CLUSTER_OK)
+	if (member_lose_before(&cfg, &m->o) != 0 ||
+	    cluster_join(&m->o, &starter, &p->self) != CLUSTER_OK)
 		m->violated = "a restart is refused";
-	p->alive = p->fresh = p->enforce = true;
-	p->reclaim = p->looked = p->back = false;
+	p->alive = p->fresh = p->enforce = p->run_stands = true;
+	p->reclaim = p->looked = p->back = p->lost_seen = false;
+	if (cluster_look(&m->o, names[i])->holder == p->self.incarnation)
+		p->holder_stands = true;
 	p->epoch = m->o.epoch;
 	if (!cluster_look(&m->o, names[i])->needs_grace) {
 		p->entitled = false;
@@ -387,8 +456,14 @@ static bool model_restart(struct model *m, unsigned i, bool records)
 
 static bool model_leave(struct model *m, struct process *p)
 {
-	if (!p->alive ||
-	    cluster_leave(&m->o, &p->self, p->recorded && m->fault != LEAVE_SILENTLY) != CLUSTER_OK)
+	const struct member_cfg cfg = looks(m, (unsigned)(p - m->p), LEAVE_BLINDLY);
+
+	if (!p->alive || cluster_duty(&m->o, &p->self).fenced)
+		return false;
+	if (cluster_duty(&m->o, &p->self).confirm)
+		member_lose_granted(&cfg, &m->o, &p->self, 0);
+	if (member_leave_by(&cfg, &m->o, &p->self, p->recorded && m->fault != LEAVE_SILENTLY, 0) !=
+	    0)
 		return false;
 	p->fresh = false;
 	return model_end(p, false);
@@ -402,6 +477,22 @@ static bool model_remove(struct model *m, unsigned i)
 	return true;
 }
 
+/* After all else, the byte of the run whose locks may be reclaimed. */
+static bool model_release_byte(struct model *m, struct process *p)
+{
+	const struct cluster_member *row = cluster_look(&m->o, names[p - m->p]);
+	struct cluster_self run = { .incarnation = row ? row->holder : 0 };
+	const bool is_last = row && row->holder == row->incarnation;
+
+	memcpy(run.name, names[p - m->p], 2);
+	if (!row || !p->holder_stands || (is_last && p->alive && p->fresh) ||
+	    !cluster_may_release(&m->o, &run))
+		return false;
+	p->holder_stands = false;
+	p->run_stands &= !is_last;
+	return true;
+}
+
 static bool model_release(struct model *m, struct process *p)
 {
 	struct cluster_self run = p->self;
@@ -409,26 +500,65 @@ static bool model_release(struct model *m, struct process *p)
 	run.incarnation = p->holder;
 	memcpy(run.name, names[p - m->p], 2);
 	if (!p->holds || !p->orphan)
-		return false;
+		return model_release_byte(m, p);
 	if (m->fault == RELEASE_UNSEEN && cluster_all_enforce(&m->o))
 		run.incarnation = 0;
 	if (!cluster_may_release(&m->o, &run) && m->fault != NO_KEEPER &&
 	    m->fault != SKIP_ALL_ENFORCE)
 		return false;
 	p->holds = p->orphan = false;
+	model_release_byte(m, p);
+	return true;
+}
+
+/* The file system gives the machine's client up. What the client of the member had is anybody's. */
+static bool model_drop(struct process *p)
+{
+	if (!p->run_stands && !p->holder_stands)
+		return false;
+	p->run_stands = p->holder_stands = p->holds = p->orphan = p->entitled = false;
+	return true;
+}
+
+/* Or its keeper is killed, after the member was started again. */
+static bool model_drop_old(struct model *m, struct process *p)
+{
+	const struct cluster_member *row = cluster_look(&m->o, names[p - m->p]);
+
+	if (!row || row->holder == row->incarnation || !p->holder_stands)
+		return false;
+	p->holder_stands = false;
+	if (!p->back)
+		p->holds = p->orphan = p->entitled = false;
 	return true;
 }
 
 static bool model_declare(struct model *m, unsigned i, unsigned by)
 {
 	const struct cluster_member *row = cluster_look(&m->o, names[i]);
+	struct cluster_self run = { .incarnation = row ? row->incarnation : 0 };
 
-	return by < m->n && by != i && row && !m->p[i].fresh && m->p[by].alive &&
-	       cluster_declare_dead(&m->o, &m->p[by].self, names[i], row->incarnation) ==
-		       CLUSTER_OK;
+	memcpy(run.name, names[i], 2);
+	if (by >= m->n || by == i || !row || m->p[i].fresh || !m->p[by].alive ||
+	    row->state != CLUSTER_RUNNING || cluster_duty(&m->o, &m->p[by].self).fenced)
+		return false;
+	const struct member_cfg cfg = looks(m, by, DECLARE_BLINDLY);
+
+	return member_end_run(&cfg, &m->o, &m->p[by].self, &run, 0) == 0;
 }
 
-static bool happens(struct model *m, unsigned i, unsigned event)
+/* Nobody is taken to have lost what its clients still have. */
+static void check_losses(struct model *m)
+{
+	for (unsigned i = 0; i < m->n; i++) {
+		const struct cluster_member *row = cluster_look(&m->o, names[i]);
+
+		if (row && row->lost && m->p[i].entitled && !m->p[i].back)
+			m->violated = "a member is taken to have lost what it has";
+	}
+}
+
+static bool occurs(struct model *m, unsigned i, unsigned event)
 {
 	struct process *p = &m->p[i];
 
@@ -461,9 +591,22 @@ static bool happens(struct model *m, unsigned i, unsigned event)
 		return model_remove(m, i);
 	case RELEASE:
 		return model_release(m, p);
+	case DROP:
+		return model_drop(p);
+	case DROP_OLD:
+		return model_drop_old(m, p);
 	default:
 		return model_declare(m, i, event - DEAD_BY);
 	}
+}
+
+static bool happens(struct model *m, unsigned i, unsigned event)
+{
+	const bool did = occurs(m, i, event);
+
+	if (did)
+		check_losses(m);
+	return did;
 }
 
 /* ---- invariants of a state ---- */
@@ -484,6 +627,8 @@ static void check_fenced(struct model *m)
 		    cluster_enforcing(&m->o, &old, m->o.epoch) != CLUSTER_FENCED ||
 		    cluster_reclaimed(&m->o, &old) != CLUSTER_FENCED ||
 		    cluster_leave(&m->o, &old, false) != CLUSTER_FENCED ||
+		    cluster_lose(&m->o, &old, names[(i + 1) % m->n], RUN + (i + 1) % m->n) !=
+			    CLUSTER_FENCED ||
 		    cluster_declare_dead(&m->o, &old, names[(i + 1) % m->n],
 					 RUN + (i + 1) % m->n) != CLUSTER_FENCED ||
 		    memcmp(&before, &m->o, sizeof(before)) != 0)
@@ -496,7 +641,7 @@ static void settle_member(struct model *m, unsigned i, bool give_up)
 {
 	struct process *p = &m->p[i];
 
-	if (p->alive && !p->fresh)
+	if (p->alive && (!p->fresh || !p->run_stands))
 		happens(m, i, CRASH);
 	/* Somebody has to be there to see that the others are dead. */
 	if (!p->alive && (!give_up || i == 0))
@@ -712,7 +857,7 @@ Test(cluster_model, two_members_in_every_state, .timeout = 600)
 
 Test(cluster_model, three_members, .timeout = 3600)
 {
-	explore(3, 11);
+	explore(3, 9);
 }
 
 /* The search has eyes: each broken rule breaks an invariant. */

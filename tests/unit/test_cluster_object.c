@@ -183,6 +183,46 @@ Test(cluster_object, death)
 		  "whatever the old run had was reclaimed by the new one");
 }
 
+/* What b may still say of a's locks, and what a is to do. */
+Test(cluster_object, losses)
+{
+	struct cluster_self again;
+
+	REFUSED(cluster_lose(&o, &b, "c", 1), CLUSTER_UNKNOWN_MEMBER);
+	REFUSED(cluster_lose(&o, &b, "a", a.incarnation + 7), CLUSTER_STARTED_ANEW);
+	/* It runs, as far as is known. */
+	cr_expect(cluster_must_stand(&o, cluster_look(&o, "a")));
+	DONE(cluster_lose(&o, &b, "a", a.incarnation));
+	cr_expect_eq(cluster_look(&o, "a")->state, CLUSTER_DEAD);
+	cr_expect(cluster_is_sound(&o) && cluster_duty(&o, &a).fenced);
+	cr_expect_eq(o.reclaim_epoch, 0, "there is nothing to wait for");
+	cr_expect(cluster_may_release(&o, &a));
+	REFUSED(cluster_lose(&o, &b, "a", a.incarnation), CLUSTER_RELEASED);
+	REFUSED(cluster_lose(&o, &a, "b", b.incarnation), CLUSTER_FENCED);
+	DONE(join(&o, "a", &digest, true, &a));
+	cr_expect_not(cluster_look(&o, "a")->needs_grace || cluster_look(&o, "a")->lost);
+	/* It has been started again, and b does not enforce yet. */
+	DONE(join(&o, "a", &digest, true, &again));
+	cr_expect_eq(cluster_look(&o, "a")->holder, a.incarnation);
+	DONE(cluster_lose(&o, &b, "a", a.incarnation));
+	cr_expect(cluster_is_sound(&o) && cluster_duty(&o, &again).lost);
+	cr_expect(cluster_duty(&o, &again).enforce && !cluster_duty(&o, &again).confirm);
+	cr_expect_eq(o.reclaim_epoch, 0);
+	DONE(cluster_reclaimed(&o, &again));
+	cr_expect(cluster_is_sound(&o) && !cluster_duty(&o, &again).enforce);
+	/* It ends before it has dropped its records. */
+	DONE(join(&o, "a", &digest, true, &a));
+	DONE(cluster_lose(&o, NULL, "a", again.incarnation));
+	DONE(cluster_declare_dead(&o, &b, "a", a.incarnation));
+	cr_expect(cluster_is_sound(&o) && cluster_look(&o, "a")->lost);
+	DONE(join(&o, "a", &digest, true, &a));
+	cr_expect_not(cluster_look(&o, "a")->needs_grace);
+	/* Released in order, they are not lost. */
+	DONE(cluster_declare_dead(&o, &b, "a", a.incarnation));
+	DONE(cluster_enforcing(&o, &b, o.epoch));
+	REFUSED(cluster_lose(&o, &b, "a", a.incarnation), CLUSTER_RELEASED);
+}
+
 Test(cluster_object, removal)
 {
 	struct cluster_self again;
@@ -466,6 +506,10 @@ Test(cluster_object, unsound_objects)
 	UNSOUND(o.member[0].state = (enum cluster_state)4);
 	UNSOUND(o.member[0].incarnation = 0);
 	UNSOUND(o.member[0].incarnation = o.member[1].incarnation);
+	UNSOUND(o.member[0].holder = 0);
+	UNSOUND(o.member[0].holder = o.member[0].incarnation + 1);
+	UNSOUND(o.member[1].holder = 1); /* it has reclaimed nothing of an earlier run */
+	UNSOUND(o.member[0].lost = true);
 	UNSOUND(o.member[0].name[0] = 'b');
 	UNSOUND(o.member[0].name[0] = '/');
 	UNSOUND(o.member[0].name[0] = 0);
