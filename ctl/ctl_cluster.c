@@ -47,9 +47,25 @@ static void ctl_cluster_put_member(struct table *t, const json_t *m)
 	table_cell(t, beat);
 	table_cell(t, pages_join(m, "addresses", addresses, sizeof(addresses)));
 	table_cell(t, ctl_cluster_waits(m, "enforce")	    ? "still grants locks"
+		      : ctl_cluster_is_true(m, "lost")	    ? "lost: its clients may not reclaim"
 		      : ctl_cluster_is_true(m, "reclaims")  ? "its clients may reclaim"
 		      : ctl_cluster_is_true(m, "enforcing") ? "grants no new locks"
 							    : "");
+}
+
+/* Says that a member's clients may not reclaim, and why. */
+static void ctl_cluster_print_loss(const json_t *m, FILE *out)
+{
+	char *name;
+
+	if (!ctl_cluster_is_true(m, "lost"))
+		return;
+	name = table_safe_text(ctl_cluster_text(m, "name"));
+	fprintf(out,
+		"LOST: member %s's locks were dropped by the file system while others granted "
+		"theirs; its clients may not reclaim. Was its machine's client evicted by hand?\n",
+		name ? name : "?");
+	free(name);
 }
 
 /* Says what the grace waits for at a member, and what helps. */
@@ -82,16 +98,17 @@ static void ctl_cluster_print_head(const json_t *c, FILE *out)
 	fprintf(out, "cluster %s, seen by member %s; epoch %" PRIu64 "; ",
 		ctl_cluster_text(c, "name"), ctl_cluster_text(c, "instance"),
 		pages_number(c, "epoch"));
-	if (!ctl_cluster_is_true(c, "grace")) {
+	if (ctl_cluster_is_true(c, "grace"))
+		fprintf(out, "GRACE: new locks wait, for %" PRIu64 " s so far\n",
+			pages_number(c, "grace_seconds"));
+	else
 		fputs(ctl_cluster_is_true(c, "grants") ? "no grace period\n" : "new locks wait\n",
 		      out);
-		return;
-	}
-	fprintf(out, "GRACE: new locks wait, for %" PRIu64 " s so far\n",
-		pages_number(c, "grace_seconds"));
 	json_array_foreach(json_object_get(c, "members"), i, m)
 	{
-		ctl_cluster_print_wait(m, out);
+		if (ctl_cluster_is_true(c, "grace"))
+			ctl_cluster_print_wait(m, out);
+		ctl_cluster_print_loss(m, out);
 	}
 }
 

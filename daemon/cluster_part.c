@@ -14,6 +14,7 @@
 
 #include "daemon/cluster_conns.h"
 #include "daemon/cluster_mounts.h"
+#include "daemon/cluster_runs.h"
 #include "daemon/keeper.h"
 #include "daemon/process.h"
 #include "daemon/ticker.h"
@@ -29,6 +30,17 @@
 #define SLICE_MS 100u  /* between looks at what this server does, while the thread waits */
 #define POLL_MS 10u
 #define REMOVE_TRIES 16u
+#define RUN_LOOKS 10u /* for an answer about a run, before other turns of the thread */
+#define RUN_LOOK_MS 5u
+
+/* A question whether the locks of a run are in the file system, and the answer that was seen last. Times are those of CLOCK_BOOTTIME. */
+struct run_look {
+	uint64_t run;	   /* 0: free */
+	uint64_t asked_ms; /* last */
+	uint64_t began_ms; /* the look that has the answer; 0: there is none */
+	int stands;	   /* 0, 1 or -errno */
+	bool is_due;	   /* to be looked at */
+};
 
 struct cluster_part {
 	const struct cfg_settings *settings;
@@ -48,7 +60,9 @@ struct cluster_part {
 	_Atomic bool stop;
 	/* The thread's. */
 	bool may_reclaim; /* the cluster allows reclaims; they begin when no keeper has the locks of before */
-	bool done; /* the end of reclaims was told */
+	bool done;    /* the end of reclaims was told */
+	int voids_rc; /* of the last try to drop them */
+	bool voids;   /* clients may not reclaim any more: their records are to be dropped */
 	uint64_t
 		leave_by; /* rn_now_ms(): the process ends then, as the member gives up; 0: it does not */
 	uint64_t
@@ -69,8 +83,10 @@ struct cluster_part {
 	uint64_t client[CLUSTER_MOUNTS_MAX];
 	unsigned nclients;
 
-	struct cluster_conns *conns;  /* or NULL; noted by the ticker */
-	struct cluster_mounts mounts; /* the ticker's, once there is one */
+	struct cluster_conns *conns;	       /* or NULL; noted by the ticker */
+	int runs;			       /* descriptor for looks at others' runs; -1: none */
+	struct run_look look[CLUSTER_MEMBERS]; /* under lock */
+	struct cluster_mounts mounts;	       /* the ticker's, once there is one */
 	struct ticker *mounts_ticker;
 };
 
@@ -127,8 +143,10 @@ void cluster_part_lost(void *part, const char *path)
 		return;
 	rn_err(p->log,
 	       "cluster: the file system of %s has given this machine's client up: member %s ends "
-	       "without an answer; unmount and mount it again, then start the member",
+	       "without an answer; unmount and mount it again, then start the member. Its clients "
+	       "may have lost their locks to others",
 	       path, p->settings->cluster.instance);
+	keeper_run_has_lost(p->keeper);
 	process_leave(EX_TEMPFAIL);
 }
 
@@ -263,7 +281,13 @@ static int cluster_part_open(struct cluster_part *p)
 	/* The keeper is first: a store may have threads. */
 	if (!rc)
 		rc = cluster_part_start_keeper(p);
-	return rc ? rc : cluster_store_open(&cfg, p->log, &p->store);
+	if (rc)
+		return rc;
+	p->runs = cluster_runs_open(p->settings->cluster.path);
+	if (p->runs < 0)
+		rn_err(p->log, "cluster.path %s: cannot open the file runs: %s",
+		       p->settings->cluster.path, rn_error_text(p->runs));
+	return p->runs < 0 ? p->runs : cluster_store_open(&cfg, p->log, &p->store);
 }
 
 int cluster_part_new(const struct cfg_settings *settings, struct image_reader *image,
@@ -291,6 +315,7 @@ int cluster_part_new(const struct cfg_settings *settings, struct image_reader *i
 		.layouts = set->pnfs,
 		.data_io = (uint32_t)settings->nfs3.max_io,
 	};
+	p->runs = -1;
 	pthread_mutex_init(&p->lock, NULL);
 	*out = p; /* to be freed in any case */
 	const int rc = image ? cluster_part_load(p, image) : 0;
@@ -308,6 +333,8 @@ void cluster_part_free(struct cluster_part *p)
 	member_free(p->member);
 	cluster_conns_free(p->conns);
 	cluster_mounts_free(&p->mounts);
+	if (p->runs >= 0)
+		close(p->runs);
 	if (p->store)
 		p->store->ops->close(p->store);
 	pthread_mutex_destroy(&p->lock);
@@ -346,6 +373,14 @@ static void cluster_part_see(struct cluster_part *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
+static void cluster_part_warn_voids(const struct cluster_part *p)
+{
+	rn_warn(p->log,
+		"cluster: this server's clients lose their locks of before: it has left the "
+		"cluster, or was removed, or the file system has dropped them, and others may have "
+		"been granted them");
+}
+
 /* Stops or resumes granting locks. The view is renewed first, so that `cluster status` has the reason by when a client meets it. */
 static void cluster_part_enforce(void *ctx, bool on)
 {
@@ -366,6 +401,91 @@ static void cluster_part_reclaim_allowed(void *ctx, uint64_t epoch)
 
 	(void)epoch;
 	p->may_reclaim = true;
+}
+
+static uint64_t cluster_part_now(void)
+{
+	return rn_clock_ns(CLOCK_BOOTTIME) / RN_NS_PER_MS;
+}
+
+/* The question about that run, perhaps a new one in place of the one that was not asked for longest. Under the lock. */
+static struct run_look *cluster_part_question(struct cluster_part *p, uint64_t run)
+{
+	struct run_look *at = &p->look[0];
+
+	for (unsigned i = 0; i < CLUSTER_MEMBERS; i++) {
+		if (p->look[i].run == run)
+			return &p->look[i];
+		if (p->look[i].asked_ms < at->asked_ms)
+			at = &p->look[i];
+	}
+	*at = (struct run_look){ .run = run };
+	return at;
+}
+
+/* Answers the questions. On the thread of the mounts, as it waits for the file system. */
+static void cluster_part_answer_runs(struct cluster_part *p)
+{
+	for (unsigned i = 0; i < CLUSTER_MEMBERS; i++) {
+		pthread_mutex_lock(&p->lock);
+		const struct run_look q = p->look[i];
+
+		p->look[i].is_due = false;
+		pthread_mutex_unlock(&p->lock);
+		if (!q.is_due)
+			continue;
+		const uint64_t began = cluster_part_now();
+		const int stands = cluster_runs_stand(p->runs, q.run);
+
+		pthread_mutex_lock(&p->lock);
+		if (p->look[i].run == q.run) {
+			p->look[i].stands = stands;
+			p->look[i].began_ms = began;
+		}
+		pthread_mutex_unlock(&p->lock);
+	}
+}
+
+/* One look at the table. */
+static int cluster_part_answer(struct cluster_part *p, uint64_t run, uint64_t since)
+{
+	int rc = -EINPROGRESS;
+
+	pthread_mutex_lock(&p->lock);
+	struct run_look *q = cluster_part_question(p, run);
+
+	q->asked_ms = cluster_part_now();
+	if (q->began_ms >= since && q->began_ms > 0)
+		rc = q->stands;
+	if (rc < 0)
+		q->is_due = true;
+	pthread_mutex_unlock(&p->lock);
+	return rc;
+}
+
+static int cluster_part_stands(void *ctx, uint64_t run, uint64_t since)
+{
+	struct cluster_part *p = ctx;
+	int rc;
+
+	if (since == 0)
+		return cluster_runs_stand(p->runs, run);
+	rc = cluster_part_answer(p, run, since);
+	if (rc < 0)
+		ticker_hurry(p->mounts_ticker);
+	for (unsigned i = 0; i < RUN_LOOKS && rc == -EINPROGRESS; i++) {
+		cluster_part_rest(RUN_LOOK_MS);
+		rc = cluster_part_answer(p, run, since);
+	}
+	return rc;
+}
+
+static void cluster_part_reclaims_lost(void *ctx)
+{
+	struct cluster_part *p = ctx;
+
+	cluster_part_warn_voids(p);
+	p->voids = true;
 }
 
 /* The kernel closes the connections. Nothing that was acknowledged depends on an orderly end. */
@@ -394,6 +514,8 @@ static void cluster_part_apart(void *ctx)
 static const struct member_calls cluster_part_calls = {
 	.enforce = cluster_part_enforce,
 	.reclaim_allowed = cluster_part_reclaim_allowed,
+	.stands = cluster_part_stands,
+	.reclaims_lost = cluster_part_reclaims_lost,
 	.fenced = cluster_part_fenced,
 	.apart = cluster_part_apart,
 };
@@ -421,21 +543,23 @@ static void cluster_part_warn_exported(const struct cluster_part *p)
 	exports_now_put(&now);
 }
 
+static void cluster_part_tell_records(const struct cluster_part *p, int rc)
+{
+	rn_err(p->log, "cluster: the records of clients cannot be dropped: %s; free space in %s",
+	       rn_error_text(rc), p->settings->server.state_dir);
+}
+
 /* Nobody can reclaim afterwards, whatever happens. */
 static int cluster_part_void_records(struct cluster_part *p)
 {
 	const uint64_t until = rn_now_ms() + VOID_MS;
 	int rc;
 
-	rn_warn(p->log,
-		"cluster: this server's clients lose their locks of before: it has left the "
-		"cluster, or was removed, and others may have been granted them");
+	cluster_part_warn_voids(p);
 	while ((rc = nfs4_grace_end(p->server.nfs4)) != 0 && rn_now_ms() < until)
 		cluster_part_rest(POLL_MS);
 	if (rc)
-		rn_err(p->log,
-		       "cluster: the records of clients cannot be dropped: %s; free space in %s",
-		       rn_error_text(rc), p->settings->server.state_dir);
+		cluster_part_tell_records(p, rc);
 	return rc;
 }
 
@@ -509,10 +633,11 @@ static int cluster_part_read(struct cluster_part *p, struct cluster_object *o, u
 
 /*
  * Records that the member will not be allowed are dropped before it joins: a crash after the joining would else make them look like those of a
- * member that ran. *starter then says that there are none.
+ * member that ran. cfg->starter then says that there are none.
  */
-static int cluster_part_prepare(struct cluster_part *p, struct cluster_starter *starter)
+static int cluster_part_prepare(struct cluster_part *p, struct member_cfg *cfg)
 {
+	struct cluster_starter *starter = &cfg->starter;
 	struct cluster_object o;
 	struct cluster_self self;
 	enum cluster_refusal why;
@@ -521,6 +646,12 @@ static int cluster_part_prepare(struct cluster_part *p, struct cluster_starter *
 
 	if (rc)
 		return rc;
+	rc = member_lose_before(cfg, &o);
+	if (rc) {
+		rn_err(p->log, "cluster.path %s: cannot look for locks in the file runs: %s",
+		       p->settings->cluster.path, rn_error_text(rc));
+		return rc;
+	}
 	why = cluster_join(&o, starter, &self);
 	if (why != CLUSTER_OK)
 		return cluster_part_refused(p, why, &o);
@@ -628,7 +759,7 @@ static int cluster_part_start_member(struct cluster_part *p)
 	cluster_part_place(p, &cfg.starter.place);
 	if (p->resumes)
 		return cluster_part_resume(p, &cfg);
-	rc = cluster_part_prepare(p, &cfg.starter);
+	rc = cluster_part_prepare(p, &cfg);
 
 	if (rc)
 		return rc;
@@ -733,6 +864,20 @@ void cluster_part_move(struct cluster_part *p)
 	atomic_store(&p->moves, true);
 }
 
+/* Tries each turn until the records of clients that may not reclaim are dropped. */
+static void cluster_part_drop_records(struct cluster_part *p)
+{
+	int rc;
+
+	if (!p->voids)
+		return;
+	rc = nfs4_grace_end(p->server.nfs4);
+	p->voids = rc != 0;
+	if (rc && rc != p->voids_rc)
+		cluster_part_tell_records(p, rc);
+	p->voids_rc = rc;
+}
+
 /* Tells the others when own clients have reclaimed. Calls that were permitted to reclaim are over then. */
 static void cluster_part_end_reclaims(struct cluster_part *p)
 {
@@ -781,6 +926,7 @@ static void cluster_part_look_at_mounts(void *ctx)
 	const char *lost;
 	bool changed;
 
+	cluster_part_answer_runs(p);
 	pthread_mutex_lock(&p->lock);
 	changed = p->lists_mounts;
 	p->lists_mounts = false;
@@ -805,6 +951,7 @@ static void *cluster_part_main(void *arg)
 
 	while (!p->stop) {
 		cluster_part_take_reload(p);
+		cluster_part_drop_records(p);
 		cluster_part_end_reclaims(p);
 		const bool leaving = p->leaving;
 		const unsigned ms = member_step(p->member);

@@ -2,8 +2,12 @@
 #include "daemon/cluster_takeover.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -12,6 +16,7 @@
 
 #include "cluster/cluster_store.h"
 #include "daemon/cluster_part.h"
+#include "daemon/cluster_runs.h"
 #include "daemon/daemon_instance.h"
 #include "daemon/process.h"
 #include "lib/clock.h"
@@ -22,6 +27,7 @@
 #define LOOK_MS 200u	       /* between looks */
 #define INSTANCE_WAIT_MS 3000u /* in which a keeper gives the state directory back */
 #define ANSWER_MS 3000u	       /* in which a file system answers */
+#define LOCKS_MS 10000u	       /* in which it tells of a dead run's locks */
 #define RELEASE_MS 60000u      /* that others have to enforce the grace, and Ceph to evict */
 
 /* The heartbeat of a run, as it was seen first, or when it moved last. */
@@ -31,8 +37,20 @@ struct pulse {
 	bool moved;
 };
 
+/* A look for the locks of a run, on a thread of its own. */
+struct takeover_locks {
+	int fd; /* cluster_runs_open() */
+	uint64_t run;
+	int stands; /* 1, 0 or -errno */
+	atomic_bool done;
+};
+
 struct takeover {
 	struct cluster_store *store;
+	const char *dir; /* of the cluster */
+	_Atomic int
+		runs; /* cluster_runs_open(), or what it has failed with; -EINPROGRESS: it has not ended */
+	bool no_answer;	  /* the file system does not tell of locks */
 	const char *name; /* of this member */
 	struct cluster_object o;
 	uint64_t version;
@@ -84,6 +102,92 @@ static int takeover_is_silent(struct takeover *t, const struct cluster_member *r
 	return 0;
 }
 
+static void *takeover_locks_main(void *arg)
+{
+	struct takeover_locks *l = arg;
+
+	l->stands = cluster_runs_stand(l->fd, l->run);
+	atomic_store(&l->done, true);
+	return NULL;
+}
+
+static void *takeover_open_main(void *arg)
+{
+	struct takeover *t = arg;
+
+	atomic_store(&t->runs, cluster_runs_open(t->dir));
+	return NULL;
+}
+
+/* Waits so long for the file to be open. */
+static bool takeover_has_runs(const struct takeover *t, uint64_t until)
+{
+	while (atomic_load(&t->runs) == -EINPROGRESS && rn_now_ms() < until)
+		nanosleep(&(struct timespec){ .tv_nsec = 5 * (long)RN_NS_PER_MS }, NULL);
+	return atomic_load(&t->runs) >= 0;
+}
+
+/* Before anything else here asks the file system: a FUSE kernel keeps a look-up waiting for another one in the same directory. */
+static void takeover_open_runs(struct takeover *t)
+{
+	pthread_t thread;
+
+	atomic_store(&t->runs, -EINPROGRESS);
+	if (pthread_create(&thread, NULL, takeover_open_main, t) != 0)
+		atomic_store(&t->runs, -ENOMEM);
+	else
+		pthread_detach(thread);
+	takeover_has_runs(t, rn_now_ms() + ANSWER_MS);
+}
+
+/* 0: the locks of that run are gone, or the file system does not tell: others may have been granted them. */
+static int takeover_stands(void *ctx, uint64_t run, uint64_t since)
+{
+	const uint64_t until = rn_now_ms() + LOCKS_MS;
+	struct takeover *t = ctx;
+	struct takeover_locks *l;
+	pthread_t thread;
+	int stands = 0;
+
+	(void)since;
+	t->no_answer |= !takeover_has_runs(t, until);
+	l = t->no_answer ? NULL : calloc(1, sizeof(*l));
+	if (!l)
+		return 0;
+	l->fd = t->runs;
+	l->run = run;
+	if (pthread_create(&thread, NULL, takeover_locks_main, l) != 0) {
+		free(l);
+		return 0;
+	}
+	pthread_detach(thread);
+	while (!atomic_load(&l->done) && rn_now_ms() < until)
+		nanosleep(&(struct timespec){ .tv_nsec = 5 * (long)RN_NS_PER_MS }, NULL);
+	if (atomic_load(&l->done)) {
+		stands = l->stands == 1;
+		free(l);
+	} else {
+		t->no_answer = true; /* the thread has the rest until the process ends */
+	}
+	rn_log(t->log, stands ? RN_INFO : RN_WARNING,
+	       "cluster: the locks of run %" PRIu64 " of a member %s", run,
+	       stands	      ? "are in the file system"
+	       : t->no_answer ? "may be gone: the file system does not tell"
+			      : "are gone from the file system: its clients may not reclaim");
+	return stands;
+}
+
+/* True: the object has changed. */
+static bool takeover_end_run(struct takeover *t, const struct cluster_member *row)
+{
+	static const struct member_calls calls = { .stands = takeover_stands };
+	const struct member_cfg cfg = { .calls = &calls, .ctx = t };
+	struct cluster_self run = { .incarnation = row->incarnation };
+
+	memcpy(run.name, row->name, sizeof(run.name));
+	return member_end_run(&cfg, &t->o, NULL, &run, 0) == 0;
+}
+
 /* Declares dead who is silent, this member's last run among them: if all machines have died, no member does. 0 or -errno. */
 static int takeover_declare_dead(struct takeover *t)
 {
@@ -98,8 +202,7 @@ static int takeover_declare_dead(struct takeover *t)
 			return silent;
 		t->undecided |= row->state == CLUSTER_RUNNING && !takeover_pulse(t, row)->moved;
 		if (silent)
-			changed |= cluster_declare_dead(&t->o, NULL, row->name, row->incarnation) ==
-				   CLUSTER_OK;
+			changed |= takeover_end_run(t, row);
 	}
 	return changed ? cluster_store_swap(t->store, t->version, &t->o) : 0;
 }
@@ -174,29 +277,6 @@ static uint64_t takeover_own_client(const char *path)
 	return client;
 }
 
-static int takeover_main(const struct cfg_settings *settings, const struct rn_logger *log)
-{
-	struct cluster_store_cfg cfg = cluster_part_store_cfg(settings);
-	struct takeover t = { .log = log, .name = settings->cluster.instance };
-	int rc;
-
-	rn_notice(log,
-		  "cluster: the state directory of member %s is locked, or does not answer: looks "
-		  "for "
-		  "members that have died, and has their clients of the file system evicted",
-		  t.name);
-	cfg.own_client = takeover_own_client(settings->server.state_dir);
-	rc = cluster_store_open(&cfg, log, &t.store);
-	if (!rc)
-		rc = takeover_run(&t);
-	if (rc)
-		rn_err(log, "cluster: member %s cannot take over from its last run: %s", t.name,
-		       rc == -EBUSY	    ? "it lives, on another machine perhaps"
-		       : rc == -EINPROGRESS ? "other members still grant locks"
-					    : cluster_store_error_text(rc));
-	return rc;
-}
-
 /* Whatever may hang is done here. */
 static int takeover_try_state_dir(const struct cfg_settings *settings, const struct rn_logger *log)
 {
@@ -236,11 +316,39 @@ static int takeover_beside(const struct cfg_settings *settings, const struct rn_
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBUSY;
 }
 
+static int takeover_main(const struct cfg_settings *settings, const struct rn_logger *log)
+{
+	static struct takeover t; /* threads may have it until the process ends */
+	struct cluster_store_cfg cfg = cluster_part_store_cfg(settings);
+	int rc;
+
+	t = (struct takeover){ .log = log,
+			       .name = settings->cluster.instance,
+			       .dir = settings->cluster.path };
+	takeover_open_runs(&t);
+	if (takeover_beside(settings, log, takeover_try_state_dir, INSTANCE_WAIT_MS + ANSWER_MS) ==
+	    0)
+		return 0;
+	rn_notice(log,
+		  "cluster: the state directory of member %s is locked, or does not answer: looks "
+		  "for "
+		  "members that have died, and has their clients of the file system evicted",
+		  t.name);
+	cfg.own_client = takeover_own_client(settings->server.state_dir);
+	rc = cluster_store_open(&cfg, log, &t.store);
+	if (!rc)
+		rc = takeover_run(&t);
+	if (rc)
+		rn_err(log, "cluster: member %s cannot take over from its last run: %s", t.name,
+		       rc == -EBUSY	    ? "it lives, on another machine perhaps"
+		       : rc == -EINPROGRESS ? "other members still grant locks"
+					    : cluster_store_error_text(rc));
+	return rc;
+}
+
 void cluster_await_state_dir(const struct cfg_settings *settings, const struct rn_logger *log)
 {
-	if (settings->cluster.backend == CFG_BACKEND_RADOS &&
-	    takeover_beside(settings, log, takeover_try_state_dir, INSTANCE_WAIT_MS + ANSWER_MS) !=
-		    0)
+	if (settings->cluster.backend == CFG_BACKEND_RADOS)
 		takeover_beside(settings, log, takeover_main,
 				settings->cluster.dead_time * 1000 + 2 * RELEASE_MS);
 }

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "cluster/cluster_store.h"
+#include "daemon/cluster_runs.h"
 #include "daemon/logs.h"
 #include "lib/clock.h"
 #include "lib/error.h"
@@ -53,6 +54,7 @@ struct keeper_page {
 	_Atomic uint64_t incarnation; /* 0: the daemon has not joined; the rest is set before it */
 	_Atomic int started; /* by the keeper, before it says that it is ready: 0 or -errno */
 	int lock;	     /* descriptor of KEEPER_LOCK */
+	int runs; /* descriptor with the byte of this run locked (daemon/cluster_runs.h) */
 	struct keeper_dir own_dirs[2]; /* state directory, store */
 };
 
@@ -294,6 +296,12 @@ static bool keeper_keeps(const struct keeper *k, int fd, const struct statx *stx
 	       !keeper_has_flock(fd);
 }
 
+/* True if the descriptor tells others, by a lock, that clients' locks are kept: it is closed after all else. */
+static bool keeper_is_own(const struct keeper *k, int fd)
+{
+	return fd == k->page->lock || fd == k->page->runs;
+}
+
 /* Descriptors 0 and 1 must be taken, or a file becomes somebody's standard output. 2 is for log lines. */
 static void keeper_close_stdio(void)
 {
@@ -322,7 +330,7 @@ static void keeper_close_others(struct keeper *k)
 	keeper_close_stdio();
 	for (int fd = STDERR_FILENO + 1; fd < size; fd++) {
 		stx = (struct statx){ 0 };
-		if (fd == k->page->lock || !keeper_is_file(fd, &stx))
+		if (keeper_is_own(k, fd) || !keeper_is_file(fd, &stx))
 			continue;
 		if (!keeper_keeps(k, fd, &stx)) {
 			close(fd);
@@ -373,7 +381,7 @@ static void keeper_hold(struct keeper *k, struct cluster_store **store)
 }
 
 /*
- * Unlocks and closes all files, and only then, by the process's end, KEEPER_LOCK: the next run takes reclaims when that is free. Unlocking is
+ * Unlocks and closes all files, and only then, by the process's end, those of keeper_is_own(): the next run takes reclaims when KEEPER_LOCK is free. Unlocking is
  * not left to the closing, which FUSE does later.
  */
 static void keeper_release(const struct keeper *k)
@@ -383,7 +391,7 @@ static void keeper_release(const struct keeper *k)
 
 	/* The store may have other descriptors, and threads that use them. */
 	for (int fd = STDERR_FILENO + 1; fd < size; fd++) {
-		if (fd == k->page->lock || !keeper_is_file(fd, &stx))
+		if (keeper_is_own(k, fd) || !keeper_is_file(fd, &stx))
 			continue;
 		fcntl(fd, F_OFD_SETLK, &(struct flock){ .l_type = F_UNLCK, .l_whence = SEEK_SET });
 		close(fd);
@@ -467,6 +475,8 @@ static void keeper_free(struct keeper *k)
 	if (k->page) {
 		if (k->page->lock >= 0)
 			close(k->page->lock);
+		if (k->page->runs >= 0)
+			close(k->page->runs);
 		munmap(k->page, sizeof(*k->page));
 	}
 	for (size_t i = 0; i < 3; i++) {
@@ -492,7 +502,7 @@ static int keeper_prepare(struct keeper *k, const struct keeper_cfg *cfg)
 	if (page == MAP_FAILED)
 		return -errno;
 	k->page = page;
-	page->lock = -1;
+	page->lock = page->runs = -1;
 	k->wake = eventfd(0, EFD_CLOEXEC);
 	k->ready = eventfd(0, EFD_CLOEXEC);
 	return k->wake < 0 || k->ready < 0 ? -errno : 0;
@@ -580,6 +590,16 @@ static int keeper_lock(struct keeper *k)
 	return 0;
 }
 
+static int keeper_lock_run(struct keeper *k, uint64_t incarnation)
+{
+	const int fd = cluster_runs_open(k->store.path);
+
+	if (fd < 0)
+		return fd;
+	k->page->runs = fd;
+	return cluster_runs_hold(fd, incarnation);
+}
+
 int keeper_run_is(struct keeper *k, uint64_t incarnation)
 {
 	int rc = keeper_own_dir(k->state_dir, &k->page->own_dirs[0]);
@@ -588,12 +608,23 @@ int keeper_run_is(struct keeper *k, uint64_t incarnation)
 		rc = keeper_own_dir(k->store.path, &k->page->own_dirs[1]);
 	if (!rc)
 		rc = keeper_lock(k);
-	if (rc)
+	if (rc) {
 		rn_err(k->log, "state directory %s: cannot lock %s: %s", k->state_dir, KEEPER_LOCK,
 		       strerror(-rc));
+		return rc;
+	}
+	rc = keeper_lock_run(k, incarnation);
+	if (rc)
+		rn_err(k->log, "cluster.path %s: cannot lock a byte of the file runs: %s",
+		       k->store.path, strerror(-rc));
 	else
 		atomic_store(&k->page->incarnation, incarnation);
 	return rc;
+}
+
+void keeper_run_has_lost(const struct keeper *k)
+{
+	cluster_runs_drop(k->page->runs);
 }
 
 int keeper_of_earlier_run(const struct keeper *k)

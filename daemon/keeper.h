@@ -34,8 +34,10 @@ struct keeper;
 int keeper_start(const struct keeper_cfg *cfg, struct keeper **out);
 
 /* The daemon has joined the cluster as that run, and grants no locks yet. The state directory is there, and its lock taken. A daemon
- * that dies before this has nothing kept. */
+ * that dies before this has nothing kept. The byte of that run is locked from now on (daemon/cluster_runs.h). */
 int keeper_run_is(struct keeper *k, uint64_t incarnation);
+/* The locks of this run are gone, perhaps not all by the file system of the cluster's directory: others see it by that byte. */
+void keeper_run_has_lost(const struct keeper *k);
 
 /*
  * 1: a keeper of an earlier run of this member, on any machine, still has its locks; 0: none has. Until then clients cannot reclaim, as their

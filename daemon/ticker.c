@@ -15,7 +15,7 @@ struct ticker {
 	pthread_cond_t changed;
 	void (*tick)(void *ctx);
 	void *ctx;
-	bool stop;
+	bool stop, hurry;
 };
 
 /* Under the lock. */
@@ -24,7 +24,7 @@ static void wait_a_second(struct ticker *t)
 	const struct timespec until = rn_after_seconds(1);
 	int rc = 0;
 
-	while (!t->stop && rc == 0)
+	while (!t->stop && !t->hurry && rc == 0)
 		rc = pthread_cond_timedwait(&t->changed, &t->lock, &until);
 }
 
@@ -34,6 +34,7 @@ static void *ticker_main(void *arg)
 
 	pthread_mutex_lock(&t->lock);
 	while (!t->stop) {
+		t->hurry = false;
 		pthread_mutex_unlock(&t->lock);
 		t->tick(t->ctx);
 		pthread_mutex_lock(&t->lock);
@@ -73,6 +74,16 @@ int ticker_start(const char *name, void (*tick)(void *ctx), void *ctx, struct ti
 	pthread_setname_np(t->thread, name);
 	*out = t;
 	return 0;
+}
+
+void ticker_hurry(struct ticker *t)
+{
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->hurry = true;
+	pthread_cond_signal(&t->changed);
+	pthread_mutex_unlock(&t->lock);
 }
 
 void ticker_stop(struct ticker *t)

@@ -8,6 +8,8 @@ struct ticker;
 
 /* name: the thread's name, up to 15 characters. 0 or -errno. */
 int ticker_start(const char *name, void (*tick)(void *ctx), void *ctx, struct ticker **out);
+/* Has it called soon, or once more after the call under way. NULL is allowed. */
+void ticker_hurry(struct ticker *t);
 /* Waits for the end of a tick under way. NULL is allowed. */
 void ticker_stop(struct ticker *t);
 

@@ -38,12 +38,12 @@ static json_t *member_json(const struct cluster_part_view *v, unsigned i)
 
 	const struct cluster_member *m = &v->seen.object.member[i];
 
-	return json_pack("{s:s, s:s, s:b, s:b, s:s, s:I, s:o, s:i, s:i}", "name", m->name, "state",
-			 states[m->state], "enforcing", (int)m->enforcing, "reclaims",
-			 (int)m->needs_grace, "waits", waits[cluster_waits_for(&v->seen.object, m)],
-			 "heartbeat_ms", (json_int_t)v->beat_age_ms[i], "addresses",
-			 addresses_json(&m->place), "tcp_port", (int)m->place.tcp_port, "rdma_port",
-			 (int)m->place.rdma_port);
+	return json_pack("{s:s, s:s, s:b, s:b, s:b, s:s, s:I, s:o, s:i, s:i}", "name", m->name,
+			 "state", states[m->state], "enforcing", (int)m->enforcing, "reclaims",
+			 (int)m->needs_grace, "lost", (int)m->lost, "waits",
+			 waits[cluster_waits_for(&v->seen.object, m)], "heartbeat_ms",
+			 (json_int_t)v->beat_age_ms[i], "addresses", addresses_json(&m->place),
+			 "tcp_port", (int)m->place.tcp_port, "rdma_port", (int)m->place.rdma_port);
 }
 
 json_t *cluster_json(struct cluster_part *part)
