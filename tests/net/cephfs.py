@@ -16,7 +16,7 @@ import time
 import cluster_counter
 import nfs4client as n
 import rpcclient as r
-from cluster import ENDED, Holder, Member, await_status, children, end_grace, no_lock, open_at, stop_all
+from cluster import ENDED, Holder, Member, await_status, children, end_grace, no_lock, open_at, status_tells_loss, stop_all
 from harness import Count, result, sanitized
 from tinyceph import Ceph
 
@@ -165,14 +165,24 @@ def test_evicted(t, a, b, holder, other):
     t.check("nobody is told of an error", not set(answers) - {n.OK, n.GRACE, n.DELAY}, set(answers))
     t.equal("it ends", a.process.wait(PATIENCE), ENDED)
     t.check("the log says what to do", a.wait_log("has given this machine's client up: member a ends.*unmount and mount it again", a.since))
+    got = await_status(lambda: other.c.lock(*held), n.DENIED, seconds=PATIENCE)
+    t.equal("the other gets the lock", got["status"], n.OK)
     status, log = refused(a, mount)
     t.check("it does not start by that mount", status and "unmount and mount it again" in log, (status, log))
-    t.equal("the other grants no locks", await_status(lambda: no_lock(other, *free), n.OK)["status"], n.GRACE)
+    status_tells_loss(t, b)
+    t.equal("new locks wait for nobody", no_lock(other, *free)["status"], n.OK)
     mount.kill()
     a.mount = None
     a.start()
-    holder.back()
-    end_grace(t, holder, other, free, held)
+    t.check("the log says what is lost", a.wait_log("clients lose their locks.* the file system has dropped them", a.since))
+    holder.c.again()
+    t.equal("it registers again", holder.c.register()["status"], n.OK)
+    t.equal("it may not reclaim", holder.c.reclaim_open(holder.fh)["status"], n.NO_GRACE)
+    t.equal("RECLAIM_COMPLETE", holder.c.reclaim_complete(), n.OK)
+    t.equal("LOCK of what it had", no_lock(holder, *open_at(t, holder, "locked"))["status"], n.DENIED)
+    t.equal("LOCKU at the other", other.c.unlock(held[0], got["stateid"])["status"], n.OK)
+    holder.stateid = open_at(t, holder, "locked")[1]
+    t.equal("LOCK after that", holder.c.lock(holder.fh, holder.stateid)["status"], n.OK)
 
 
 def test_one_mount(t, a, b):

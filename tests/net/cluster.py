@@ -558,6 +558,41 @@ def test_given_up(t, a, b, holder, other):
     lost(t, a, holder)
 
 
+def status_tells_loss(t, b):
+    """b says why a's clients may not reclaim, once it has declared a dead."""
+    want = r"; no grace period\nLOST: member a's locks were dropped by the file system while others granted theirs; its clients may not reclaim.*\n(.*\n)*a +dead .* lost: "
+    end = time.monotonic() + SOON
+    while not re.search(want, (res := control.ctl("--socket", b.path, "cluster", "status")).stdout) and time.monotonic() < end:
+        time.sleep(0.1)
+    t.check("cluster status says what is lost", re.search(want, res.stdout), res)
+    t.check("so does the log", b.wait_log("the file system had dropped the locks of member a before all members stopped granting"))
+
+
+def test_dropped(t, a, b, other, seen_dead):
+    print(f"# daemon and keeper are killed at once, and started again {'after the member was declared dead' if seen_dead else 'before anybody sees it'}")
+    holder = Holder(t, a, f"dropped {seen_dead}", "locked")
+    free, held = open_at(t, other, "free"), open_at(t, other, "locked")
+    t.equal("LOCK at the other", no_lock(other, *held)["status"], n.DENIED)
+    a.stand_still()
+    for p in (*children(a.process.pid), a.process.pid):
+        os.kill(p, signal.SIGKILL)
+    a.process.wait()
+    got = await_status(lambda: other.c.lock(*held), n.DENIED)
+    t.equal("the other gets the lock", got["status"], n.OK)
+    if seen_dead:
+        status_tells_loss(t, b)
+    a.start()
+    t.equal("new locks wait for nobody", no_lock(other, *free)["status"], n.OK)
+    holder.c.again()
+    t.check("the log says what is lost", a.wait_log("clients lose their locks.* the file system has dropped them", a.since))
+    t.equal("it registers again", holder.c.register()["status"], n.OK)
+    t.equal("it may not reclaim", holder.c.reclaim_open(holder.fh)["status"], n.NO_GRACE)
+    t.equal("RECLAIM_COMPLETE", holder.c.reclaim_complete(), n.OK)
+    t.equal("LOCK of what it had", no_lock(holder, *open_at(t, holder, "locked"))["status"], n.DENIED)
+    t.equal("LOCKU at the other", other.c.unlock(held[0], got["stateid"])["status"], n.OK)
+    holder.c.close()
+
+
 def starts_not(t, what, m, words):
     res = subprocess.run([m.binary, "--foreground", "--config", m.config], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
     t.check(f"{what}: it does not start, and says what to do", res.returncode and words in res.stdout and "stop all members, remove object and beat.* in" in res.stdout,
@@ -619,6 +654,8 @@ def main():
         test_others(t, other, common)
         test_clocks(t, a, b, other, common)
         test_given_up(t, a, b, holder, other)
+        for seen_dead in (True, False):
+            test_dropped(t, a, b, other, seen_dead)
         holder = Holder(t, a, "holder 2", "locked")
         stop_all(t, a, b)
         test_object_gone(t, a, holder, common)

@@ -188,6 +188,30 @@ def failover(t, what, c, end, workers):
         f"{v} " + ", ".join(f"{k} {s:.1f} s" for k, s in slowest.items()) for v, (_, _, slowest, _) in now.items()))
 
 
+def loss(t, c, workers):
+    """CephFS lets the locks of a client go that somebody evicts, before the members know of it. So nobody may reclaim them."""
+    wait_for("the end of the grace period before", lambda: "no grace period" in status(c))
+    intruders = {v: Process("intrude", f"/mnt/other/{v}/locked") for v in VERSIONS}
+    c.evicted()
+    for v, i in intruders.items():
+        said = i.process.stdout.readline()
+        t.check(f"{v}: another client gets the lock of the evicted member's", "got it after" in said, said)
+        i.end()
+    log = on(c.await_member("nfs1"), "grep", "-h", "clients lose their locks.*the file system has dropped them", "/share/units")
+    t.check("its log says that clients lose their locks", log, log)
+    await_work([workers["v3"]])
+    # NFSv3 has no way to tell a program. Linux's client says it in its log.
+    wait_for("the program by NFSv4.2 to learn of it", lambda: any(f.startswith("count ") for f in workers["v4.2"].ask()[1]))
+
+
+def forgive(path, acknowledged, failed):
+    """Failures other than that of the program that has lost its lock. Its last change may have been made."""
+    with open(path, "rb") as f:
+        counted = int.from_bytes(f.read(8), "big")
+    acknowledged["count"] += counted == acknowledged["count"] + 1
+    return [f for f in failed if not re.fullmatch(r"count \d+: OSError\(5, .*", f)]
+
+
 def mount_all():
     bash("""
         mount -t tmpfs t /var/lib/nfs; mkdir -p /var/lib/nfs/sm /var/lib/nfs/sm.bak; chown -R statd /var/lib/nfs
@@ -220,11 +244,11 @@ def test(t):
     for v, i in intruders.items():
         asked = i.end()
         t.check(f"{v}: its lock is nobody else's", asked.isdigit() and asked != "0", f"{asked} tries")
-    # CephFS lets the locks of a client go that somebody evicts, before the members know of it.
-    failover(t, "its client of CephFS is evicted, and the other machine takes over", c, c.evicted, workers)
-    print(status(c))
+    loss(t, c, workers)
     for v, w in workers.items():
         acknowledged, failed, _, again = w.ask("finish")
+        if v == "v4.2":
+            failed = forgive(f"/mnt/cephfs/data/{v}/locked", acknowledged, failed)
         t.equal(f"{v}: calls that failed", failed, [])
         print(f"# {v}: acknowledged " + ", ".join(f"{k} {n}" for k, n in acknowledged.items()) + f"; {again} names were made again", flush=True)
         busy.check_files(t, f"/mnt/cephfs/data/{v}", v, acknowledged)
