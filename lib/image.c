@@ -37,6 +37,7 @@ struct image_writer {
 	uint8_t *buf;
 	size_t used, size;
 	uint64_t written; /* bytes of the file before buf, without the head */
+	bool elsewhere;
 	uint64_t section; /* place of the open section's head, likewise; UINT64_MAX: none is open */
 	int *fds;
 	size_t nfds, fds_size;
@@ -58,6 +59,16 @@ int image_write(struct image_writer **out)
 	}
 	*out = w;
 	return 0;
+}
+
+void image_for_elsewhere(struct image_writer *w)
+{
+	w->elsewhere = true;
+}
+
+bool image_is_for_elsewhere(const struct image_writer *w)
+{
+	return w->elsewhere;
 }
 
 void image_writer_free(struct image_writer *w)
@@ -221,6 +232,7 @@ static void image_put_member(struct image_writer *w, const struct image_field *f
 		break;
 	case IMAGE_FD_FIELD:
 		memcpy(&fd, at, sizeof(fd));
+		fd = w->elsewhere ? -1 : fd;
 		image_put_number(w, f->tag, (uint32_t)fd);
 		note_fd(w, fd);
 		break;

@@ -60,6 +60,10 @@ struct image_kind {
 struct image_writer;
 
 int image_write(struct image_writer **out); /* 0 or -errno */
+/* The image is for a server on another machine: descriptors are left out (-1). To be called before anything is put. Parts ask, and leave out what is of
+ * this machine alone. */
+void image_for_elsewhere(struct image_writer *w);
+bool image_is_for_elsewhere(const struct image_writer *w);
 void image_begin(struct image_writer *w, const char *section);
 /* Adds a record. An error is kept until image_seal(). */
 void image_put(struct image_writer *w, const struct image_kind *kind, const void *object);

@@ -15,6 +15,15 @@
 const char *vfs_save(struct vfs *vfs, struct image_writer *w);
 /* Takes the files, each with a reference until vfs_load_end(). 0; -EPROTO; -ENOMEM: what was taken stays until vfs_load_end(). */
 int vfs_load(struct vfs *vfs, struct image_reader *image);
+/*
+ * The same for the image of a server that was moved here from another machine (image_for_elsewhere()), when the exports are in force: the files are
+ * looked for, and none has a descriptor. Then vfs_lock_moved(). -ENOENT: an export is gone; -ESHUTDOWN: the file system has given this machine up; or
+ * -errno.
+ */
+int vfs_load_moved(struct vfs *vfs, struct image_reader *image);
+/* After the protocols have taken theirs: the kernel locks what clients have locked. -RN_EDENIED: somebody else has locked some of it; or -errno. The
+ * files keep what was locked. */
+int vfs_lock_moved(struct vfs *vfs);
 /* Puts those references: what no protocol has taken is closed. */
 void vfs_load_end(struct vfs *vfs);
 

@@ -153,6 +153,8 @@ struct vfs_file {
 	struct vfs_lock_granularity granularity;
 	bool mirroring; /* mirror_turn is taken: no descriptor of locks is closed, no delegation given */
 
+	/* Ids of the export and of the mount below it (struct vfs_handle) through which clients came to it first */
+	uint32_t export_id, submount_id;
 	uint64_t dev;
 	uint8_t key_len;
 	uint8_t key[]; /* the kernel's handle and its type */
@@ -274,6 +276,22 @@ int vfs_mirror_test(struct vfs_file *f, int fd, enum vfs_lock_type type,
 
 /* Makes the file of that device and key, with a reference. NULL: no memory, or there is one. */
 struct vfs_file *vfs_file_make(struct vfs *vfs, uint64_t dev, const uint8_t *key, uint32_t len);
+/* The way by which clients came to a file that another machine's server has handed over, and what it is here (vfs/hold/hold_moved.c). */
+struct vfs_moved_file {
+	uint32_t export_id, submount_id; /* as in struct vfs_handle */
+	const uint8_t *key;		 /* as in struct vfs_file */
+	uint32_t key_len;
+	uint64_t dev; /* that of the mount if the file is gone */
+	bool remote;
+};
+/* Looks for it, and fills dev and remote. -ENOENT: no such export or mount; -ESHUTDOWN: the file system has given this machine up; -EPROTO: no
+ * handle; or -errno. */
+int vfs_moved_find(struct vfs *vfs, struct vfs_moved_file *m);
+/*
+ * Locks again in the kernel what clients have of such a file, by a descriptor of its own. path_fd: the file (O_PATH). -RN_EDENIED: somebody else has
+ * it locked; -RN_EFULL: no descriptor; or -errno. Nothing is locked then.
+ */
+int vfs_mirror_again(struct vfs_file *f, int path_fd);
 /* Under f->lock: add a share or a range, which nothing is in the way of. */
 void vfs_share_insert(struct vfs_file *f, struct vfs_share *s);
 void vfs_lock_insert(struct vfs_lock_owner *o, struct vfs_range *r, const struct vfs_span *span,

@@ -255,6 +255,8 @@ int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out)
 		return -ENOMEM;
 	fresh->is_dir = n->type == S_IFDIR;
 	fresh->remote = !n->mnt->fs.local;
+	fresh->export_id = n->mnt->exp->id;
+	fresh->submount_id = n->mnt->id;
 	*out = file_enter(fresh, &id);
 	return 0;
 }

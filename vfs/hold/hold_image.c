@@ -25,6 +25,7 @@ struct saved_file {
 	uint32_t pieces, coarser_at;
 	int lease_fd;
 	bool guarded;
+	uint32_t export_id, submount_id;
 };
 static const struct image_field saved_file_fields[] = {
 	IMAGE_NUMBER(1, struct saved_file, dev),
@@ -40,6 +41,8 @@ static const struct image_field saved_file_fields[] = {
 	IMAGE_NUMBER(11, struct saved_file, coarser_at),
 	IMAGE_FD(12, struct saved_file, lease_fd),
 	IMAGE_NUMBER(13, struct saved_file, guarded),
+	IMAGE_NUMBER(14, struct saved_file, export_id),
+	IMAGE_NUMBER(15, struct saved_file, submount_id),
 };
 static const struct image_kind saved_file_kind = { 1, rn_array_size(saved_file_fields),
 						   saved_file_fields };
@@ -85,7 +88,7 @@ uint32_t vfs_file_number(const struct vfs_file *f)
 
 static void save_held_file(struct image_writer *w, const struct vfs_file *f)
 {
-	const struct saved_file s = {
+	struct saved_file s = {
 		.dev = f->dev,
 		.key = { f->key, f->key_len },
 		.is_dir = f->is_dir,
@@ -99,8 +102,15 @@ static void save_held_file(struct image_writer *w, const struct vfs_file *f)
 		.coarser_at = f->granularity.coarser_at,
 		.lease_fd = f->lease_fd,
 		.guarded = f->guarded,
+		.export_id = f->export_id,
+		.submount_id = f->submount_id,
 	};
 
+	/* Nothing is held there before it is opened. */
+	if (image_is_for_elsewhere(w)) {
+		s.held = VFS_HELD_NONE;
+		s.surplus = s.unheld = false;
+	}
 	image_put(w, &saved_file_kind, &s);
 }
 
@@ -142,8 +152,9 @@ const char *vfs_save(struct vfs *vfs, struct image_writer *w)
 	while (vfs_cache_evict(vfs))
 		;
 	image_begin(w, VFS_SECTION);
-	image_put(w, &saved_groups_kind,
-		  &(struct saved_groups){ vfs->leases->changes, vfs->guards->group });
+	if (!image_is_for_elsewhere(w))
+		image_put(w, &saved_groups_kind,
+			  &(struct saved_groups){ vfs->leases->changes, vfs->guards->group });
 	vfs_file_sweep_begin(&sweep, vfs);
 	while ((f = vfs_file_sweep_next(&sweep)) != NULL) {
 		f->number = ++number;
@@ -185,25 +196,53 @@ struct vfs_file *vfs_file_by_number(struct vfs *vfs, uint32_t number)
 	return all->file[number - 1];
 }
 
+static bool saved_file_is_good(const struct saved_file *s)
+{
+	return s->key.len > 0 && s->key.len <= UINT8_MAX && s->held <= VFS_HELD_WRITE &&
+	       (s->fd >= 0) == (s->held != VFS_HELD_NONE);
+}
+
+/* Finds out what a file of another machine's server is here. */
+static int find_moved(struct vfs *vfs, struct saved_file *s)
+{
+	struct vfs_moved_file m = {
+		.export_id = s->export_id,
+		.submount_id = s->submount_id,
+		.key = s->key.at,
+		.key_len = s->key.len,
+	};
+	const int rc = vfs_moved_find(vfs, &m);
+
+	s->dev = m.dev;
+	s->remote = m.remote;
+	return rc;
+}
+
 /* Takes the descriptors. */
-static int load_saved_file(struct vfs *vfs, const struct saved_file *s)
+static int load_saved_file(struct vfs *vfs, struct saved_file *s, bool moved)
 {
 	struct vfs_loaded *room = loaded_room(vfs->loaded);
 	struct vfs_file *f = NULL;
+	int rc = !room ? -ENOMEM : saved_file_is_good(s) ? 0 : -EPROTO;
 
 	if (room)
 		vfs->loaded = room;
-	if (s->key.len > 0 && s->key.len <= UINT8_MAX && s->held <= VFS_HELD_WRITE &&
-	    (s->fd >= 0) == (s->held != VFS_HELD_NONE) && room)
+	if (rc == 0 && moved)
+		rc = find_moved(vfs, s);
+	if (rc == 0) {
 		f = vfs_file_make(vfs, s->dev, s->key.at, s->key.len);
-	if (!f) {
+		rc = f ? 0 : -EPROTO;
+	}
+	if (rc != 0) {
 		if (s->fd >= 0)
 			close(s->fd);
 		if (s->lease_fd >= 0)
 			close(s->lease_fd);
-		return room ? -EPROTO : -ENOMEM;
+		return rc;
 	}
 	room->file[room->n++] = f;
+	f->export_id = s->export_id;
+	f->submount_id = s->submount_id;
 	f->is_dir = s->is_dir;
 	f->remote = s->remote;
 	f->unheld = s->unheld;
@@ -263,7 +302,7 @@ static int load_groups(struct vfs *vfs, struct image_at *at)
 	return rc;
 }
 
-int vfs_load(struct vfs *vfs, struct image_reader *image)
+static int load_held_files(struct vfs *vfs, struct image_reader *image, bool moved)
 {
 	struct image_at at;
 	int rc = 0;
@@ -283,9 +322,19 @@ int vfs_load(struct vfs *vfs, struct image_reader *image)
 		}
 		rc = image_get(&at, &saved_file_kind, &s);
 		if (rc == 0)
-			rc = load_saved_file(vfs, &s);
+			rc = load_saved_file(vfs, &s, moved);
 	}
 	return rc;
+}
+
+int vfs_load(struct vfs *vfs, struct image_reader *image)
+{
+	return load_held_files(vfs, image, false);
+}
+
+int vfs_load_moved(struct vfs *vfs, struct image_reader *image)
+{
+	return load_held_files(vfs, image, true);
 }
 
 void vfs_load_end(struct vfs *vfs)

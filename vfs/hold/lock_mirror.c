@@ -204,20 +204,18 @@ static int share_data_fd(const struct vfs_node *n, enum vfs_lock_type type, bool
 	return fd >= 0 && vfs_fd_has_room(n->vfs) ? vfs_fd_dup(n->vfs, fd) : -1;
 }
 
-static int open_for(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_lock_type type,
-		    enum vfs_held *held)
+/* As root. path_fd: the file (O_PATH). */
+static int open_for(struct vfs_file *f, int path_fd, enum vfs_lock_type type, enum vfs_held *held)
 {
-	int fd = vfs_act_as_root(ctx);
+	int fd = -1;
 
-	if (fd != 0)
-		return fd;
 	*held = VFS_HELD_WRITE;
 	if (type == VFS_LOCK_WRITE)
-		fd = vfs_fd_reopen_data(n->vfs, n->path_fd, O_RDWR);
-	if (type == VFS_LOCK_WRITE && (fd >= 0 || fd == -RN_ELEASE || !n->mnt->fs.local))
+		fd = vfs_fd_reopen_data(f->vfs, path_fd, O_RDWR);
+	if (type == VFS_LOCK_WRITE && (fd >= 0 || fd == -RN_ELEASE || f->remote))
 		return fd;
 	*held = VFS_HELD_READ;
-	return vfs_fd_reopen_data(n->vfs, n->path_fd, O_RDONLY);
+	return vfs_fd_reopen_data(f->vfs, path_fd, O_RDONLY);
 }
 
 /* The client may come again, unless the file cannot be opened so at all. */
@@ -245,7 +243,9 @@ int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file 
 	fd = share_data_fd(n, type, writers, &held);
 	if (fd < 0) {
 		rn_fiber_move(ctx->fiber);
-		fd = open_for(ctx, n, type, &held);
+		fd = vfs_act_as_root(ctx);
+		if (fd == 0)
+			fd = open_for(f, n->path_fd, type, &held);
 	}
 	if (fd < 0)
 		return fd == -RN_ELEASE ? fd : (f->remote ? no_descriptor(fd) : 0);
@@ -254,6 +254,33 @@ int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file 
 	pthread_mutex_unlock(&f->lock);
 	vfs_fd_close(f->vfs, fd);
 	return rc != 0 && f->remote ? -ENOLCK : 0;
+}
+
+int vfs_mirror_again(struct vfs_file *f, int path_fd)
+{
+	enum vfs_held held;
+	int fd, rc;
+
+	if (!vfs_file_may_hold(f->vfs, VFS_PART_LOCKS))
+		return -RN_EFULL;
+	fd = open_for(f, path_fd, strictest(f, VFS_LOCK_READ, &all_bytes), &held);
+	if (fd < 0)
+		return no_descriptor(fd);
+	pthread_mutex_lock(&f->lock);
+	rc = relock(f, fd, held, &f->granularity);
+	/* Widened locks may be in the way of what others have got beside them. */
+	if (rc == -RN_EDENIED && f->granularity.shift) {
+		unlock_fd(f, fd);
+		f->granularity = (struct vfs_lock_granularity){ 0 };
+		rc = relock(f, fd, held, &f->granularity);
+	}
+	if (rc == 0)
+		fd = vfs_file_hold(f, held, fd);
+	else
+		unlock_fd(f, fd);
+	pthread_mutex_unlock(&f->lock);
+	vfs_fd_close(f->vfs, fd);
+	return rc;
 }
 
 int vfs_mirror_test(struct vfs_file *f, int fd, enum vfs_lock_type type,
