@@ -2,10 +2,12 @@
 /* ringnfsctl cluster status, check, move and remove */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -186,8 +188,23 @@ static int ctl_cluster_check(const struct ctl *ctl)
 	return status;
 }
 
+/* The state that the member leaves in its state directory, under this name (daemon/cluster_state.h). The next run may take it as soon as the process ends. */
+#define STATE_NAME "/moved-state"
+#define LOOK_MS 5
+
+/* *left is 1 once the state is seen, 0 as long as it is not, and -1 if the user may not see it. */
+static void ctl_cluster_look_for_state(const char *path, int *left)
+{
+	struct stat st;
+
+	if (*left == 0 && lstat(path, &st) == 0)
+		*left = 1;
+	else if (*left == 0 && errno != ENOENT)
+		*left = -1;
+}
+
 /* Waits for the end of the process: its locks of the state directory are free then. */
-static int ctl_cluster_await_end(const char *member, pid_t pid)
+static int ctl_cluster_await_end(const char *member, pid_t pid, const char *state, int *left)
 {
 	const int fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -197,25 +214,38 @@ static int ctl_cluster_await_end(const char *member, pid_t pid)
 			member);
 		return CTL_UNREACHABLE;
 	}
-	while (fd >= 0 && poll(&p, 1, -1) < 0 && errno == EINTR)
-		;
+	while (fd >= 0 && poll(&p, 1, LOOK_MS) <= 0)
+		ctl_cluster_look_for_state(state, left);
+	ctl_cluster_look_for_state(state, left);
 	if (fd >= 0)
 		close(fd);
-	printf("member %s has left, and its server has ended: move its address, and start it "
-	       "elsewhere\n",
-	       member);
 	return CTL_DONE;
 }
 
 static int ctl_cluster_move(const struct ctl *ctl)
 {
+	static const char *const with[] = {
+		"",
+		" without its clients' state, as its log says",
+		" with its clients' state",
+	};
 	const struct ctl plain = { .socket = ctl->socket };
+	char state[PATH_MAX];
 	json_t *answer = NULL;
-	int status = ctl_post(&plain, "/v1/cluster/move", NULL, &answer);
+	int left = 0, status = ctl_post(&plain, "/v1/cluster/move", NULL, &answer);
 
-	if (status == CTL_DONE)
-		status = ctl_cluster_await_end(ctl_cluster_text(answer, "moves"),
-					       (pid_t)pages_number(answer, "pid"));
+	if (status == CTL_DONE) {
+		const char *member = ctl_cluster_text(answer, "moves");
+
+		snprintf(state, sizeof(state), "%s" STATE_NAME,
+			 ctl_cluster_text(answer, "state_dir"));
+		status = ctl_cluster_await_end(member, (pid_t)pages_number(answer, "pid"), state,
+					       &left);
+		if (status == CTL_DONE)
+			printf("member %s has left%s, and its server has ended: move its address, "
+			       "and start it elsewhere\n",
+			       member, with[left + 1]);
+	}
 	json_decref(answer);
 	return status;
 }

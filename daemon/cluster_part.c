@@ -15,6 +15,7 @@
 #include "daemon/cluster_conns.h"
 #include "daemon/cluster_mounts.h"
 #include "daemon/cluster_runs.h"
+#include "daemon/cluster_state.h"
 #include "daemon/keeper.h"
 #include "daemon/process.h"
 #include "daemon/ticker.h"
@@ -27,6 +28,7 @@
 
 #define VOID_MS 10000u /* that the disk has to drop records */
 #define LEAVE_MS 6000u /* that the others have to stop granting, when this member stops */
+#define TAKE_MS 10000u /* until the locks of a run that was moved may be locked again */
 #define SLICE_MS 100u  /* between looks at what this server does, while the thread waits */
 #define POLL_MS 10u
 #define REMOVE_TRIES 16u
@@ -57,6 +59,9 @@ struct cluster_part {
 	_Atomic bool tells;   /* clients may be told that they must reclaim */
 	_Atomic bool leaving; /* the end of the lease is no reason to end the process */
 	_Atomic bool moves;   /* the administrator moves the member */
+	_Atomic bool moved;   /* it has left, and the process may stop */
+	/* The state that the last run has left is being taken, so clients need not reclaim. */
+	_Atomic bool takes_state;
 	_Atomic bool stop;
 	/* The thread's. */
 	bool may_reclaim; /* the cluster allows reclaims; they begin when no keeper has the locks of before */
@@ -351,7 +356,95 @@ int cluster_part_secret(struct cluster_part *p, uint8_t secret[STATE_SECRET_SIZE
 	return rc;
 }
 
+/* ---- the state that a run leaves when the member is moved ---- */
+
+static int cluster_part_state_of(const struct cluster_part *p, uint64_t incarnation,
+				 struct cluster_state_of *out)
+{
+	const struct cfg_cluster *set = &p->settings->cluster;
+
+	*out = (struct cluster_state_of){ .dir = p->settings->server.state_dir,
+					  .member = p->major,
+					  .incarnation = incarnation };
+	return state_dir_secret(set->path, set->instance, out->secret, p->log);
+}
+
+/* The last run if it has left, and nobody was granted what its clients had; 0: none. */
+static uint64_t cluster_part_last_run(const struct cluster_object *o, const char *name)
+{
+	const struct cluster_member *row = cluster_look(o, name);
+
+	return row && row->state == CLUSTER_STOPPED && row->needs_grace ? row->incarnation : 0;
+}
+
+void cluster_part_take_state(struct cluster_part *p, struct image_reader **out)
+{
+	struct cluster_state_of of;
+	enum image_fault fault = IMAGE_DAMAGED;
+	struct cluster_object o;
+	uint64_t version;
+	int rc;
+
+	*out = NULL;
+	/* If that fails, joining fails, and says why. */
+	if (cluster_store_read(p->store, &o, &version) != 0 ||
+	    cluster_part_state_of(p, cluster_part_last_run(&o, p->settings->cluster.instance),
+				  &of) != 0)
+		return;
+	rc = cluster_state_take(&of, out, &fault);
+	explicit_bzero(&of.secret, sizeof(of.secret));
+	atomic_store(&p->takes_state, rc == 0);
+	if (rc && rc != -ENOENT)
+		rn_warn(p->log,
+			"cluster: the state that member %s has left in %s cannot be used: %s; "
+			"clients reclaim what they had",
+			p->settings->cluster.instance, of.dir,
+			rc == -ESTALE	 ? "it is not that of the last run"
+			: rc == -EBADMSG ? "it is damaged"
+			: rc == -EPROTO	 ? image_fault_text(fault)
+					 : rn_error_text(rc));
+}
+
+int cluster_part_await_locks(const struct cluster_part *p)
+{
+	const uint64_t until = rn_now_ms() + TAKE_MS;
+
+	while (!atomic_load(&p->reclaims) && !atomic_load(&p->leaving) && rn_now_ms() < until)
+		cluster_part_rest(POLL_MS);
+	return atomic_load(&p->reclaims) && !atomic_load(&p->leaving) ? 0 : -ETIME;
+}
+
+void cluster_part_has_state(struct cluster_part *p)
+{
+	atomic_store(&p->takes_state, false);
+}
+
+bool cluster_part_moves(const struct cluster_part *p)
+{
+	return p && atomic_load(&p->moved);
+}
+
+int cluster_part_leave_state(const struct cluster_part *p, struct image_writer *w)
+{
+	struct cluster_state_of of;
+	int fd, rc = image_seal(w, &fd);
+
+	if (!rc)
+		rc = cluster_part_state_of(p, p->self.incarnation, &of);
+	if (rc)
+		return rc;
+	rc = cluster_state_write(&of, fd);
+	explicit_bzero(&of.secret, sizeof(of.secret));
+	return rc;
+}
+
 /* ---- calls of the member, on the thread ---- */
+
+/* True as long as this server's clients may reclaim, or what they had is being taken for them. */
+static bool cluster_part_is_reclaiming(const struct cluster_part *p)
+{
+	return atomic_load(&p->takes_state) || nfs4_reclaiming(p->server.nfs4);
+}
 
 /* True if clients may want to reclaim after the next start. */
 static bool cluster_part_has_holders(const struct cluster_part *p)
@@ -362,7 +455,7 @@ static bool cluster_part_has_holders(const struct cluster_part *p)
 	nfs4_held(p->server.nfs4, &held);
 	if (p->server.nsm)
 		nsm_stats(p->server.nsm, &nsm);
-	return nfs4_reclaiming(p->server.nfs4) || held.opens > 0 || nsm.with_locks > 0;
+	return cluster_part_is_reclaiming(p) || held.opens > 0 || nsm.with_locks > 0;
 }
 
 /* On the thread. */
@@ -657,6 +750,8 @@ static int cluster_part_prepare(struct cluster_part *p, struct member_cfg *cfg)
 		return cluster_part_refused(p, why, &o);
 	if (!starter->has_records || cluster_look(&o, starter->name)->needs_grace)
 		return 0;
+	if (atomic_load(&p->takes_state))
+		return -ESTALE;
 	starter->has_records = false;
 	return cluster_part_void_records(p);
 }
@@ -744,7 +839,7 @@ static int cluster_part_start_member(struct cluster_part *p)
 	struct member_cfg cfg = {
 		.starter = { .name = p->settings->cluster.instance,
 			     .digest = p->digest,
-			     .has_records = nfs4_reclaiming(p->server.nfs4),
+			     .has_records = cluster_part_is_reclaiming(p),
 			     .dead_ms = (uint32_t)p->settings->cluster.dead_time * 1000 },
 		.store = p->store,
 		.calls = &cluster_part_calls,
@@ -780,9 +875,9 @@ static int cluster_part_start_member(struct cluster_part *p)
 		return rc;
 	atomic_store(&p->tells, !member_has_reclaims(p->member));
 	/* The administrator has removed the member since. */
-	return cfg.starter.has_records && !member_has_reclaims(p->member)
-		       ? cluster_part_void_records(p)
-		       : 0;
+	if (!cfg.starter.has_records || member_has_reclaims(p->member))
+		return 0;
+	return atomic_load(&p->takes_state) ? -ESTALE : cluster_part_void_records(p);
 }
 
 /* ---- the thread ---- */
@@ -818,6 +913,10 @@ static void cluster_part_begin_reclaims(struct cluster_part *p)
 {
 	if (!p->may_reclaim || p->done || p->reclaims || keeper_of_earlier_run(p->keeper) != 0)
 		return;
+	if (atomic_load(&p->takes_state)) {
+		atomic_store(&p->reclaims, true); /* cluster_part_await_locks() */
+		return;
+	}
 	rn_notice(p->log, "cluster: no member grants new locks: clients may reclaim theirs");
 	atomic_store(&p->reclaims, true);
 	atomic_store(&p->tells, true);
@@ -849,6 +948,7 @@ static void cluster_part_watch_move(struct cluster_part *p)
 		return;
 	if (member_may_close(p->member)) {
 		p->move_by = 0;
+		atomic_store(&p->moved, true);
 		kill(getpid(), SIGTERM);
 	} else if (rn_now_ms() >= p->move_by) {
 		rn_err(p->log,
@@ -881,7 +981,7 @@ static void cluster_part_drop_records(struct cluster_part *p)
 /* Tells the others when own clients have reclaimed. Calls that were permitted to reclaim are over then. */
 static void cluster_part_end_reclaims(struct cluster_part *p)
 {
-	if (p->done || nfs4_reclaiming(p->server.nfs4))
+	if (p->done || cluster_part_is_reclaiming(p))
 		return;
 	p->done = true;
 	atomic_store(&p->reclaims, false);
@@ -898,8 +998,7 @@ static bool cluster_part_has_news(struct cluster_part *p, bool was_leaving)
 	cluster_part_watch_keeper(p);
 	cluster_part_watch_move(p);
 	cluster_part_begin_reclaims(p);
-	return p->stop || p->leaving != was_leaving ||
-	       (!p->done && !nfs4_reclaiming(p->server.nfs4));
+	return p->stop || p->leaving != was_leaving || (!p->done && !cluster_part_is_reclaiming(p));
 }
 
 /* Waits that long, or until the object or this server has news. */

@@ -33,6 +33,18 @@ int cluster_part_new(const struct cfg_settings *settings, struct image_reader *i
 /* No thread asks anything any more. Clients' files are closed. NULL is allowed. */
 void cluster_part_free(struct cluster_part *p);
 
+/*
+ * Takes the state that this member's last run has left because it was moved (daemon/cluster_state.h), unless others may have been granted what its
+ * clients had. *out is NULL if there is none; why one cannot be used is in the log. The caller frees it. After that the member joins as one whose
+ * clients reclaim, until cluster_part_has_state().
+ */
+void cluster_part_take_state(struct cluster_part *p, struct image_reader **out);
+/* The member has joined: waits until no member grants new locks and no keeper has those of the last run, so that they may be locked again. 0, or -ETIME:
+ * that takes too long. */
+int cluster_part_await_locks(const struct cluster_part *p);
+/* All of that state is here, and locked: nobody reclaims. */
+void cluster_part_has_state(struct cluster_part *p);
+
 /* The key of file handles, which all members have. 0 or -errno, logged. */
 int cluster_part_secret(struct cluster_part *p, uint8_t secret[STATE_SECRET_SIZE]);
 /* vfs_config.may_lock. */
@@ -88,6 +100,10 @@ void cluster_part_leave(struct cluster_part *p);
  * If they do for longer than it takes to declare one dead, the process ends at once. Any thread; does not wait.
  */
 void cluster_part_move(struct cluster_part *p);
+/* True if the member is moved, and no other member grants locks: it may leave its state. NULL is allowed. */
+bool cluster_part_moves(const struct cluster_part *p);
+/* Leaves the image in the state directory, for this member's next run. No call is answered any more. 0 or -errno. */
+int cluster_part_leave_state(const struct cluster_part *p, struct image_writer *w);
 
 /* The cluster as it was at the last turn of the thread, with ages as of now. */
 struct cluster_part_view {

@@ -39,6 +39,7 @@
 #include "daemon/workers/workers.h"
 #include "gss/gss.h"
 #include "lib/clock.h"
+#include "lib/error.h"
 #include "lib/log_ids.h"
 #include "lib/pipe.h"
 #include "lib/util.h"
@@ -99,8 +100,9 @@ struct server {
 	struct registration *registration;
 	_Atomic bool registered; /* with rpcbind, or not to be */
 	struct service_manager *manager;
-	struct image_reader
-		*image; /* of the program before this one, while the server starts; or NULL */
+	struct image_reader *
+		image; /* of the program or the run before this one, while the server starts; or NULL */
+	struct image_reader *moved; /* that of the run before; or NULL */
 	struct start_report report;
 };
 
@@ -113,6 +115,7 @@ struct saved_server {
 		begun_ns; /* CLOCK_MONOTONIC: when the program before this one took no more calls */
 	struct image_bytes version, why;
 	int instance; /* descriptor of the lock */
+	uint64_t begun_wall_ns;
 };
 static const struct image_field saved_server_fields[] = {
 	IMAGE_NUMBER(1, struct saved_server, begun_ns),
@@ -120,6 +123,7 @@ static const struct image_field saved_server_fields[] = {
 	IMAGE_BYTES(3, struct saved_server, why),
 	IMAGE_FD(4, struct saved_server, instance),
 	IMAGE_NUMBER(5, struct saved_server, count),
+	IMAGE_NUMBER(6, struct saved_server, begun_wall_ns),
 };
 static const struct image_kind saved_server_kind = { 1, rn_array_size(saved_server_fields),
 						     saved_server_fields };
@@ -150,10 +154,10 @@ static int start_from_image(struct server *s, int *instance)
 	return 0;
 }
 
-/* The image if it has the state of the program before, or NULL. */
+/* The image if it has the state of the program or the run before, or NULL. */
 static struct image_reader *state_of_image(const struct server *s)
 {
-	return s->report.how == START_WHOLE ? s->image : NULL;
+	return s->report.how == START_WHOLE || s->moved ? s->image : NULL;
 }
 
 /* First of all: a second daemon must not touch the files of the first. */
@@ -178,6 +182,47 @@ static int start_state(struct server *s)
 static int start_cluster(struct server *s)
 {
 	return cluster_part_new(s->settings, state_of_image(s), s->log, &s->cluster);
+}
+
+/* The state that the run before has left elsewhere. The keeper's copy of the memory has nothing of it. */
+static int start_from_moved(struct server *s)
+{
+	struct saved_server saved = { .instance = -1 };
+	struct image_at at;
+
+	if (!s->cluster || s->image)
+		return 0;
+	cluster_part_take_state(s->cluster, &s->moved);
+	if (!s->moved)
+		return 0;
+	s->image = s->moved;
+	s->report.how = START_MOVED;
+	if (!image_enter(s->image, SERVER_SECTION, &at) ||
+	    image_get(&at, &saved_server_kind, &saved) < 0)
+		return -EPROTO;
+	s->report.begun_ns = saved.begun_wall_ns;
+	image_text(s->report.version, sizeof(s->report.version), &saved.version);
+	return 0;
+}
+
+static int start_moved_files(struct server *s)
+{
+	return s->moved ? vfs_load_moved(s->vfs, s->moved) : 0;
+}
+
+/* What clients have locked is locked again before any call is taken. */
+static int start_moved_locks(struct server *s)
+{
+	int rc;
+
+	if (!s->moved)
+		return 0;
+	rc = cluster_part_await_locks(s->cluster);
+	if (!rc)
+		rc = vfs_lock_moved(s->vfs);
+	if (!rc)
+		cluster_part_has_state(s->cluster);
+	return rc;
 }
 
 static int start_secret(struct server *s, uint8_t secret[STATE_SECRET_SIZE])
@@ -227,7 +272,7 @@ static int start_vfs(struct server *s)
 		return -errno;
 	rc = vfs_new(&cfg, &s->vfs);
 	explicit_bzero(cfg.secret, sizeof(cfg.secret));
-	return rc || !state_of_image(s) ? rc : vfs_load(s->vfs, s->image);
+	return rc || !state_of_image(s) || s->moved ? rc : vfs_load(s->vfs, s->image);
 }
 
 static int start_exports(struct server *s)
@@ -727,10 +772,17 @@ static void server_report_start(struct server *s)
 
 	if (r->how == START_FRESH)
 		return;
-	const uint64_t ms = (rn_now_ns() - r->begun_ns) / RN_NS_PER_MS;
+	const uint64_t now = r->how == START_MOVED ? rn_wall_ns() : rn_now_ns();
+	const uint64_t ms = now > r->begun_ns ? (now - r->begun_ns) / RN_NS_PER_MS : 0;
 
 	atomic_store(&r->ms, ms);
-	if (r->how == START_WHOLE)
+	if (r->how == START_MOVED)
+		rn_notice(
+			s->log,
+			"goes on as the member that was moved here: nobody has to reclaim; clients "
+			"waited for %" PRIu64 " ms",
+			ms);
+	else if (r->how == START_WHOLE)
 		rn_notice(s->log, "goes on from ringnfsd %s: calls waited for %" PRIu64 " ms",
 			  r->version, ms);
 	else
@@ -748,17 +800,20 @@ static const struct {
 	{ "limits", start_limits },
 	{ "state directory", start_state },
 	{ "cluster", start_cluster },
+	{ "state of the run before", start_from_moved },
 	{ "control socket", start_control },
 	{ "memory", start_memory },
 	{ "threads for name services", start_askers },
 	{ "file system layer", start_vfs },
 	{ "exports", start_exports },
+	{ "files of the run before", start_moved_files },
 	{ "programs", start_programs },
 	{ "workers", start_workers },
 	{ "event threads", start_loops },
 	{ "descriptors", start_descriptors },
 	{ "status monitor", start_monitor },
 	{ "joining the cluster", server_join_cluster },
+	{ "locks of the run before", start_moved_locks },
 	{ "TCP", server_start_tcp },
 	{ "UDP", start_udp },
 	{ "RDMA", start_rdma },
@@ -768,6 +823,27 @@ static const struct {
 	{ "answers on the control socket", start_answers },
 	{ "connections", start_connections },
 };
+
+static void server_end_image(struct server *s)
+{
+	image_reader_free(s->moved);
+	s->image = s->moved = NULL;
+}
+
+/* Logs why the server does not start; the result of server_start(). Once the server listens, it is not for the state that it fails. */
+static int server_cannot_start(const struct server *s, const char *step, int rc)
+{
+	if (s->moved && !s->tcp && !s->udp && !s->rdma) {
+		rn_warn(s->log,
+			"the state that this member has left when it was moved cannot be used: %s: "
+			"%s; it starts without, and clients reclaim what they had",
+			step, rn_error_text(rc));
+		return -ERESTART;
+	}
+	rn_err(s->log, "cannot start: %s: %s", step, strerror(-rc));
+	cluster_part_cannot_go_on(s->cluster);
+	return rc;
+}
 
 int server_start(const struct cfg_settings *settings, struct logs *logs, struct image_reader *image,
 		 struct server **out)
@@ -787,14 +863,13 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
 		int rc = steps[i].start(s);
 
 		if (rc) {
-			rn_err(s->log, "cannot start: %s: %s", steps[i].name, strerror(-rc));
-			cluster_part_cannot_go_on(s->cluster);
+			rc = server_cannot_start(s, steps[i].name, rc);
 			if (!server_stop(s))
 				process_leave(EX_UNAVAILABLE);
 			return rc;
 		}
 	}
-	s->image = NULL;
+	server_end_image(s);
 	cluster_part_goes_on(s->cluster);
 	exports_log(s->exports);
 	programs_log_exports(&s->programs);
@@ -915,6 +990,7 @@ static void server_save_own(const struct server *s, const char *why, int instanc
 {
 	struct saved_server saved = {
 		.begun_ns = begun_ns,
+		.begun_wall_ns = rn_wall_ns() - (rn_now_ns() - begun_ns),
 		.count = s->report.count,
 		.version = { (const uint8_t *)PACKAGE_VERSION, sizeof(PACKAGE_VERSION) - 1 },
 		.instance = instance,
@@ -924,6 +1000,21 @@ static void server_save_own(const struct server *s, const char *why, int instanc
 		saved.why = (struct image_bytes){ (const uint8_t *)why, (uint32_t)strlen(why) };
 	image_begin(w, SERVER_SECTION);
 	image_put(w, &saved_server_kind, &saved);
+}
+
+/* Takes no new calls, and waits for those under way. NULL, or why the state cannot be handed over. */
+static const char *server_rest(struct server *s)
+{
+	server_silence(s);
+	if (s->tcp)
+		tcp_server_finish(s->tcp);
+	quiesce_datagrams(s);
+	if (!come_to_rest(s))
+		return "calls under way did not end in a second";
+	nsm_stop(s->programs.nsm);
+	if (!nsm_free_rebooted(s->programs.nsm))
+		return "locks of clients that have rebooted are not free yet";
+	return NULL;
 }
 
 const char *server_save(struct server *s, struct image_writer *w)
@@ -937,15 +1028,9 @@ const char *server_save(struct server *s, struct image_writer *w)
 
 	const uint64_t begun_ns = rn_now_ns();
 
-	server_silence(s);
-	if (s->tcp)
-		tcp_server_finish(s->tcp);
-	quiesce_datagrams(s);
-	if (!come_to_rest(s))
-		return "calls under way did not end in a second";
-	nsm_stop(s->programs.nsm);
-	if (!nsm_free_rebooted(s->programs.nsm))
-		return "locks of clients that have rebooted are not free yet";
+	why = server_rest(s);
+	if (why)
+		return why;
 	server_save_own(s, NULL, instance_fd(s->instance), begun_ns, w);
 
 	const struct server_parts parts = server_parts(s);
@@ -966,6 +1051,50 @@ const char *server_save(struct server *s, struct image_writer *w)
 	udp_server_free(s->udp);
 	s->udp = NULL;
 	return NULL;
+}
+
+/* Writes what is of use on another machine, into a file there. NULL, or why not. */
+static const char *leave_state(struct server *s, struct image_writer *w)
+{
+	const uint64_t begun_ns = rn_now_ns();
+	const char *why = server_rest(s);
+
+	if (why)
+		return why;
+	server_save_own(s, NULL, -1, begun_ns, w);
+	why = vfs_save(s->vfs, w);
+	if (!why)
+		why = programs_save(&s->programs, w);
+	const int rc = why ? 0 : cluster_part_leave_state(s->cluster, w);
+
+	return rc ? rn_error_text(rc) : why;
+}
+
+void server_leave_state(struct server *s)
+{
+	struct image_writer *w;
+	const char *why;
+	int rc;
+
+	if (!cluster_part_moves(s->cluster))
+		return;
+	rc = image_write(&w);
+	if (!rc) {
+		image_for_elsewhere(w);
+		why = leave_state(s, w);
+		image_writer_free(w);
+	} else {
+		why = rn_error_text(rc);
+	}
+	if (why)
+		rn_warn(s->log,
+			"the member is moved without its state: %s; clients reclaim what they had",
+			why);
+	else
+		rn_notice(s->log,
+			  "the member is moved with its state, which is in %s: nobody has "
+			  "to reclaim",
+			  s->settings->server.state_dir);
 }
 
 void server_save_listeners(struct server *s, const char *why, struct image_writer *w)
@@ -1031,6 +1160,7 @@ bool server_stop(struct server *s)
 	free(s->former);
 	cluster_part_free(s->cluster);
 	instance_release(s->instance);
+	server_end_image(s);
 	free(s);
 	return all;
 }

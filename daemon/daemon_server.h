@@ -12,7 +12,8 @@
 
 struct server;
 
-/* 0 or -errno; the reason is in the log. settings and logs must outlive the server. image: of the program before this one, or NULL; what the
+/* 0 or -errno; the reason is in the log. -ERESTART: the state that a member has left when it was moved cannot be used, and is dropped: the program is to be
+ * run anew, for an ordinary start. settings and logs must outlive the server. image: of the program before this one, or NULL; what the
  * server takes out of it is not there any more, also if it fails. */
 int server_start(const struct cfg_settings *settings, struct logs *logs, struct image_reader *image,
 		 struct server **out);
@@ -21,6 +22,9 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
  * that: if the next program does not run, the server is to be stopped. NULL, or why the state cannot be handed over: w is of no use then.
  */
 const char *server_save(struct server *s, struct image_writer *w);
+/* Leaves the state to the next run of a cluster's member that is moved, as server_save() does; then server_stop(). Does nothing for others. The log says
+ * whether the state goes along. */
+void server_leave_state(struct server *s);
 /* Counts a restart that was not begun, for those who have asked for it. */
 void server_restart_refused(struct server *s);
 /* Writes what an ordinary start may have of the program before: the listening sockets, which stay open over server_stop(). */

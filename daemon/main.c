@@ -178,6 +178,7 @@ static int main_serve_all(struct server *server, const sigset_t *set, const stru
 	deadline_start(log, END_SECONDS, EX_OK);
 	sd_notify(0, "STOPPING=1");
 	server_log_counters(server, RN_DEBUG);
+	server_leave_state(server);
 	const bool all = server_stop(server);
 
 	rn_notice(log, "stopped");
@@ -231,9 +232,14 @@ static int main_run(const struct cfg_settings *settings, const struct main_progr
 	umask(0); /* modes come from clients */
 	block_signals(&set);
 	rn_notice(log, PACKAGE_STRING " starts");
-	if (main_start(settings, &logs, from, fault, &server) < 0)
+	int rc = main_start(settings, &logs, from, fault, &server);
+	if (rc == -ERESTART) {
+		rc = hand_over_run(program->path, program->argv, NULL);
+		rn_err(log, "cannot run %s: %s", program->path, strerror(-rc));
+	}
+	if (rc < 0)
 		return EX_UNAVAILABLE;
-	int rc = server_tick_by_itself(server);
+	rc = server_tick_by_itself(server);
 	if (rc) {
 		rn_err(log, "cannot start: %s", strerror(-rc));
 		if (!server_stop(server))

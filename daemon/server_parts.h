@@ -24,11 +24,12 @@ struct start_report {
 		START_FRESH,	 /* after no other */
 		START_WHOLE,	 /* with the state of the program before it (daemon/hand_over.h) */
 		START_LISTENERS, /* with its listening sockets only */
+		START_MOVED, /* with the state of this member's last run, elsewhere (daemon/cluster_state.h) */
 	} how;
-	char version[32]; /* of the program before it */
-	char why[128];	  /* START_LISTENERS: the reason */
-	uint64_t begun_ns;
-	_Atomic uint64_t ms; /* START_WHOLE: for how long calls have waited */
+	char version[32];    /* of the program before it */
+	char why[128];	     /* START_LISTENERS: the reason */
+	uint64_t begun_ns;   /* when calls began to wait; START_MOVED: by the time of day */
+	_Atomic uint64_t ms; /* START_WHOLE, START_MOVED: for how long calls have waited */
 	unsigned count;	     /* programs before this one, in this process */
 	_Atomic unsigned
 		refused; /* restarts that were not begun, as the next program would not start */

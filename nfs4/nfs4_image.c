@@ -23,7 +23,13 @@
 const char *nfs4_save(struct nfs4_server *srv, struct image_writer *w)
 {
 	struct nfs4_client *cl, *next;
+	struct nfs4_held held;
 
+	nfs4_held(srv, &held);
+	if (image_is_for_elsewhere(w) && held.copies + held.copy_sources > 0)
+		return "clients copy files";
+	if (image_is_for_elsewhere(w) && held.delegations + held.layouts > 0)
+		return "clients have delegations or layouts";
 	if (nfs4_in_grace(srv))
 		return "the grace period is not over";
 	if (!nfs4_recovery_stop(srv))

@@ -94,8 +94,9 @@ void control_cluster_move(void *control, const struct admin_request *req, struct
 		return;
 	rn_notice(c->log, "user %u: this member is to be moved", (unsigned)req->peer.uid);
 	cluster_part_move(c->from.cluster);
-	admin_reply_json(r, json_pack("{s:s, s:i}", "moves", c->from.settings->cluster.instance,
-				      "pid", (int)getpid()));
+	admin_reply_json(r, json_pack("{s:s, s:i, s:s}", "moves",
+				      c->from.settings->cluster.instance, "pid", (int)getpid(),
+				      "state_dir", c->from.settings->server.state_dir));
 }
 
 static void control_cluster_removed(const struct control *c, const struct admin_request *req,

@@ -11,12 +11,13 @@ json_t *restart_json(const struct start_report *r)
 		[START_FRESH] = "fresh",
 		[START_WHOLE] = "whole",
 		[START_LISTENERS] = "ordinary",
+		[START_MOVED] = "moved",
 	};
 	json_t *restart =
 		json_pack("{s:s, s:I, s:I}", "how", how[r->how], "count", (json_int_t)r->count,
 			  "refused", (json_int_t)atomic_load(&r->refused));
 
-	if (r->how == START_WHOLE)
+	if (r->how == START_WHOLE || r->how == START_MOVED)
 		json_object_set_new(restart, "waited_ms",
 				    json_integer((json_int_t)atomic_load(&r->ms)));
 	if (r->how == START_LISTENERS)

@@ -814,7 +814,7 @@ static void save_grant(struct image_writer *w, const struct nlm_grant *g)
 		.peer = g->conn.peer,
 		.local = g->conn.local,
 		.datagrams = g->conn_ops.datagrams,
-		.conn_id = g->conn.id,
+		.conn_id = image_is_for_elsewhere(w) ? 0 : g->conn.id,
 		.cred = g->cred,
 		.cookie = { a->cookie.data, a->cookie.len },
 		.caller = { a->caller.data, a->caller.len },

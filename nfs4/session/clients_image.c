@@ -248,6 +248,11 @@ static void save_client(struct image_writer *w, struct nfs4_client *cl)
 		s.origin[i] = atomic_load(&cl->origin.address[i]);
 	if (cl->cs_reply)
 		s.cs = *cl->cs_reply;
+	/* Nobody can renew a lease before the server runs again, elsewhere. */
+	if (image_is_for_elsewhere(w)) {
+		s.lease_left = cl->srv->cfg.lease_seconds;
+		s.last_conn = 0;
+	}
 	save_callback(cl->callback, &s.callback);
 	save_callback(cl->update, &s.update);
 	image_put(w, &saved_client_kind, &s);
@@ -318,6 +323,16 @@ static void save_slot(struct image_writer *w, uint32_t number, const struct nfs4
 	image_put(w, &saved_slot_kind, &s);
 }
 
+/* Leaves out connections and the context of callbacks, which end with this process: ids and numbers of those of another one may be the same. */
+static void leave_conns(struct saved_session *out)
+{
+	out->nconns = 0;
+	memset(out->conn, 0, sizeof(out->conn));
+	memset(out->cb.conn, 0, sizeof(out->cb.conn));
+	out->cb.fault |= out->cb.from_server.at != NULL;
+	out->cb.from_server = out->cb.from_client = (struct image_bytes){ NULL, 0 };
+}
+
 static void save_session(struct image_writer *w, struct nfs4_session *s)
 {
 	struct saved_session out = {
@@ -338,6 +353,8 @@ static void save_session(struct image_writer *w, struct nfs4_session *s)
 	memcpy(out.id, s->id, sizeof(out.id));
 	memcpy(out.conn, s->conn, sizeof(out.conn));
 	save_cb_path(s->cb_path, &out.cb);
+	if (image_is_for_elsewhere(w))
+		leave_conns(&out);
 	image_put(w, &saved_session_kind, &out);
 	for (uint32_t i = 0; i < s->nmade; i++) {
 		const struct nfs4_slot *slot = nfs4_slot_get(s, i);

@@ -380,7 +380,7 @@ def test_move(t, a, holder, other):
     t.equal("it has ended when the command returns", os.waitid(os.P_PID, a.process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG).si_status, 0)
     ends.set()
     looker.join()
-    t.check("cluster move", res.returncode == 0 and "member a has left, and its server has ended" in res.stdout, res)
+    t.check("cluster move", res.returncode == 0 and "member a has left with its clients' state, and its server has ended" in res.stdout, res)
     t.equal("exit status of the server", a.process.wait(20), 0)
     t.check("the log says who moves it, and that it stops in order",
             all(a.wait_log(word, a.since) for word in ("user 0: this member is to be moved", "member a has left", "stopped")))
@@ -388,8 +388,11 @@ def test_move(t, a, holder, other):
     t.equal("LOCK at the other", no_lock(other, *free)["status"], n.GRACE)
     t.equal("cluster check of a server that has ended", control.ctl(*ctl, "check").returncode, 3)
     a.start()
-    holder.back()
-    end_grace(t, holder, other, free, held)
+    holder.c.again()
+    res = holder.c.last(n.putfh(holder.fh), n.write(holder.stateid, 0, b"moved"))
+    t.equal("WRITE by the open of before, without a reclaim", res["status"], n.OK)
+    t.equal("LOCK at the other, without one either", await_status(lambda: no_lock(other, *free), n.GRACE)["status"], n.OK)
+    t.equal("LOCK at the other of what is locked", no_lock(other, *held)["status"], n.DENIED)
 
 
 def test_no_keeper(t, a, holder, other):

@@ -310,7 +310,7 @@ def test_all(t, top, machines):
 
     with disturbed(t, "it is moved back", writers):
         out = two.run(BINARIES["ringnfsctl"], "--socket", "/run/ringnfs-nfs1/control", "cluster", "move")
-        t.check("cluster move", "member nfs1 has left, and its server has ended" in out, out)
+        t.check("cluster move", "member nfs1 has left with its clients' state, and its server has ended" in out, out)
     await_member(t, "it is moved back", one)
     t.check("and nowhere else", not two.serves())
 
