@@ -207,7 +207,7 @@ static int state_memory_file(size_t len, uint8_t **map)
 static int state_decrypt(const struct cluster_state_of *of, const uint8_t *bytes, size_t len,
 			 int *image)
 {
-	uint8_t key[crypto_aead_xchacha20poly1305_ietf_KEYBYTES], *map;
+	uint8_t key[crypto_aead_xchacha20poly1305_ietf_KEYBYTES], *map = NULL;
 	const size_t size = len - STATE_HEAD - TAG;
 	struct state_ad ad;
 	int fd, rc;
