@@ -308,8 +308,10 @@ def test_all(t, top, machines):
     t.check("a machine that returns does not take the address", wait_for(lambda: "BACKUP" in one.read("/run/ringnfs-nfs1.vrrp") or "Entering BACKUP" in one.log(), SOON))
     t.check("it stays where it is", two.serves() and not one.serves())
 
+    ctl = BINARIES["ringnfsctl"], "--socket", "/run/ringnfs-nfs1/control", "cluster"
+    t.check("its grace period ends", wait_for(lambda: "no grace period" in two.run(*ctl, "status"), SOON))
     with disturbed(t, "it is moved back", writers):
-        out = two.run(BINARIES["ringnfsctl"], "--socket", "/run/ringnfs-nfs1/control", "cluster", "move")
+        out = two.run(*ctl, "move")
         t.check("cluster move", "member nfs1 has left with its clients' state, and its server has ended" in out, out)
     await_member(t, "it is moved back", one)
     t.check("and nowhere else", not two.serves())
