@@ -2,7 +2,7 @@
 /*
  * Model of a cluster: two or three members, each with one client that wants the same lock; members crash, are slow, restart, leave and
  * are removed, and the file system drops their locks. Every interleaving is explored breadth-first with the real transitions of cluster/cluster_object.c, until no new state
- * is found or to a depth (CLUSTER_DEPTH; 60 visits all states of three members, in some minutes). In each state hold:
+ * is found or to a depth (CLUSTER_DEPTH). In each state hold:
  *
  *  - no lock is granted by one member while a client of another may still reclaim it;
  *  - no reclaim succeeds after another client had the lock;
