@@ -95,10 +95,16 @@ bool nfs4_recovery_stop(struct nfs4_server *srv)
 void nfs4_recovery_free(struct nfs4_server *srv)
 {
 	struct nfs4_recovery *r = srv->recovery;
+	struct nfs4_record_job *job;
 
 	if (!r)
 		return;
 	nfs4_recovery_stop(srv);
+	/* Jobs that came after an earlier nfs4_recovery_stop(): whoever goes on from the state that was saved has the records as they were then. */
+	while ((job = r->first) != NULL) {
+		r->first = job->next;
+		free(job);
+	}
 	nfs4_expected_free(&r->grace);
 	pthread_cond_destroy(&r->work);
 	pthread_mutex_destroy(&r->lock);
