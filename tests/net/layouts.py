@@ -20,7 +20,7 @@ from held import Held
 from rpcclient import opaque, u32, u64
 
 GETDEVICEINFO, GETDEVICELIST, LAYOUTCOMMIT, LAYOUTGET, LAYOUTRETURN, LAYOUTERROR, LAYOUTSTATS = 47, 48, 49, 50, 51, 64, 65
-CB_LAYOUTRECALL = 5
+CB_LAYOUTRECALL, CB_NOTIFY_DEVICEID = 5, 14
 FLEX_FILES, READ, RW, ANY = 4, 1, 2, 3
 FILE, FSID, ALL = 1, 2, 3
 NON_PNFS, MDS = 0x10000, 0x20000
@@ -76,6 +76,8 @@ def get_recall(data):
         return n.get_callback(data)
     x.u32()
     c.update(session=x.take(16), seqid=x.u32(), slot=x.u32(), highest=x.u32(), cache=x.flag(), referring=n._referring(x), op=x.u32())
+    if c["op"] == CB_NOTIFY_DEVICEID:  # of the data server that left before
+        return c
     if c["op"] != CB_LAYOUTRECALL:
         return n.get_callback(data)
     c.update(type=x.u32(), iomode=x.u32(), changed=x.flag(), what=x.u32(), fh=x.opaque(), offset=x.u64(), length=x.u64(), stateid=x.take(16))

@@ -45,15 +45,27 @@ def begin(t, name):
     return c, res
 
 
+def caught(t, what):
+    """The same, after a restart that has met the copy in its middle: not each does, as files are copied fast."""
+    for i in range(10):
+        c, res = begin(t, f"{what} {i}")
+        t.restart(t.d, what)
+        is_at = c.status(res["sid"])
+        if is_at["status"] != n.OK or (is_at["complete"] == [] and is_at["count"] < within.LONG):
+            break
+        c.leave(t)
+    t.check(f"{what}: it goes on", is_at["status"] == n.OK and is_at["complete"] == [] and 0 < is_at["count"] < within.LONG, is_at)
+    return c, res
+
+
 def goes_on(t):
     """All is copied, and is on disk: the sync covers what the program before has copied."""
     for times in 1, 3:
-        c, res = begin(t, f"goes on {times}")
-        for i in range(times):
+        c, res = caught(t, "a copy")
+        t.equal("TEST_STATEID", c.last((within.TEST_STATEID, u32(1) + res["sid"])).get("codes"), [n.OK])
+        for i in range(1, times):
             t.restart(t.d, f"a copy, {i + 1} of {times}")
-            is_at = c.status(res["sid"])
-            t.check("it is in its middle", is_at["status"] == n.OK and is_at["complete"] == [] and 0 < is_at["count"] < within.LONG, is_at)
-            t.equal("TEST_STATEID", c.last((within.TEST_STATEID, u32(1) + res["sid"])).get("codes"), [n.OK])
+            t.equal("OFFLOAD_STATUS", c.status(res["sid"])["status"], n.OK)
         told = c.await_callback(n.CB_OFFLOAD)
         t.equal("CB_OFFLOAD", {k: told[k] for k in ("fh", "stateid", "status", "count", "committed", "verf")},
                 {"fh": c.dst, "stateid": res["sid"], "status": n.OK, "count": within.LONG, "committed": within.FILE_SYNC, "verf": res["verf"]})
@@ -62,12 +74,11 @@ def goes_on(t):
 
 
 def is_cancelled(t):
-    c, res = begin(t, "cancelled")
-    t.restart(t.d, "a copy that is cancelled")
+    c, res = caught(t, "a copy that is cancelled")
     t.equal("OFFLOAD_CANCEL", c.offload(within.OFFLOAD_CANCEL, res["sid"])["status"], n.OK)
     size = os.stat(c.dst_path).st_size
     t.equal("its stateid then", c.status(res["sid"])["status"], within.BAD_STATEID)
-    t.check("it was in the middle", 0 < size < within.LONG, size)
+    t.equal("nothing is written after the answer", os.stat(c.dst_path).st_size, size)
     fresh = c.copy()
     t.check("a new copy has another stateid", fresh["status"] == n.OK and fresh["sid"] not in (None, res["sid"]), fresh)
     t.equal("OFFLOAD_CANCEL", c.offload(within.OFFLOAD_CANCEL, fresh["sid"])["status"], n.OK)
@@ -76,8 +87,7 @@ def is_cancelled(t):
 
 def is_closed(t):
     """What a piece needs is checked as before."""
-    c, res = begin(t, "closed")
-    t.restart(t.d, "a copy whose source is closed")
+    c, res = caught(t, "a copy whose source is closed")
     t.equal("CLOSE", c.close_file(c.src, c.src_sid)["status"], n.OK)
     told = c.await_callback(n.CB_OFFLOAD)
     t.equal("CB_OFFLOAD", (told["status"], told["stateid"]), (within.BAD_STATEID, res["sid"]))
