@@ -49,6 +49,7 @@ struct nlm_grant {
 	bool unwanted;
 	bool noticed; /* vfs/ has the notice */
 	bool granted; /* its owner has the lock, and the client is told */
+	bool unsure;  /* an earlier call may have been heard, whose answer is lost */
 	struct nlm_grants *all;
 	struct grant_queue *queue;
 	struct rpc_conn_ops conn_ops;
@@ -546,7 +547,7 @@ void nlm_grants_retry(struct nlm_grants *t)
 	}
 }
 
-/* The client's status: 0 is GRANTED. -ETIMEDOUT: it may be asked again. */
+/* The client's status: 0 is GRANTED. -ETIMEDOUT: it may be asked again. -EACCES: it does not want the lock, or does not wait for it any more. */
 static int read_answer(struct xdr_in *x)
 {
 	xdr_skip_opaque(x, NLM_OPAQUE_MAX); /* cookie */
@@ -555,6 +556,8 @@ static int read_answer(struct xdr_in *x)
 		return x->err ? -EOPNOTSUPP : 0;
 	case NLM4_DENIED_GRACE_PERIOD:
 		return -ETIMEDOUT;
+	case NLM4_DENIED:
+		return -EACCES;
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -570,8 +573,11 @@ static void nlm_grant_answered(void *ctx, int rc, struct xdr_in *results)
 		rc = -ETIMEDOUT; /* GRANTED_RES has not come yet */
 	else if (rc == 0)
 		rc = read_answer(results);
-	if (rc == 0 && !atomic_load(&g->refused))
+	/* Linux's client says DENIED to what it has accepted before. To take the lock from it would be worse than to leave one that it has
+	 * cancelled, and tells so. */
+	if ((rc == 0 || (rc == -EACCES && g->unsure)) && !atomic_load(&g->refused))
 		atomic_store(&g->settled, true);
+	g->unsure = true;
 	if (!is_open(g))
 		nlm_grant_put(g);
 	else if (rc == -ECANCELED) /* the monitor stops: the next program calls again */
@@ -751,7 +757,7 @@ struct saved_grant {
 	uint32_t vers, export_id;
 	struct nlm_lock_args args;
 	uint32_t svid;
-	bool message, on_record, noticed, granted, unwanted;
+	bool message, on_record, noticed, granted, unwanted, unsure;
 	uint8_t id[ID_BYTES];
 	uint64_t waiter;
 	uint64_t retry_left, answer_left; /* nanoseconds */
@@ -795,6 +801,7 @@ static const struct image_field saved_grant_fields[] = {
 	IMAGE_NUMBER(35, struct saved_grant, retry_left),
 	IMAGE_NUMBER(36, struct saved_grant, answer_left),
 	IMAGE_NUMBER(37, struct saved_grant, file),
+	IMAGE_NUMBER(38, struct saved_grant, unsure),
 };
 static const struct image_kind saved_grant_kind = { 1, rn_array_size(saved_grant_fields),
 						    saved_grant_fields };
@@ -829,6 +836,7 @@ static void save_grant(struct image_writer *w, const struct nlm_grant *g)
 		.noticed = g->noticed,
 		.granted = g->granted,
 		.unwanted = g->unwanted,
+		.unsure = g->unsure,
 		.waiter = g->waiter,
 		.retry_left = g->queues ? PATIENCE_SECONDS * RN_NS_PER_SECOND
 					: grant_time_left(g->retry_until_ns),
@@ -960,6 +968,7 @@ static int load_grant(struct nlm_grants *t, struct image_at *at)
 		expect_message(g);
 	g->waiter = s.waiter;
 	g->unwanted = s.unwanted;
+	g->unsure = s.unsure;
 	atomic_store(&g->refused, s.unwanted);
 	g->retry_until_ns = rn_now_ns() + rn_min(s.retry_left, PATIENCE_SECONDS * RN_NS_PER_SECOND);
 	g->until_ns = rn_now_ns() + rn_min(s.answer_left, PATIENCE_SECONDS * RN_NS_PER_SECOND);

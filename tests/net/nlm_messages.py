@@ -307,7 +307,7 @@ def test_streams(t, d, one, two, host):
         t.equal(f"a reply {what}: one call", len([h for h in host.heard[n:] if h.proc == GRANT]), 1)
     none = {"too long": lambda b: [struct.pack(">I", TOO_LONG) + bytes(TOO_LONG)], "empty": lambda b: [struct.pack(">I", 1 << 31)],
             "of another call": lambda b: [b[:4] + bytes(4) + b[8:]], "cut short": lambda b: [b[:10]]}
-    waits = []
+    waits, start = [], len(host.heard)
     for what, how in none.items():
         host.tcp_reply = how
         fh = waiting(d, one, two, 4, LOCK, what)
@@ -316,8 +316,11 @@ def test_streams(t, d, one, two, host):
         granted(host, n, GRANT)
         waits.append((what, fh))
     host.tcp_reply = lambda b: [b]
+    calls = wait_for(lambda: len([h for h in host.heard[start:] if h.proc == GRANT]) >= 2 * len(waits))
+    t.check("such replies are none: each call comes again", calls, [h.proc for h in host.heard[start:]])
     for what, fh in waits:
-        t.check(f"a reply that is {what} is none: the call comes again", wait_for(lambda f=fh: one.lock(f) == GRANTED))
+        t.equal(f"a reply that is {what}: the lock is the waiter's", one.lock(fh), DENIED)
+        t.equal("which gives it up", two.unlock(fh), GRANTED)
         one.unlock(fh)
     host.verdict = GRANTED
 
