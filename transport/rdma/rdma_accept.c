@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listeners, the events of the connection manager, and the way from a connection request to rdma_accept(). All of it on
- * loops[0].
+ * Listeners, the events of the connection manager, the way from a connection request to rdma_accept(), and the ends of
+ * ids. All of it on loops[0].
  *
  * All memory of a connection is allocated at the request, out of the connections' part of the budget: 0.7 MB at 128
  * credits and 4 KiB inline. Where memory is scarce, a connection gets fewer credits (size_conn; rdma_conn_memory.c says how much memory is for one). All Receives are
@@ -311,6 +311,58 @@ static void on_listener_lost(struct rr_server *srv, struct rr_listener *l)
 			  strerror(-rc));
 }
 
+/*
+ * A client that waits for a reply has nothing to send, and learns from the connection manager only that its connection has ended. The
+ * kernel tells it until it answers, but not beyond the end of the id: over a network that is cut for a while, a client whose id was
+ * destroyed at once would go on waiting until it repeats its call, with Linux after a minute.
+ */
+
+static void rr_told_end(struct rr_server *srv, struct rr_told *t)
+{
+	TAILQ_REMOVE(&srv->told, t, link);
+	srv->ntold--;
+	rdma_destroy_id(t->id);
+	free(t);
+}
+
+void rr_id_end(struct rr_server *srv, struct rdma_cm_id *id, bool connected)
+{
+	struct rr_told *t = connected && !srv->quiesced ? malloc(sizeof(*t)) : NULL;
+
+	if (!t) {
+		rdma_destroy_id(id);
+		return;
+	}
+	id->context = NULL;
+	t->id = id;
+	t->until_ns = rn_now_ns() + RR_TELL_SECONDS * RN_NS_PER_SECOND;
+	if (srv->ntold == RR_TELL_MAX)
+		rr_told_end(srv, TAILQ_FIRST(&srv->told));
+	TAILQ_INSERT_TAIL(&srv->told, t, link);
+	srv->ntold++;
+}
+
+void rr_told_expire(struct rr_server *srv, uint64_t now)
+{
+	struct rr_told *t;
+
+	while ((t = TAILQ_FIRST(&srv->told)) && t->until_ns <= now)
+		rr_told_end(srv, t);
+}
+
+/* The client knows, or the device goes. */
+static void rr_told_find(struct rr_server *srv, const struct rdma_cm_id *id)
+{
+	struct rr_told *t;
+
+	TAILQ_FOREACH (t, &srv->told, link) {
+		if (t->id == id) {
+			rr_told_end(srv, t);
+			return;
+		}
+	}
+}
+
 static unsigned conn_bits(enum rdma_cm_event_type type)
 {
 	switch (type) {
@@ -341,9 +393,14 @@ static void on_event(struct rr_server *srv, struct rdma_cm_event *ev)
 	struct rr_conn *c = l ? NULL : ev->id->context;
 	if (type == RDMA_CM_EVENT_DEVICE_REMOVAL || type == RDMA_CM_EVENT_ADDR_CHANGE)
 		rn_notice(srv->cfg.log, "rdma: %s", rdma_event_str(type));
+	const struct rdma_cm_id *id = ev->id;
 	rdma_ack_cm_event(ev);
-	if (c && conn_bits(type))
+	if (c && conn_bits(type)) {
+		c->connected = type == RDMA_CM_EVENT_ESTABLISHED;
 		rr_conn_notify(c, conn_bits(type));
+	}
+	if (!l && !c && conn_bits(type))
+		rr_told_find(srv, id);
 	if (l && (type == RDMA_CM_EVENT_DEVICE_REMOVAL || type == RDMA_CM_EVENT_ADDR_CHANGE))
 		on_listener_lost(srv, l);
 }

@@ -146,7 +146,7 @@ static void end_id(struct ev_task *t)
 
 	rr_device_put(c->dev);
 	c->dev = NULL;
-	rdma_destroy_id(c->id);
+	rr_id_end(srv, c->id, c->connected);
 	c->id = NULL;
 	pthread_mutex_lock(&srv->lock);
 	LIST_REMOVE(c, link);

@@ -36,6 +36,7 @@ static void rr_server_on_tick(void *arg)
 		else if (atomic_load_explicit(&c->rpc.back, memory_order_relaxed))
 			rr_conn_notify(c, RR_EV_EXPIRE);
 	pthread_mutex_unlock(&srv->lock);
+	rr_told_expire(srv, now);
 	rr_look_after(srv);
 }
 
@@ -68,6 +69,7 @@ int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
 	LIST_INIT(&srv->listeners);
 	LIST_INIT(&srv->devices);
 	LIST_INIT(&srv->conns);
+	TAILQ_INIT(&srv->told);
 	int rc = rr_pool_init(srv);
 	if (!rc)
 		rc = rr_conn_memory_reserve_least(srv);
@@ -165,6 +167,7 @@ static void close_channel_on_loop(void *arg)
 		LIST_REMOVE(l, link);
 		free(l);
 	}
+	rr_told_expire(srv, UINT64_MAX);
 	if (srv->channel_ev)
 		event_free(srv->channel_ev);
 	if (srv->channel)

@@ -13,8 +13,8 @@
  *   RR_OPEN       established
  *   RR_CLOSING    the QP is in error; flushed completions are awaited, RR_FLUSH_MS at most
  *   RR_DEAD       QP, CQ and memory regions are gone, in this order
- * After RR_DEAD loops[0] gives back the device and destroys the id. The memory is freed when the
- * last request has come back from its worker. References (rr_conn.rpc.refs): one until the id is
+ * After RR_DEAD loops[0] gives back the device, and destroys the id when the client knows of the end
+ * (rdma_accept.c). The memory is freed when the last request has come back from its worker. References (rr_conn.rpc.refs): one until the id is
  * gone, one for each request, one for each posted task.
  *
  * Ownership of a call: a receive context (rr_recv) belongs to the QP while posted; on arrival it is
@@ -64,6 +64,8 @@
 #define RR_BACK_CALLS 4u      /* calls to the client under way, and Receives for their replies */
 #define RR_LEAVING_MAX 16u    /* connections being closed to make room for new ones */
 #define RR_RETRY_SECONDS 5u   /* between two checks of devices and listeners */
+#define RR_TELL_SECONDS 60u   /* a client is told so long that its connection has ended */
+#define RR_TELL_MAX 64u	      /* clients being told */
 
 struct rr_chain;
 struct rr_conn;
@@ -199,6 +201,7 @@ struct rr_conn {
 	struct ev_task
 		send_task; /* posts what other threads, or calls on the loop's own, have handed over */
 	struct ev_task end_task; /* on loops[0] */
+	bool connected;		 /* loops[0]: for all that the connection manager knows */
 
 	/* The loop's thread. */
 	struct rr_recv_list held;  /* arrived before the established event */
@@ -241,6 +244,13 @@ struct rr_conn {
 };
 LIST_HEAD(rr_conn_list, rr_conn);
 
+/* The id of a connection that has ended, whose client does not know it yet. */
+struct rr_told {
+	TAILQ_ENTRY(rr_told) link;
+	struct rdma_cm_id *id;
+	uint64_t until_ns;
+};
+
 struct rr_listener {
 	LIST_ENTRY(rr_listener) link;
 	struct sockaddr_storage addr;
@@ -273,7 +283,9 @@ struct rr_server {
 	struct event *channel_ev;
 	struct ev_second tick;
 	LIST_HEAD(, rr_listener) listeners;
-	_Atomic unsigned serves; /* RR_SERVES_*; written on loops[0] */
+	_Atomic unsigned serves;    /* RR_SERVES_*; written on loops[0] */
+	TAILQ_HEAD(, rr_told) told; /* the oldest first */
+	unsigned ntold;
 	LIST_HEAD(, rr_device) devices;
 	uint64_t retry_ns;
 

@@ -83,10 +83,33 @@ survived() {
 	fi
 	file two "c.$VERS" stop
 }
+# connections_two: how many client two has at the server.
+connections_two() { "$BUILDDIR/ringnfsctl" connections | grep -c '^10\.9\.12\.2.* rdma '; }
+# The server's answer is lost, and its end of the connection gives up, while the client has nothing to send. When the network is back it
+# is told: by itself it would look after ten minutes, as it is mounted.
+answer_lost() {
+	local pid n
+	client_mount two 3 "/export/$FS" nosharecache,timeo=6000 /mnt/two.late
+	fsfreeze -f "/export/$FS"
+	on two sh -c 'echo late >/mnt/two.late/cut/late' &
+	pid=$!
+	wait_until 30 eval "\"$BUILDDIR/ringnfsctl\" calls | grep -q 10.9.12.2" || die "no call"
+	n=$(connections_two)
+	net_cut two
+	fsfreeze -u "/export/$FS"
+	wait_until 120 eval '[ "$(connections_two)" -lt "$n" ]' || die "the connection does not end"
+	net_heal two
+	wait_until 120 ended $pid || die "the client waits"
+	wait $pid
+	on two umount /mnt/two.late
+	same "data" late "$(cat "$S/late")"
+}
 t_run "the network is cut" network_cut
 for VERS in $VERSIONS; do
 	t_run "all is there after the network was cut" survived
 done
+# Over TCP and iWARP the answer is sent until it arrives.
+[ "$RDMA/$PROTO/$PEERS/$SERVER" != rxe/rdma/2/ringnfsd ] || t_run "an answer is lost" answer_lost
 # A test that failed may have left files open.
 for c in one two; do on $c sh -c 'pidof vmfile vmio | xargs -r kill -9'; done
 for v in $VERSIONS; do on two timeout 60 umount "/mnt/two.$v"; done
