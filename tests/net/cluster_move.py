@@ -81,6 +81,8 @@ class Three:
         self.root = d.root(self.c.conn, "one")
         self.fh = nlm.make_file(d, self.c, name)
         t.equal("NFSv3: lock", self.c.lock(self.fh, proc=nlm.NLM_NM_LOCK), nlm.GRANTED)
+        t.equal("NFSv3: a lock on record", self.c.lock(self.fh, 100), nlm.GRANTED)
+        self.state = nlm.records(d)
         self.xid, self.args = r.next_xid(), r.mkdir_args(self.root, name + ".dir")
         self.reply = self.c.conn.nfs(r.MKDIR, self.args, xid=self.xid)
         t.equal("NFSv3: MKDIR", self.reply["status"], 0)
@@ -92,6 +94,8 @@ class Three:
         self.t.equal("NFSv3: MKDIR again", self.c.conn.nfs(r.MKDIR, self.args, xid=self.xid), self.reply)
         self.t.equal("NFSv3: and as another call", self.c.conn.nfs(r.MKDIR, self.args)["status"], 17)
         self.t.equal("NFSv3: another has no lock there", self.c.lock(self.fh, svid=99, proc=nlm.NLM_NM_LOCK), nlm.DENIED)
+        self.t.equal("NFSv3: the state number, and who is on record", nlm.records(self.d), self.state)
+        self.t.equal("NFSv3: unlock what is on record", self.c.unlock(self.fh, 100), nlm.GRANTED)
         self.t.equal("NFSv3: unlock", self.c.unlock(self.fh), nlm.GRANTED)
 
 
