@@ -103,6 +103,7 @@ struct server {
 	struct image_reader *
 		image; /* of the program or the run before this one, while the server starts; or NULL */
 	struct image_reader *moved; /* that of the run before; or NULL */
+	uint64_t former_conn;	    /* the last connection's id of the program before this one */
 	struct start_report report;
 };
 
@@ -115,7 +116,7 @@ struct saved_server {
 		begun_ns; /* CLOCK_MONOTONIC: when the program before this one took no more calls */
 	struct image_bytes version, why;
 	int instance; /* descriptor of the lock */
-	uint64_t begun_wall_ns;
+	uint64_t begun_wall_ns, last_conn;
 };
 static const struct image_field saved_server_fields[] = {
 	IMAGE_NUMBER(1, struct saved_server, begun_ns),
@@ -124,6 +125,7 @@ static const struct image_field saved_server_fields[] = {
 	IMAGE_FD(4, struct saved_server, instance),
 	IMAGE_NUMBER(5, struct saved_server, count),
 	IMAGE_NUMBER(6, struct saved_server, begun_wall_ns),
+	IMAGE_NUMBER(7, struct saved_server, last_conn),
 };
 static const struct image_kind saved_server_kind = { 1, rn_array_size(saved_server_fields),
 						     saved_server_fields };
@@ -148,6 +150,7 @@ static int start_from_image(struct server *s, int *instance)
 	*instance = saved.instance;
 	s->report.begun_ns = saved.begun_ns;
 	s->report.count = saved.count + 1;
+	s->former_conn = saved.last_conn;
 	image_text(s->report.version, sizeof(s->report.version), &saved.version);
 	image_text(s->report.why, sizeof(s->report.why), &saved.why);
 	s->report.how = saved.why.at ? START_LISTENERS : START_WHOLE;
@@ -620,7 +623,10 @@ static int start_memory(struct server *s)
 	s->rpc.pipes = s->pipes;
 	s->clients = rpc_clients_new();
 	s->fs_queues = fs_queues_new();
-	return s->clients && s->fs_queues ? 0 : -ENOMEM;
+	if (!s->clients || !s->fs_queues)
+		return -ENOMEM;
+	rpc_conns_begin_after(rpc_clients_conns(s->clients), s->former_conn);
+	return 0;
 }
 
 static void count_lost(void *ctx, const struct vfs_exports_lost *lost, struct exports_revoked *out)
@@ -994,6 +1000,7 @@ static void server_save_own(const struct server *s, const char *why, int instanc
 		.count = s->report.count,
 		.version = { (const uint8_t *)PACKAGE_VERSION, sizeof(PACKAGE_VERSION) - 1 },
 		.instance = instance,
+		.last_conn = rpc_conns_last_id(rpc_clients_conns(s->clients)),
 	};
 
 	if (why)

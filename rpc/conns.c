@@ -78,6 +78,19 @@ void rpc_conns_enter(struct rpc_conns *conns, struct rpc_conn *conn)
 	pthread_mutex_unlock(&conns->lock);
 }
 
+uint64_t rpc_conns_last_id(struct rpc_conns *conns)
+{
+	pthread_mutex_lock(&conns->lock);
+	const uint64_t id = conns->last_id;
+	pthread_mutex_unlock(&conns->lock);
+	return id;
+}
+
+void rpc_conns_begin_after(struct rpc_conns *conns, uint64_t id)
+{
+	conns->last_id = id;
+}
+
 void rpc_conns_leave(struct rpc_conn *conn)
 {
 	struct rpc_conns *conns = conn->conns;

@@ -19,6 +19,10 @@ void rpc_conns_free(struct rpc_conns *conns); /* after all connections have gone
 
 /* Gives the connection its id, unless it has one of the program before, and adds it. Its constant members are set. */
 void rpc_conns_enter(struct rpc_conns *conns, struct rpc_conn *conn);
+/* The last id that was given. */
+uint64_t rpc_conns_last_id(struct rpc_conns *conns);
+/* Before the first connection: ids begin behind that one. State of the program before still names its connections, which may have ended. */
+void rpc_conns_begin_after(struct rpc_conns *conns, uint64_t id);
 /* Calls that the executor has, of all connections. */
 uint64_t rpc_conns_under_way(struct rpc_conns *conns);
 /* Removes the connection, if it was added. Any thread. */

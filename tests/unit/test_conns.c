@@ -146,3 +146,21 @@ Test(conns, the_oldest_call_under_way)
 	free(req);
 	drop(c);
 }
+
+Test(conns, ids_of_the_program_before_are_not_given_again)
+{
+	struct rpc_conn *c, *loaded = calloc(1, sizeof(*loaded));
+
+	rpc_conns_begin_after(table, 7);
+	c = add();
+	cr_expect_eq(c->id, 8);
+	/* One that the program before had goes on with its id. */
+	cr_assert_not_null(loaded);
+	loaded->ops = &ops;
+	loaded->id = 3;
+	rpc_conns_enter(table, loaded);
+	cr_expect_eq(loaded->id, 3);
+	cr_expect_eq(rpc_conns_last_id(table), 8);
+	drop(loaded);
+	drop(c);
+}

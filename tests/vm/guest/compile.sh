@@ -3,7 +3,8 @@
 #
 # compile.sh DIR LOG: makes a program of four files in DIR again and again, each time with another answer, and runs it. The number of times is in
 # LOG. Ends with an error as soon as a step or an answer is wrong.
-set -e
+set -eE
+trap 'echo "${0##*/}: line $LINENO: failed: $BASH_COMMAND" >&2' ERR
 cd "$1"
 cat >main.c <<'C'
 #include <stdio.h>
