@@ -25,7 +25,8 @@ from rpcclient import u32, u64
 ACTS = 4
 PATIENCE = 60  # seconds
 GRACE = 5  # seconds: clients of NFSv3 and 4.0 do not say when they have reclaimed all
-GONE = (n.BADSESSION, n.STALE_CLIENTID, n.STALE_STATEID)  # statuses by which a client learns of a restart
+# Statuses by which a client learns of a restart, or that its lease is over: a file system that hangs for long holds up what renews it.
+GONE = (n.BADSESSION, n.STALE_CLIENTID, n.STALE_STATEID, n.EXPIRED)
 GRANTED, WAITS, LOST = "granted", "waits", "lost"
 
 
