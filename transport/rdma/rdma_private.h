@@ -189,7 +189,6 @@ int rr_listener_open(struct rr_server *srv, struct rr_listener *l);
 void rr_listener_close(struct rr_listener *l);
 /* Works out which families are served, after a change of devices or listeners. */
 void rr_listeners_count(struct rr_server *srv);
-/* True if the machine has a device. Any thread. */
 /* Destroys the id of a connection whose queue pair is gone, when its client knows of the end, or takes too long. */
 void rr_id_end(struct rr_server *srv, struct rdma_cm_id *id, bool connected);
 /* Destroys those ids whose time is up by then; UINT64_MAX: all. */
