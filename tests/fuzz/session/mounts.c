@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,13 +53,14 @@ static bool shows(uint16_t port, const struct ss_values *v, bool late, struct ss
 	return status == 0 && ss_ask_look_up(port, root, SHOWS, &file) == 0;
 }
 
-/* True if MNT gives a handle of the covered directory, which lacks the file. One of the file system that was there is told apart
- * from it, and a LOOKUP that fails for another reason tells nothing. */
-static bool serves_covered(uint16_t port)
+/* True if MNT gives a handle of the covered directory, which lacks the file. That of the file system that was there, was, may be given for a moment
+ * more; and a LOOKUP that fails for another reason tells nothing. */
+static bool serves_covered(uint16_t port, const struct ss_fh *was)
 {
 	struct ss_fh root, file;
 
 	return ss_ask_mount(port, SS_LATE_DIR, &root) == 0 &&
+	       (root.len != was->len || memcmp(root.bytes, was->bytes, root.len) != 0) &&
 	       ss_ask_look_up(port, &root, SHOWS, &file) == SS_ASK_NOENT;
 }
 
@@ -111,7 +113,7 @@ static void unmount_late(uint16_t port, struct ss_values *v)
 	mounted.late = false;
 	wait_until(false, true, port, v);
 	/* The covered directory must not be served after a lazy unmount. */
-	if (serves_covered(port))
+	if (serves_covered(port, &v->fh[SS_FH_LATE]))
 		ss_finding("%s: what was covered is served", SS_LATE_DIR);
 	check_stale(port, &v->fh[SS_FH_LATE]);
 }
