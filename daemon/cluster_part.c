@@ -858,7 +858,12 @@ static int cluster_part_start_member(struct cluster_part *p)
 
 	if (rc)
 		return rc;
-	rc = member_start(&cfg, &p->member, &why);
+	const uint64_t until = rn_now_ms() + cfg.starter.dead_ms;
+
+	/* Another member may be slow with a change, as on a busy disk. */
+	do
+		rc = member_start(&cfg, &p->member, &why);
+	while (rc == -ETIMEDOUT && rn_now_ms() < until);
 	if (rc == -EPERM && why != CLUSTER_OK && cluster_store_read(p->store, &o, &version) == 0)
 		return cluster_part_refused(p, why, &o);
 	if (rc) {
