@@ -13,8 +13,9 @@ passed=0 failed=0 skipped=0
 clean_up() {
 	local m
 	pidof vmfile | xargs -r kill -9
-	for m in tovm peer1 peer2; do tc qdisc del dev $m root 2>/dev/null; done
-	[ ! -e /run/netns/two ] || tc -n two qdisc del dev totwo root 2>/dev/null
+	# The queue stays, as link_cuttable has made it.
+	for m in tovm peer1 peer2; do tc qdisc change dev $m root netem loss 0% limit 100000 2>/dev/null; done
+	[ ! -e /run/netns/two ] || tc -n two qdisc change dev totwo root netem loss 0% limit 100000 2>/dev/null
 	awk '$3 == "nfs" || $3 == "nfs4" { print $2 }' /proc/mounts | sort -r | xargs -r -n 1 umount -f -l
 	# The next script boots the other machines anew.
 	[ "${PEERS:-0}" = 0 ] || bash -c '. "$VMDIR/guest/lib.sh"; . "$VMDIR/guest/clients.sh"
