@@ -326,7 +326,7 @@ struct cluster_duty cluster_duty(const struct cluster_object *o, const struct cl
 	if (d.fenced)
 		return d;
 	d.leave = cluster_clock_ends(o, cluster_row(o, m));
-	/* What clients are granted now would be taken for lost, too. */
+	/* A lost member grants nothing: its records are to be dropped, and with them those of locks that it granted meanwhile. */
 	d.lost = d.enforce = m->lost;
 	if (o->reclaim_epoch == 0)
 		return d;

@@ -270,7 +270,7 @@ int member_end_run(const struct member_cfg *cfg, struct cluster_object *o,
 	if (!row || row->incarnation != run->incarnation)
 		return -EPERM;
 	lost = member_has_lost(cfg, o, row, since);
-	/* It looks no more whether it has granted what others may reclaim. */
+	/* The dead run can no longer look itself whether it has granted locks that clients of others may reclaim. */
 	if (lost >= 0 && !row->enforcing)
 		rc = member_losers(cfg, o, since, &rows);
 	if (lost < 0 || rc < 0)

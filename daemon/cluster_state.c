@@ -24,7 +24,7 @@
 
 static const uint8_t state_magic[8] = { 'r', 'i', 'n', 'g', 'n', 'f', 's', 'M' };
 
-/* What is authenticated beside the image: the head and the member's name. */
+/* Additional data of the encryption: the file's head and the member's name, so that the file of another run or member is refused. */
 struct state_ad {
 	uint8_t bytes[AD_MAX];
 	size_t len;

@@ -213,7 +213,7 @@ static int start_moved_files(struct server *s)
 	return s->moved ? vfs_load_moved(s->vfs, s->moved) : 0;
 }
 
-/* What clients have locked is locked again before any call is taken. */
+/* Locks clients' files again before the server listens, so that nobody gets one of these locks first. */
 static int start_moved_locks(struct server *s)
 {
 	int rc;

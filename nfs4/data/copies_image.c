@@ -16,7 +16,7 @@
 #include "rpc/client.h"
 #include "rpc/principal.h"
 
-/* Whom the pieces are done for. */
+/* The caller of COPY: each piece is checked and done with its credential and addresses. */
 struct saved_caller {
 	char netid[sizeof(((struct nfs4_copy *)0)->netid)];
 	bool reliable, keeps_port, mapped, unknown;

@@ -100,7 +100,7 @@ struct nfs4_copy {
 	struct nfs4_cb_referring referring;
 	char netid[8]; /* of the connection that COPY came over */
 
-	/* Of who runs a piece: what tells whether data were lost before the sync. */
+	/* The members below belong to whoever runs a piece: they tell whether written data were lost before the sync. */
 	uint64_t expects;	   /* verifier of this run, before its first piece */
 	bool expecting;		   /* expects is set */
 	bool lost;		   /* perhaps, of what a program before this one has written */
@@ -152,7 +152,7 @@ struct nfs4_copy_state {
 int nfs4_copy_look(struct nfs4_compound *c, const struct nfs4_stateid *sid,
 		   struct nfs4_copy_state *out);
 
-/* Whom the pieces are done for. */
+/* The caller of COPY: each piece is checked and done with its credential and addresses. */
 struct nfs4_copy_caller {
 	const struct rpc_conn *conn; /* that COPY came over */
 	const struct rpc_cred *cred;

@@ -57,7 +57,7 @@ size_t nfs4_remote_size(void);
 void nfs4_remote_read(struct nfs4_remote *r, struct nfs4_remote_read *rd);
 /* Has the read under way, and each later one, end soon. Any thread. */
 void nfs4_remote_abort(struct nfs4_remote *r);
-/* What it was made of. Between reads. */
+/* The file's handle, stateid and route, for the image of the state. No read is under way. */
 const struct nfs4_remote_file *nfs4_remote_file(const struct nfs4_remote *r);
 
 #endif

@@ -503,7 +503,7 @@ Test(cluster_member, locks_dropped_before_death)
 	cr_expect_not(sim.node[0].enforcing);
 }
 
-/* It is started again before anybody has declared it dead. */
+/* The member is started again before another has declared it dead. */
 Test(cluster_member, locks_dropped_before_restart)
 {
 	enum cluster_refusal refusal;

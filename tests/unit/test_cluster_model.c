@@ -125,7 +125,7 @@ struct process {
 	bool holds;
 	bool orphan;	 /* its holder is a run that is over */
 	uint64_t holder; /* incarnation of the holder */
-	/* What tells others of it: the byte of the last run, and that of the run whose locks may be reclaimed. */
+	/* Bytes that are locked in the file "runs": that of the last run, and that of the run whose locks may be reclaimed. */
 	bool run_stands, holder_stands;
 	bool lost_seen; /* it knows that its clients may not reclaim */
 };

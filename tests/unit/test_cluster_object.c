@@ -183,14 +183,14 @@ Test(cluster_object, death)
 		  "whatever the old run had was reclaimed by the new one");
 }
 
-/* What b may still say of a's locks, and what a is to do. */
+/* Member b may call a's locks lost only until all enforce; and a's duty follows from that. */
 Test(cluster_object, losses)
 {
 	struct cluster_self again;
 
 	REFUSED(cluster_lose(&o, &b, "c", 1), CLUSTER_UNKNOWN_MEMBER);
 	REFUSED(cluster_lose(&o, &b, "a", a.incarnation + 7), CLUSTER_STARTED_ANEW);
-	/* It runs, as far as is known. */
+	/* The object shows the member as running. */
 	cr_expect(cluster_must_stand(&o, cluster_look(&o, "a")));
 	DONE(cluster_lose(&o, &b, "a", a.incarnation));
 	cr_expect_eq(cluster_look(&o, "a")->state, CLUSTER_DEAD);
