@@ -15,6 +15,7 @@ import time
 
 import cluster
 import control
+import mounts
 import nfs4client as n
 import nlm_recovery as nlm
 import rpcclient as r
@@ -295,36 +296,30 @@ def test_device(t):
     """The file system has another device number on the next machine."""
     print("# another device", flush=True)
     common = scratch()
-    one, image, spare = common + "/one", common + "/image", common + "/spare"
+    one, image = common + "/one", common + "/image"
     os.chmod(common, 0o755)
     os.mkdir(one)
     os.mkdir(common + "/cluster", 0o700)
-    with open(spare, "wb") as f:
-        f.truncate(1 << 20)
     loop = stuck.Loop(one, image)
-    held = None
     try:
         with cluster.Member("a", common) as a:
             holder, before = Holder(t, a, "holder", "locked"), os.stat(one).st_dev
             move(t, a)
             loop.close()
-            held = subprocess.run(["losetup", "-f", "--show", spare], capture_output=True, text=True, check=True).stdout.strip()
-            subprocess.run(["mount", "-o", "loop", image, one], check=True)
-            t.check("it is another one", os.stat(one).st_dev != before)
-            start(a)
-            goes_on(t, a, holder, "another device")
-            mine = holder.c.open(holder.root, "locked")
-            t.equal("LOCK by another owner", await_status(lambda: holder.c.lock(mine[1], mine[0]["stateid"]), n.GRACE)["status"], n.DENIED)
-            with open(one + "/locked", "r+b") as f:
-                try:
-                    fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    t.check("a local process does not get the lock", False)
-                except OSError:
-                    pass
+            with mounts.mounted_elsewhere(image, one, before):
+                t.check("it is another one", os.stat(one).st_dev != before)
+                start(a)
+                goes_on(t, a, holder, "another device")
+                mine = holder.c.open(holder.root, "locked")
+                t.equal("LOCK by another owner", await_status(lambda: holder.c.lock(mine[1], mine[0]["stateid"]), n.GRACE)["status"], n.DENIED)
+                with open(one + "/locked", "r+b") as f:
+                    try:
+                        fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        t.check("a local process does not get the lock", False)
+                    except OSError:
+                        pass
     finally:
         loop.close()
-        if held:
-            subprocess.run(["losetup", "-d", held], check=False)
         shutil.rmtree(common, ignore_errors=True)
 
 

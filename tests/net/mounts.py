@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Mounts for tests: made in a mount namespace of the test's own, so that they end with it, whatever happens."""
+import contextlib
 import ctypes
 import os
 import subprocess
@@ -50,3 +51,17 @@ def mount_image(path, at, options="loop"):
 
 def umount(at, *options):
     return run("umount", *options, at)
+
+
+@contextlib.contextmanager
+def mounted_elsewhere(image, at, before):
+    """Mounts an image on a loop device of another number than `before`, whatever other tests attach and detach meanwhile."""
+    # Of two devices that are there at the same time, one at least is another.
+    devices = [must("losetup", "--find", "--show", image).strip() for _ in range(2)]
+    try:
+        must("mount", next(d for d in devices if os.stat(d).st_rdev != before), at)
+        yield
+    finally:
+        run("umount", "-l", at)
+        for d in devices:
+            run("losetup", "--detach", d)

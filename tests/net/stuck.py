@@ -60,7 +60,7 @@ class Loop:
     def close(self):
         self.thaw()
         for _ in range(100):
-            if not run("umount", self.folder).returncode:
+            if not os.path.ismount(self.folder) or not run("umount", self.folder).returncode:
                 return
             time.sleep(0.1)
 
