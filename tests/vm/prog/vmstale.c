@@ -13,7 +13,8 @@
  *
  * GAP: milliseconds between a write's close and the next write of the same file, at least: on a busy machine it is several times as long as
  * the write took. NFSv3 tells two states of a file apart by the ctime alone, which goes by the tick (4 ms) before Linux 6.13; and Linux's
- * CLOSE follows close(2).
+ * CLOSE follows close(2). The kernel's threads that send it share the processor with all that runs here: after each part of the gap a call
+ * goes to the server and back, which needs the same threads, and readers pause.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,6 +89,19 @@ static uint64_t now_us(void)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
+/* Waits for at least the gap, until calls that followed a write, such as its CLOSE, have been sent. */
+static void settle(useconds_t gap, const char *dir)
+{
+	enum { PARTS = 4 };
+	struct statfs fs;
+
+	for (unsigned i = 0; i < PARTS; i++) {
+		usleep(gap / PARTS);
+		if (statfs(dir, &fs) != 0)
+			err(1, "%s", dir);
+	}
+}
+
 static void write_one(struct shared *s, unsigned way, const char *dir, unsigned i)
 {
 	enum { FACTOR = 5 };
@@ -100,7 +115,8 @@ static void write_one(struct shared *s, unsigned way, const char *dir, unsigned 
 	put_number(dir, i, number, 0);
 	atomic_store(&f->closed, number);
 	const useconds_t took = (useconds_t)(now_us() - began);
-	usleep(s->gap > FACTOR * took ? s->gap : FACTOR * took);
+
+	settle(s->gap > FACTOR * took ? s->gap : FACTOR * took, dir);
 	pthread_mutex_unlock(&f->writing);
 	atomic_fetch_add(&s->writes[way], 1);
 }
@@ -119,7 +135,8 @@ static void read_one(struct shared *s, unsigned way, const char *dir, unsigned i
 		      (unsigned long long)least, (unsigned long long)most);
 }
 
-/* Reads a file several times, as a delegation pays only then; writes less often. */
+/* Reads a file several times, as a delegation pays only then; writes less often. A local read takes no time: without a pause it would have
+ * the processor to itself. */
 static void work(struct shared *s, unsigned way, const char *dir, unsigned files, bool writer)
 {
 	unsigned seed = 2 * way + writer + 1;
@@ -134,6 +151,7 @@ static void work(struct shared *s, unsigned way, const char *dir, unsigned files
 		}
 		for (unsigned n = 0; n < 8; n++)
 			read_one(s, way, dir, i);
+		usleep(1000);
 	}
 	exit(0);
 }
