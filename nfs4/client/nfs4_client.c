@@ -39,13 +39,33 @@ void nfs4_client_put(struct nfs4_client *cl)
 	nfs4_host_put(host);
 }
 
+void nfs4_client_call_begins(struct nfs4_client *cl, struct nfs4_compound *c)
+{
+	atomic_fetch_add(&cl->under_way, 1);
+	c->client = cl;
+	c->counts = &cl->counts;
+}
+
+void nfs4_client_call_ends(struct nfs4_compound *c)
+{
+	struct nfs4_client *cl = c->client;
+
+	c->client = NULL;
+	c->counts = NULL;
+	if (!cl)
+		return;
+	/* First, as the lease may be over as soon as the call is not under way. */
+	nfs4_client_renew(cl);
+	atomic_fetch_sub(&cl->under_way, 1);
+	nfs4_client_put(cl);
+}
+
 void nfs4_client_calls(struct nfs4_client *cl, struct nfs4_compound *c)
 {
-	nfs4_client_put(c->client);
-	c->client = cl;
+	nfs4_client_call_ends(c);
+	nfs4_client_call_begins(cl, c);
 	c->current.ctx.client = cl;
 	c->saved.ctx.client = cl;
-	c->counts = &cl->counts;
 	nfs4_count(&cl->counts.calls, 1);
 }
 
@@ -147,24 +167,10 @@ bool nfs4_client_renew(struct nfs4_client *cl)
 	return atomic_load(&cl->status) == NFS4_CLIENT_ACTIVE || revive(cl);
 }
 
-/* A lease does not run out while a COMPOUND of the client runs (RFC 8881 section 8.3). */
-static bool is_busy(struct nfs4_client *cl)
-{
-	struct nfs4_session *s;
-	bool busy = false;
-
-	pthread_mutex_lock(&cl->lock);
-	LIST_FOREACH (s, &cl->session_list, of_client) {
-		if (nfs4_session_busy(s, NULL))
-			busy = true;
-	}
-	pthread_mutex_unlock(&cl->lock);
-	return busy;
-}
-
 static bool lease_is_over(struct nfs4_client *cl)
 {
-	return atomic_load(&cl->lease.due) <= nfs4_clients_now(cl->srv) && !is_busy(cl);
+	return atomic_load(&cl->lease.due) <= nfs4_clients_now(cl->srv) &&
+	       atomic_load(&cl->under_way) == 0;
 }
 
 bool nfs4_client_has_lapsed(struct nfs4_client *cl)

@@ -105,8 +105,9 @@ struct nfs4_client {
 	size_t cost;		/* bytes charged to the budget */
 
 	_Atomic uint32_t refs;
-	_Atomic int status;	 /* enum nfs4_client_status; changed under the table's lock */
-	struct nfs4_timer lease; /* filed while active; fires at the end of the lease */
+	_Atomic int status;	    /* enum nfs4_client_status; changed under the table's lock */
+	struct nfs4_timer lease;    /* filed while active; fires at the end of the lease */
+	_Atomic uint32_t under_way; /* COMPOUNDs that it has sent and that are not answered yet */
 	struct nfs4_record record;
 
 	struct nfs4_counts counts;
@@ -159,8 +160,14 @@ struct nfs4_client *nfs4_client_by_number(struct nfs4_server *srv, uint32_t numb
  * NULL: the walk has ended. Clients that are there all the time are visited once. */
 struct nfs4_client *nfs4_client_after(struct nfs4_server *srv, uint32_t number);
 
-/* The COMPOUND, of minor version 0, is one of cl, whose reference it takes over, and so is what it does from now on
- * to the current and the saved file. */
+/* Makes the COMPOUND one of cl, whose reference it takes over. Until nfs4_client_call_ends() cl's lease does not run out: what a call waits for is the
+ * server's, or another client's, fault (RFC 8881 section 8.3; done for RFC 7530's clients too, whose calls may wait as long). */
+void nfs4_client_call_begins(struct nfs4_client *cl, struct nfs4_compound *c);
+/* Renews the lease, and ends what nfs4_client_call_begins() has begun. c->client is NULL from then on; it may be NULL before. */
+void nfs4_client_call_ends(struct nfs4_compound *c);
+
+/* The same for a COMPOUND of minor version 0, whose operations may be those of one client after the other: what it does from now on to the
+ * current and the saved file is done for cl. */
 void nfs4_client_calls(struct nfs4_client *cl, struct nfs4_compound *c);
 
 /* True if the caller is the principal that registered cl. */

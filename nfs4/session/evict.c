@@ -144,7 +144,8 @@ static bool nfs4_client_is_evictable(struct nfs4_client *cl)
 
 	if (status != NFS4_CLIENT_ACTIVE && status != NFS4_CLIENT_UNCONFIRMED)
 		return false;
-	if (atomic_load(&cl->record.ended) != atomic_load(&cl->record.begun))
+	if (atomic_load(&cl->record.ended) != atomic_load(&cl->record.begun) ||
+	    atomic_load(&cl->under_way) != 0)
 		return false;
 	pthread_mutex_lock(&cl->lock);
 	quiet = !cl->creating && !nfs4_holdings_busy(cl->holdings);

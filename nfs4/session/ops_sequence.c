@@ -389,8 +389,7 @@ static int nfs4_retry_wait(struct nfs4_compound *c, struct nfs4_session *s, stru
 
 /* Work for the session and the client at the end of a COMPOUND. */
 
-/* Keeps the reply for a retry if the client asked for that, frees the slot, and renews the lease
- * again. */
+/* Keeps the reply for a retry if the client asked for that, and frees the slot. */
 static void leave_session(struct nfs4_compound *c)
 {
 	struct nfs4_session *s = c->session;
@@ -398,7 +397,6 @@ static void leave_session(struct nfs4_compound *c)
 	if (c->cache_this)
 		nfs4_slot_keep(c);
 	nfs4_slot_done(s, c->slot);
-	nfs4_client_renew(s->client);
 	c->session = NULL;
 	c->slot = NULL;
 	nfs4_session_put(s);
@@ -410,11 +408,9 @@ void nfs4_clients_leave(struct nfs4_compound *c)
 		leave_session(c);
 	if (c->client)
 		c->clientid = c->client->clientid;
-	nfs4_client_put(c->client);
-	c->client = NULL;
+	nfs4_client_call_ends(c);
 	nfs4_client_put(c->of_conn);
 	c->of_conn = NULL;
-	c->counts = NULL;
 }
 
 /* SEQUENCE (RFC 8881 section 18.46): a COMPOUND takes its slot, or is a retry. Errors are found
@@ -532,8 +528,7 @@ static void sequence_begin(struct nfs4_compound *c, const struct nfs4_sequence_a
 	c->reply_limit = s->fore.max_reply;
 	c->cached_limit = s->fore.max_cached;
 	nfs4_client_ref(s->client);
-	c->client = s->client;
-	c->counts = &s->client->counts;
+	nfs4_client_call_begins(s->client, c);
 	nfs4_origin_note(s->client, c);
 	nfs4_put_sequence(c, a, s, nfs4_client_renew(s->client));
 }

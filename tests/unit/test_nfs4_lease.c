@@ -192,22 +192,37 @@ Test(nfs4_lease, a_day_is_enough)
 	cr_expect_eq(call_sequence(f, &s), NFS4ERR_BADSESSION);
 }
 
+static void outlast_a_call(uint64_t clientid)
+{
+	static struct nfs4_compound c;
+	struct nfs4_client *cl = nfs4_client_get(srv()->clients, clientid);
+
+	cr_assert_not_null(cl);
+	nfs4_client_call_begins(cl, &c);
+	pass(OVER);
+	cr_expect_eq(status_of(clientid), NFS4_CLIENT_ACTIVE);
+	cr_expect_eq(conflict(clientid), NFS4_HOLDS);
+	nfs4_client_call_ends(&c);
+	cr_expect_null(c.client);
+	pass(LEASE - 4);
+	cr_expect_eq(status_of(clientid), NFS4_CLIENT_ACTIVE, "renewed as the call ended");
+	pass(OVER);
+	cr_expect_eq(status_of(clientid), NFS4_CLIENT_COURTESY);
+}
+
 Test(nfs4_lease, it_does_not_run_out_within_a_compound)
 {
-	struct nfs4_session *in;
 	struct fix4_session s;
 
 	NEED_FIXTURE();
 	cr_assert_neq(confirmed_client(f, "one", "verf0001", &s), 0);
-	in = nfs4_session_get(srv()->clients, s.id);
-	in->busy++;
-	pass(OVER);
-	cr_expect_eq(status_of(s.clientid), NFS4_CLIENT_ACTIVE);
-	cr_expect_eq(conflict(s.clientid), NFS4_HOLDS);
-	in->busy--;
-	nfs4_session_put(in);
-	pass(OVER);
-	cr_expect_eq(status_of(s.clientid), NFS4_CLIENT_COURTESY);
+	outlast_a_call(s.clientid);
+}
+
+Test(nfs4_lease, nor_within_one_of_minor_version_0)
+{
+	NEED_FIXTURE();
+	outlast_a_call(old_client("one"));
 }
 
 Test(nfs4_lease, unconfirmed_ones_have_a_lease_to_confirm)
