@@ -73,10 +73,7 @@ class Removers:
 
 def take(t, d, c, directory, export):
     if directory:
-        path, fh, deleg = dir_delegations.delegated(t, d, c, next(names), export)
-        os.unlink(path + "/file")
-        os.rmdir(path + "/sub")
-        return path, fh, deleg
+        return dir_delegations.delegated(t, d, c, next(names), export, empty=True)
     name = next(names)
     _, fh, stateid, deleg = delegated(t, d, c, name)
     c.close_file(fh, stateid)

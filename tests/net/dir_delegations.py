@@ -32,11 +32,14 @@ def make(d, name, export="one"):
     return path
 
 
-def delegated(t, d, c, name, export="one"):
+def delegated(t, d, c, name, export="one", empty=False):
     """A fresh directory that the client has a delegation of: (path, handle, stateid). A directory may share the memory of recalls
     with others."""
     end = time.monotonic() + 4 * LEASE
     path = make(d, name, export)
+    if empty:
+        os.unlink(path + "/file")
+        os.rmdir(path + "/sub")
     fh = c.path(path)
     res = c.dir_delegation(fh)
     while res.get("gdd") != 0 and time.monotonic() < end:
