@@ -94,26 +94,47 @@ def is_closed(t):
     c.leave(t)
 
 
-def results(t):
-    """A client that has not answered is told once more, and one that has may still ask."""
-    for answers in True, False:
-        c = within.Client(t, f"told {answers}")
-        data = within.rnd.randbytes(40 * MIB)
-        c.prepare(t, len(data), data, f"told {answers}")
-        c.answers = answers
-        res = c.copy()
-        c.await_callback(n.CB_OFFLOAD)
-        if answers:
-            while not within.Held(t.d).until(lambda s: not s["nfs4_copies"]):
-                pass
-        t.restart(t.d, f"a result, {answers}")
+def copied(t, name):
+    """A client that was told of its copy's result, and has answered unless the name says otherwise: (client, COPY's result, bytes)."""
+    c = within.Client(t, name)
+    data = within.rnd.randbytes(40 * MIB)
+    c.prepare(t, len(data), data, name)
+    c.answers = "silent" not in name
+    res = c.copy()
+    c.await_callback(n.CB_OFFLOAD)
+    return c, res, len(data)
+
+
+def has_result(t, c, res, count):
+    end = c.status(res["sid"])
+    t.equal("OFFLOAD_STATUS", (end["status"], end.get("count"), end.get("complete")), (n.OK, count, [n.OK]))
+
+
+def is_told(t):
+    """A client that was told may still ask."""
+    c, res, count = copied(t, "told")
+    while not within.Held(t.d).until(lambda s: not s["nfs4_copies"]):
+        pass
+    t.restart(t.d, "a result")
+    has_result(t, c, res, count)
+    c.leave(t)
+
+
+def is_told_again(t):
+    """A client that has not answered is told once more, unless the program before has given up by then."""
+    for i in range(10):
+        c, res, count = copied(t, f"silent {i}")
+        t.restart(t.d, "a result that is not answered")
         c.answers = True
-        end = c.status(res["sid"])
-        t.equal("OFFLOAD_STATUS", (end["status"], end.get("count"), end.get("complete")), (n.OK, len(data), [n.OK]))
-        if not answers:
-            told = c.await_callback(n.CB_OFFLOAD, 2)
-            t.equal("told again", (told["stateid"], told["count"], told["committed"]), (res["sid"], len(data), within.FILE_SYNC))
+        has_result(t, c, res, count)
+        told = lambda: [x for x in c.called if x["op"] == n.CB_OFFLOAD]
+        while len(told()) < 2 and within.Held(t.d).until(lambda s: s["nfs4_copies"]):
+            c.compound((n.PUTROOTFH, b""))
+        again = told()[1:]
         c.leave(t)
+        if again:
+            break
+    t.equal("told again", [(x["stateid"], x["count"], x["committed"]) for x in again], [(res["sid"], count, within.FILE_SYNC)])
 
 
 def from_elsewhere(t, which):
@@ -137,7 +158,7 @@ def from_elsewhere(t, which):
 def main():
     t = T()
     with t.d:
-        for test in goes_on, is_cancelled, is_closed, results:
+        for test in goes_on, is_cancelled, is_closed, is_told, is_told_again:
             test(t)
         harness.finish(t, t.d)
     pairs = between.T()
