@@ -36,7 +36,8 @@ struct nfs4_clients {
 	pthread_mutex_t lock;
 	struct nfs4_hosts *hosts;
 	struct nfs4_wheel wheel;
-	_Atomic uint64_t skipped; /* seconds that tests have advanced the clock */
+	_Atomic uint64_t skipped;   /* seconds that tests have advanced the clock */
+	_Atomic uint64_t stands_at; /* when a test has stopped it; 0: it runs */
 	/* true if an expired client keeps its state until its record is removed */
 	_Atomic bool dropping;
 	uint8_t id_key[crypto_shorthash_KEYBYTES]; /* used by nfs4/client/client_table.c */

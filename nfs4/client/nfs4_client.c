@@ -77,7 +77,16 @@ void nfs4_client_calls(struct nfs4_client *cl, struct nfs4_compound *c)
 
 uint64_t nfs4_clients_now(const struct nfs4_server *srv)
 {
-	return nfs4_now() + atomic_load_explicit(&srv->clients->skipped, memory_order_relaxed);
+	const struct nfs4_clients *all = srv->clients;
+	const uint64_t stands_at = atomic_load_explicit(&all->stands_at, memory_order_relaxed);
+
+	return (stands_at ? stands_at : nfs4_now()) +
+	       atomic_load_explicit(&all->skipped, memory_order_relaxed);
+}
+
+void nfs4_clients_stop_time(struct nfs4_server *srv)
+{
+	atomic_store(&srv->clients->stands_at, nfs4_now());
 }
 
 void nfs4_clients_skip_time(struct nfs4_server *srv, uint64_t seconds)

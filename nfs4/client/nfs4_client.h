@@ -195,10 +195,12 @@ static inline enum nfs4_client_status nfs4_client_status(const struct nfs4_clien
 	return (enum nfs4_client_status)atomic_load_explicit(&cl->status, memory_order_acquire);
 }
 
-/* Lease clock in seconds: nfs4_now() plus the time that tests have skipped. */
+/* Lease clock in seconds: nfs4_now(), unless tests have stopped it, plus the time that they have skipped. */
 uint64_t nfs4_clients_now(const struct nfs4_server *srv);
 /* Leases that have run out so far, of all clients together; it wraps. */
 uint32_t nfs4_clients_lapsed(const struct nfs4_server *srv);
+/* For tests: the lease clock stands still, and only nfs4_clients_skip_time() advances it. */
+void nfs4_clients_stop_time(struct nfs4_server *srv);
 /* For tests: advances the lease clock. */
 void nfs4_clients_skip_time(struct nfs4_server *srv, uint64_t seconds);
 

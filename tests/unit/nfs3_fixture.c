@@ -14,6 +14,7 @@
 #include "lib/clock.h"
 #include "lib/error.h"
 #include "lib/util.h"
+#include "nfs4/client/nfs4_client.h"
 #include "rpc/backchannel.h"
 #include "vfs/worker/worker_state.h"
 
@@ -184,6 +185,7 @@ const char *fix_start_nfs4(struct fixture *f)
 
 	if (nfs4_server_new(&cfg, &f->server4) < 0)
 		return "nfs4_server_new failed";
+	nfs4_clients_stop_time(f->server4);
 	f->versions[0] = f->rpc.programs[0].versions[0];
 	nfs4_version(f->server4, &f->versions[1]);
 	f->rpc.programs[0].versions = f->versions;
