@@ -16,7 +16,7 @@ enum rn_error {
 	RN_EUNNAMED = 20001,
 	/* vfs/: other clients have delegations of the file (vfs/deleg.h), and were asked to return them; RN_WAIT_STATE */
 	RN_EDELEG,
-	/* nfs/conflict.h: others' shares or locks are in the way, and all of their holders will have given way in a moment; RN_WAIT_STATE */
+	/* nfs/conflict.h, vfs/lock.h: others' shares or locks are in the way, and all of their holders will have given way in a moment; RN_WAIT_STATE */
 	RN_EYIELDS,
 	/* nfs/conflict.h: a holder has given way, or begun to, and others may be in the way; the caller asks again at once */
 	RN_EYIELDED,

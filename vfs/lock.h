@@ -77,7 +77,7 @@ struct vfs_lock_request {
 	 * vfs_lock_forget_waiter.
 	 */
 	uint64_t waiter;
-	bool reclaim; /* the client had it before a restart; for vfs_config.may_lock alone */
+	bool reclaim; /* the client had it before a restart */
 };
 
 /* Takes a reference of f. */
@@ -93,7 +93,8 @@ bool vfs_lock_held(const struct vfs_lock_owner *o);
  * Locks a range, or changes the type of what the owner has of it. n is a node of the owner's file
  * (whence the mirror's descriptor). -RN_EDENIED: c (may be NULL) has a conflicting range, the one
  * with the lowest offset whose holder does not give way (or of all, if all do). -RN_EDELEG: others have delegations in the way. -ENOLCK: too many locks altogether, or the kernel's.
- * -RN_EFULL: no descriptor for it. -RN_EGRACE: vfs_config.may_lock forbids it. Nothing has changed on failure.
+ * -RN_EFULL: no descriptor for it. -RN_EGRACE: vfs_config.may_lock forbids it. -RN_EYIELDS: a reclaim is refused for a lock of the
+ * kernel's, which may be one that the run before has left behind. Nothing has changed on failure.
  */
 int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
 	     const struct vfs_lock_request *r, struct vfs_conflict *c);

@@ -85,7 +85,8 @@ static int nlm_try_lock(struct nfs3_op *op, struct nlm_owner *o, const struct vf
 	return rc;
 }
 
-/* A call that may block does not wait for a lock that its holder is about to lose: its client is told when it gets the lock. */
+/* A call that may block does not wait for a lock that its holder is about to lose: its client is told when it gets the lock. A client
+ * that reclaims waits for no such word. */
 static bool nlm_await(struct nfs3_op *op, int rc, bool blocks)
 {
 	return (rc == -RN_EDELEG || (rc == -RN_EYIELDS && !blocks)) && nfs3_op_await(op, rc);
@@ -266,12 +267,11 @@ static enum rpc_run nlm_run_lock(struct rpc_request *req, const struct nlm_lock_
 	rc = nlm_open(op, a, &key);
 	if (rc == 0)
 		rc = nlm_lock_check_access(op, a->exclusive);
-	if (rc == 0 && nlm_wrong_time(op, a->reclaim))
-		return nlm_lock_answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
-		do
-			rc = lock_file(op, a, &key, NULL);
-		while (nlm_await(op, rc, a->block));
+		do /* grace may end during a wait */
+			rc = nlm_wrong_time(op, a->reclaim) ? -RN_EGRACE
+							    : lock_file(op, a, &key, NULL);
+		while (nlm_await(op, rc, a->block && !a->reclaim));
 	stat = nlm_status(rc);
 	return nlm_lock_answer(op, &a->cookie,
 			       stat == NLM4_DENIED && a->block ? NLM4_BLOCKED : stat, rc);

@@ -189,6 +189,8 @@ struct vfs_files {
 	_Atomic uint64_t sweeps;	 /* number of the last sweep */
 	unsigned mend_round;		 /* for the one thread of vfs_mirror_mend */
 	_Atomic bool reclaiming;	 /* vfs_deleg_reclaiming() */
+	/* rn_now_ms(); 0: no reclaim has met a lock of the kernel's yet */
+	_Atomic uint64_t left_behind_until;
 	/* Calls of vfs_lock() under way, by vfs_lock_request.reclaim; counted if there is vfs_config.may_lock */
 	_Atomic uint32_t locking[2];
 	_Atomic uint32_t

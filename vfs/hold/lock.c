@@ -427,12 +427,30 @@ static struct vfs_span merged(const struct vfs_lock_owner *o, const struct vfs_s
 	return wide;
 }
 
+/*
+ * A process that was killed may be gone before its files are: the kernel's threads of an io_uring close those of I/O that
+ * was under way, and only then unlock them. So a lock of the run before may be in the way of its own reclaim. No
+ * lock that the kernel has can be told from such a one. The time counts from the first that was met.
+ */
+#define LEFT_BEHIND_MS 5000u
+
+static bool is_maybe_left_behind(struct vfs_files *t)
+{
+	const uint64_t now = rn_now_ms();
+	uint64_t until = 0;
+
+	if (atomic_compare_exchange_strong(&t->left_behind_until, &until, now + LEFT_BEHIND_MS))
+		return true;
+	return now < until;
+}
+
 /* Under the file's lock: all that may refuse. */
 static int lock_check(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
 		      const struct vfs_span *span, struct vfs_conflict *c)
 {
 	struct vfs_file *f = o->file;
 	struct vfs_range *other = vfs_range_lasting_conflict(&f->ranges, o, r->type, span);
+	int rc;
 
 	if (other) {
 		lock_fill_conflict(c, other);
@@ -442,7 +460,9 @@ static int lock_check(struct vfs_lock_owner *o, const struct vfs_lock_request *r
 		return -RN_EDENIED;
 	if (atomic_load(&f->vfs->files->locks) >= f->vfs->cfg.max_locks)
 		return -ENOLCK;
-	return vfs_mirror_lock(f, r->type, span, c);
+	rc = vfs_mirror_lock(f, r->type, span, c);
+	return rc == -RN_EDENIED && r->reclaim && is_maybe_left_behind(f->vfs->files) ? -RN_EYIELDS
+										      : rc;
 }
 
 static int lock_locked(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
