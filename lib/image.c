@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "lib/saved_file.h"
 #include "lib/util.h"
 
 #define MAGIC "ringnfs\n"
@@ -112,15 +113,8 @@ static uint8_t *image_room(struct image_writer *w, size_t len)
 
 static void image_flush(struct image_writer *w)
 {
-	size_t done = 0;
-
-	while (!w->rc && done < w->used) {
-		const ssize_t n = write(w->fd, w->buf + done, w->used - done);
-
-		if (n < 0 && errno != EINTR)
-			w->rc = -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
+	if (!w->rc)
+		w->rc = rn_write_all(w->fd, w->buf, w->used);
 	w->written += w->used;
 	w->used = 0;
 }
