@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "lib/error.h"
 #include "lib/host.h"
+#include "lib/saved_file.h"
 #include "lib/util.h"
 #include "rpc/address.h"
 
@@ -112,27 +112,28 @@ static void conns_take_text(struct cluster_conns *c, char *text)
 			c->settings->server.state_dir, refused);
 }
 
-static int conns_open(const struct cluster_conns *c, const char *suffix, int flags)
+/* The state directory. A descriptor, or -errno. */
+static int conns_open_dir(const struct cluster_conns *c)
 {
-	char path[PATH_MAX];
-
-	if ((size_t)snprintf(path, sizeof(path), "%s/" CONNS_NAME "%s",
-			     c->settings->server.state_dir, suffix) >= sizeof(path))
-		return -ENAMETOOLONG;
-	const int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	const int fd = open(c->settings->server.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
 static void conns_read(struct cluster_conns *c)
 {
-	const int fd = conns_open(c, "", O_RDONLY);
-	ssize_t n;
+	const int dirfd = conns_open_dir(c);
+	ssize_t n = -1;
+	int fd;
 
-	if (fd < 0)
+	if (dirfd < 0)
 		return;
-	n = read(fd, c->text, sizeof(c->text) - 1);
-	close(fd);
+	fd = openat(dirfd, CONNS_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	close(dirfd);
+	if (fd >= 0) {
+		n = read(fd, c->text, sizeof(c->text) - 1);
+		close(fd);
+	}
 	if (n > 0) {
 		c->text[n] = '\0';
 		conns_take_text(c, c->text);
@@ -141,22 +142,14 @@ static void conns_read(struct cluster_conns *c)
 
 static int conns_replace(const struct cluster_conns *c)
 {
-	char from[PATH_MAX], to[PATH_MAX];
-	const int fd = conns_open(c, ".new", O_WRONLY | O_CREAT | O_TRUNC);
-	int rc = 0;
+	const int dirfd = conns_open_dir(c);
+	int rc;
 
-	if (fd < 0)
-		return fd;
-	const ssize_t n = write(fd, c->text, c->len);
-
-	if (n < 0 || fsync(fd) < 0)
-		rc = -errno;
-	else if ((size_t)n < c->len)
-		rc = -ENOSPC;
-	close(fd);
-	snprintf(from, sizeof(from), "%s/" CONNS_NAME ".new", c->settings->server.state_dir);
-	snprintf(to, sizeof(to), "%s/" CONNS_NAME, c->settings->server.state_dir);
-	return rc ? rc : rename(from, to) < 0 ? -errno : 0;
+	if (dirfd < 0)
+		return dirfd;
+	rc = rn_file_replace(dirfd, CONNS_NAME, c->text, c->len);
+	close(dirfd);
+	return rc;
 }
 
 static void conns_put(void *arg, const struct rpc_conn_view *v)
