@@ -3,7 +3,7 @@
  * A store of files in a directory that all members have mounted:
  *
  *   object       the shared object: version, length, bytes, checksum
- *   object.new   the next one while it is written; left behind by a crash, and overwritten
+ *   object.new   the next one while it is written (lib/saved_file.h); left behind by a crash, and replaced
  *   lock         taken (F_OFD_SETLK) to replace the object; reading needs no lock
  *   beat.NAME    heartbeat of a member, overwritten in place by it alone
  *
@@ -25,6 +25,7 @@
 #include "cluster/cluster_store.h"
 #include "lib/clock.h"
 #include "lib/error.h"
+#include "lib/saved_file.h"
 #include "lib/util.h"
 
 #define HEADER 12u  /* version, length */
@@ -92,18 +93,6 @@ static int store_read_file(int dir, const char *name, uint8_t *bytes, size_t siz
 	return 0;
 }
 
-static int store_write_file(int fd, const uint8_t *bytes, size_t len)
-{
-	for (size_t done = 0; done < len;) {
-		const ssize_t n = pwrite(fd, bytes + done, len - done, (off_t)done);
-
-		if (n < 0)
-			return -errno;
-		done += (size_t)n;
-	}
-	return 0;
-}
-
 static int store_file_read(struct cluster_store *s, uint8_t *bytes, size_t size, size_t *len,
 			   uint64_t *version)
 {
@@ -155,26 +144,12 @@ static void store_unlock(struct store_file *f)
 static int store_replace(struct store_file *f, uint64_t version, const uint8_t *bytes, size_t len)
 {
 	uint8_t file[FILE_MAX];
-	int fd, rc;
 
 	store_put64(file, version);
 	rn_put32(file + 8, (uint32_t)len);
 	memcpy(file + HEADER, bytes, len);
 	store_put64(file + HEADER + len, XXH3_64bits(file, HEADER + len));
-	fd = openat(f->dir, "object.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-		    0600);
-	if (fd < 0)
-		return -errno;
-	rc = store_write_file(fd, file, HEADER + len + CHECKSUM);
-	if (rc == 0 && fsync(fd) != 0)
-		rc = -errno;
-	if (close(fd) != 0 && rc == 0)
-		rc = -errno;
-	if (rc == 0 && renameat(f->dir, "object.new", f->dir, "object") != 0)
-		rc = -errno;
-	if (rc == 0 && fsync(f->dir) != 0)
-		rc = -errno;
-	return rc;
+	return rn_file_replace(f->dir, "object", file, HEADER + len + CHECKSUM);
 }
 
 static int store_file_swap(struct cluster_store *s, uint64_t version, const uint8_t *bytes,
@@ -219,7 +194,7 @@ static int store_file_beat(struct cluster_store *s, const struct cluster_beat *b
 	fd = openat(f->dir, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	rc = store_write_file(fd, bytes, sizeof(bytes));
+	rc = rn_write_all(fd, bytes, sizeof(bytes));
 	if (close(fd) != 0 && rc == 0)
 		rc = -errno;
 	return rc;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/saved_file.h"
+
 #define BLOCK 512u
 #define SIZE_MOST 077777777777u /* bytes of a file: eleven octal digits */
 
@@ -20,20 +22,8 @@ _Static_assert(sizeof(struct header) == BLOCK, "a header is a block");
 
 static void tar_put(struct tar *t, const void *data, size_t len)
 {
-	const char *at = data;
-
-	while (len && !t->error) {
-		const ssize_t n = write(t->fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			t->error = -errno;
-			return;
-		}
-		at += n;
-		len -= (size_t)n;
-	}
+	if (!t->error)
+		t->error = rn_write_all(t->fd, data, len);
 }
 
 int tar_open(struct tar *t, const char *path, const char *folder)

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/saved_file.h"
 #include "lib/util.h"
 
 #define STATE_VERSION 1u
-#define STATE_NEW CLUSTER_STATE_NAME ".new"
 #define STATE_HEAD (8u + 4u + 4u + 8u + NONCE)
 #define NONCE crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
 #define TAG crypto_aead_xchacha20poly1305_ietf_ABYTES
@@ -89,44 +89,6 @@ static int state_encrypt(const struct cluster_state_of *of, int fd, uint8_t **ou
 	return *out ? 0 : -ENOMEM;
 }
 
-static int state_write_all(int fd, const uint8_t *bytes, size_t len)
-{
-	while (len > 0) {
-		const ssize_t n = write(fd, bytes, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		bytes += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
-/* A crash at any step leaves no file of that name, or the whole one. */
-static int state_put(int dirfd, const uint8_t *bytes, size_t len)
-{
-	int fd, rc;
-
-	(void)unlinkat(dirfd, STATE_NEW, 0);
-	fd = openat(dirfd, STATE_NEW, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return -errno;
-	rc = state_write_all(fd, bytes, len);
-	if (!rc && fsync(fd) < 0)
-		rc = -errno;
-	if (close(fd) < 0 && !rc)
-		rc = -errno;
-	if (!rc && renameat(dirfd, STATE_NEW, dirfd, CLUSTER_STATE_NAME) < 0)
-		rc = -errno;
-	if (!rc && fsync(dirfd) < 0)
-		rc = -errno;
-	if (rc) {
-		(void)unlinkat(dirfd, STATE_NEW, 0);
-		(void)unlinkat(dirfd, CLUSTER_STATE_NAME, 0);
-	}
-	return rc;
-}
-
 int cluster_state_write(const struct cluster_state_of *of, int fd)
 {
 	const int dirfd = open(of->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -138,7 +100,10 @@ int cluster_state_write(const struct cluster_state_of *of, int fd)
 		return -errno;
 	rc = state_encrypt(of, fd, &bytes, &len);
 	if (!rc)
-		rc = state_put(dirfd, bytes, len);
+		rc = rn_file_replace(dirfd, CLUSTER_STATE_NAME, bytes, len);
+	/* No state is better than one that a crash may take back, or than that of an earlier run. */
+	if (rc)
+		(void)unlinkat(dirfd, CLUSTER_STATE_NAME, 0);
 	free(bytes);
 	close(dirfd);
 	return rc;
@@ -247,7 +212,8 @@ static int state_take_file(const char *dir)
 
 	if (dirfd < 0)
 		return -errno;
-	(void)unlinkat(dirfd, STATE_NEW, 0); /* of a run that died while it wrote */
+	/* A run that died while it wrote has left this. */
+	(void)unlinkat(dirfd, CLUSTER_STATE_NAME RN_FILE_NEW, 0);
 	fd = openat(dirfd, CLUSTER_STATE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		rc = -errno;

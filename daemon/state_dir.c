@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/saved_file.h"
+
 #define SECRET_NAME "handle.key"
 
 /* Refuses a directory that others than root and this user could write to. Logs only -EPERM. */
@@ -106,21 +108,16 @@ static int read_secret(int dirfd, uint8_t *secret)
 static int write_secret(int dirfd, const char *maker, uint8_t *secret)
 {
 	char tmp[NAME_MAX];
-	int fd, rc = 0;
+	int rc;
 
 	snprintf(tmp, sizeof(tmp), SECRET_NAME ".%s", maker);
-
 	if (getrandom(secret, STATE_SECRET_SIZE, 0) != STATE_SECRET_SIZE)
 		return -EIO;
-	fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return -errno;
-	ssize_t n = write(fd, secret, STATE_SECRET_SIZE);
-	if (n != STATE_SECRET_SIZE)
-		rc = n < 0 ? -errno : -EIO;
-	else if (fsync(fd) < 0 || linkat(dirfd, tmp, dirfd, SECRET_NAME, 0) < 0)
+	rc = rn_file_make(dirfd, tmp, secret, STATE_SECRET_SIZE);
+	if (rc)
+		return rc;
+	if (linkat(dirfd, tmp, dirfd, SECRET_NAME, 0) < 0)
 		rc = -errno;
-	close(fd);
 	unlinkat(dirfd, tmp, 0);
 	return !rc && fsync(dirfd) < 0 ? -errno : rc;
 }

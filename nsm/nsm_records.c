@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/saved_file.h"
 #include "lib/util.h"
 
 #define HEADER "ringnfs NLM hosts, format 1"
@@ -239,15 +240,10 @@ static void nsm_records_reserve(int fd, size_t len)
 
 static int nsm_records_write_file(int fd, const struct nsm_text *t)
 {
-	size_t at = 0;
+	const int rc = rn_write_all(fd, t->data, t->len);
 
-	while (at < t->len) {
-		const ssize_t n = write(fd, t->data + at, t->len - at);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		at += n > 0 ? (size_t)n : 0;
-	}
+	if (rc)
+		return rc;
 	/* Reserved blocks stay when others fill the disk. Some file systems cannot reserve: then there are none. */
 	if (ftruncate(fd, (off_t)t->len) < 0)
 		return -errno;

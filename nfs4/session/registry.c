@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/saved_file.h"
 #include "lib/util.h"
 #include "nfs4/client/client_host.h"
 #include "nfs4/client/client_table.h"
@@ -53,24 +54,12 @@ static bool read_id(int dir, char id[SERVER_ID_LEN])
 	return server_id_is_valid(id, (size_t)n);
 }
 
-/* Writes the file atomically, even if the power fails. */
 static int write_id(int dir, const char *id)
 {
-	const int fd = openat(dir, FILE_NAME ".new",
-			      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int rc = 0;
+	char line[SERVER_ID_LEN + 1];
+	const int len = snprintf(line, sizeof(line), "%s\n", id);
 
-	if (fd < 0)
-		return -errno;
-	if (dprintf(fd, "%s\n", id) < 0 || fsync(fd) < 0)
-		rc = -errno;
-	if (close(fd) < 0 && rc == 0)
-		rc = -errno;
-	if (rc == 0 && renameat(dir, FILE_NAME ".new", dir, FILE_NAME) < 0)
-		rc = -errno;
-	if (rc == 0 && fsync(dir) < 0)
-		rc = -errno;
-	return rc;
+	return rn_file_replace(dir, FILE_NAME, line, (size_t)len);
 }
 
 static void make_id(char id[SERVER_ID_LEN])
