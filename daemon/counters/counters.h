@@ -73,7 +73,7 @@ struct counters {
 /* 0 or -ENOMEM. The counters are zero before. */
 int counters_init(struct counters *c, const struct rpc_server *server);
 /* Hands all to the next program (daemon/counters/counters_image.c). load: in a program whose programs are known, before anybody counts; 0 or
- * -EPROTO. */
+ * -EPROTO, -ENOMEM. */
 void counters_save(const struct counters *c, struct image_writer *w);
 int counters_load(struct counters *c, struct image_reader *image);
 /* No thread counts any more. Also if counters_init() failed, or was not called. */
@@ -122,20 +122,18 @@ uint64_t counters_failed(const struct counters_row *row);
 /* The name of an operation of NFSv4; "ILLEGAL" if there is none. */
 const char *counters_op_name(uint32_t op);
 
-/* The place of a counter by the names that it is shown by, for counters_load(). */
-struct counters_name {
-	enum counters_kind kind;
-	struct image_bytes version, operation;
-};
+/* A counter of the shared shard, by the names that it is shown by. */
 struct counters_place {
-	struct counter *counter;   /* of the shared shard */
+	enum counters_kind kind;
+	const char *version, *operation; /* static texts */
+	struct counter *counter;
 	_Atomic uint64_t *untimed; /* or NULL */
 	_Atomic uint64_t *failures;
 	unsigned nfailures;
 };
-/* False: there is none. */
-bool counters_find(struct counters *c, const struct counters_name *name,
-		   struct counters_place *out);
+/* Shows the places of all counters, called or not. Several may have the same names. */
+void counters_each_place(struct counters *c,
+			 void (*each)(void *ctx, const struct counters_place *place), void *ctx);
 struct counters_bytes *counters_bytes_of(struct counters *c, bool further, uint32_t export_id);
 
 void counters_log(const struct counters *c, const struct rn_logger *log, enum rn_level level);

@@ -16,6 +16,7 @@ struct pair {
 	uint64_t of, n;
 };
 
+#define NAME_SIZE 64u /* of a version or an operation, with the NUL; no program has longer ones */
 #define STATUS_OTHER UINT64_MAX
 #define STATUS_REFUSED (UINT64_MAX - 1)
 
@@ -150,25 +151,102 @@ static void load_times(struct counter *to, struct saved_row *s)
 	to->ok += s->ok;
 }
 
-static int load_row(struct counters *c, struct image_at *at)
+/* The places of all counters, sorted by their names. */
+struct places_index {
+	struct counters_place *place; /* the caller's to free */
+	size_t n, size;
+	int rc;
+};
+
+static void index_place(void *ctx, const struct counters_place *place)
 {
-	struct saved_row s = { .kind = 0 };
-	struct counters_place to;
-	struct pair p;
-	int rc = image_get(at, &saved_row_kind, &s);
-	const struct counters_name name = {
-		.kind = (enum counters_kind)s.kind,
-		.version = s.version,
-		.operation = s.operation,
+	struct places_index *index = ctx;
+
+	if (!index->rc && index->n == index->size) {
+		const size_t size = index->size ? 2 * index->size : 512;
+		struct counters_place *more = realloc(index->place, size * sizeof(*more));
+
+		index->rc = more ? 0 : -ENOMEM;
+		index->size = more ? size : index->size;
+		index->place = more ? more : index->place;
+	}
+	if (!index->rc)
+		index->place[index->n++] = *place;
+}
+
+static int compare_place_names(const void *left, const void *right)
+{
+	const struct counters_place *a = left, *b = right;
+	int rc = (int)a->kind - (int)b->kind;
+
+	if (rc == 0)
+		rc = strcmp(a->version, b->version);
+	return rc ? rc : strcmp(a->operation, b->operation);
+}
+
+/* Operations with the same names are in their order, procedures in the opposite one: that which counts the unknown ones comes first. */
+static int compare_places(const void *left, const void *right)
+{
+	const struct counters_place *a = left, *b = right;
+	const int rc = compare_place_names(a, b);
+	const int order = (a->counter > b->counter) - (a->counter < b->counter);
+
+	return rc ? rc : a->kind == COUNTERS_OP ? order : -order;
+}
+
+/* Sorts, and keeps the first of each name. */
+static void sort_places(struct places_index *index)
+{
+	size_t n = 0;
+
+	qsort(index->place, index->n, sizeof(*index->place), compare_places);
+	for (size_t i = 0; i < index->n; i++)
+		if (n == 0 || compare_place_names(&index->place[n - 1], &index->place[i]) != 0)
+			index->place[n++] = index->place[i];
+	index->n = n;
+}
+
+/* True if the bytes are a text, which is copied to out. */
+static bool text_of_bytes(const struct image_bytes *bytes, char *out, size_t size)
+{
+	if (!bytes->at || bytes->len >= size || memchr(bytes->at, 0, bytes->len))
+		return false;
+	memcpy(out, bytes->at, bytes->len);
+	out[bytes->len] = '\0';
+	return true;
+}
+
+/* NULL: this program has no counter of these names. */
+static const struct counters_place *place_of_row(const struct places_index *index,
+						 const struct saved_row *s)
+{
+	char version[NAME_SIZE], operation[NAME_SIZE];
+	const struct counters_place key = {
+		.kind = (enum counters_kind)s->kind,
+		.version = version,
+		.operation = operation,
 	};
 
-	if (rc != 0 || !counters_find(c, &name, &to))
+	if (!text_of_bytes(&s->version, version, sizeof(version)) ||
+	    !text_of_bytes(&s->operation, operation, sizeof(operation)))
+		return NULL;
+	return bsearch(&key, index->place, index->n, sizeof(key), compare_place_names);
+}
+
+static int load_row(const struct places_index *index, struct image_at *at)
+{
+	struct saved_row s = { .kind = 0 };
+	struct pair p;
+	const int rc = image_get(at, &saved_row_kind, &s);
+	const struct counters_place *to = rc ? NULL : place_of_row(index, &s);
+
+	if (!to)
 		return rc;
-	load_times(to.counter, &s);
-	if (to.untimed)
-		*to.untimed += s.untimed;
+	load_times(to->counter, &s);
+	if (to->untimed)
+		*to->untimed += s.untimed;
 	while (next_pair(&s.failures, &p))
-		to.failures[to.nfailures == 1 ? 0 : place_of(p.of)] += p.n;
+		to->failures[to->nfailures == 1 ? 0 : place_of(p.of)] += p.n;
 	return 0;
 }
 
@@ -186,20 +264,33 @@ static int load_export(struct counters *c, struct image_at *at)
 	return 0;
 }
 
+static int load_rows(struct counters *c, const struct places_index *index, struct image_at *at)
+{
+	int rc = 0;
+
+	while (rc == 0 && image_next(at)) {
+		if (image_next(at) == saved_row_kind.kind)
+			rc = load_row(index, at);
+		else if (image_next(at) == saved_export_kind.kind)
+			rc = load_export(c, at);
+		else
+			rc = image_skip(at);
+	}
+	return rc;
+}
+
 int counters_load(struct counters *c, struct image_reader *image)
 {
+	struct places_index index = { .n = 0 };
 	struct image_at at;
-	int rc = 0;
 
 	if (!image_enter(image, COUNTERS_SECTION, &at))
 		return 0;
-	while (rc == 0 && image_next(&at)) {
-		if (image_next(&at) == saved_row_kind.kind)
-			rc = load_row(c, &at);
-		else if (image_next(&at) == saved_export_kind.kind)
-			rc = load_export(c, &at);
-		else
-			rc = image_skip(&at);
+	counters_each_place(c, index_place, &index);
+	if (!index.rc) {
+		sort_places(&index);
+		index.rc = load_rows(c, &index, &at);
 	}
-	return rc;
+	free(index.place);
+	return index.rc;
 }

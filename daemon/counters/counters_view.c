@@ -189,44 +189,37 @@ void counters_each(const struct counters *c,
 	counters_show_all(&(struct view){ .c = c, .each = each, .ctx = ctx });
 }
 
-struct find {
+struct places {
 	struct counters *c;
-	const struct counters_name *name;
-	struct counters_place *out;
+	void (*each)(void *ctx, const struct counters_place *place);
+	void *ctx;
 };
 
-static bool is_name(const char *name, const struct image_bytes *bytes)
+static void show_place(void *ctx, const struct counters_row *row, size_t at, size_t untimed)
 {
-	return bytes->at && strlen(name) == bytes->len && memcmp(name, bytes->at, bytes->len) == 0;
-}
-
-/* Unknown operations are counted at the first of their name, unknown procedures at the last. */
-static void compare_place(void *ctx, const struct counters_row *row, size_t at, size_t untimed)
-{
-	const struct find *f = ctx;
-	char *shard = (char *)atomic_load(&f->c->shard[COUNTERS_THREADS]);
-	char *failures = (char *)f->c->failures;
-
-	if (row->kind != f->name->kind || !is_name(row->version, &f->name->version) ||
-	    !is_name(row->operation, &f->name->operation) ||
-	    (f->out->counter && row->kind == COUNTERS_OP))
-		return;
-	*f->out = (struct counters_place){
+	const struct places *p = ctx;
+	char *shard = (char *)atomic_load(&p->c->shard[COUNTERS_THREADS]);
+	char *failures = (char *)p->c->failures;
+	const struct counters_place place = {
+		.kind = row->kind,
+		.version = row->version,
+		.operation = row->operation,
 		.counter = (struct counter *)(void *)(shard + at),
 		.untimed = untimed ? (_Atomic uint64_t *)(void *)(shard + untimed) : NULL,
 		.failures = (_Atomic uint64_t *)(void *)(failures +
 							 ((const char *)row->failures - failures)),
 		.nfailures = row->nfailures,
 	};
+
+	p->each(p->ctx, &place);
 }
 
-bool counters_find(struct counters *c, const struct counters_name *name, struct counters_place *out)
+void counters_each_place(struct counters *c,
+			 void (*each)(void *ctx, const struct counters_place *place), void *ctx)
 {
-	struct find f = { c, name, out };
+	struct places p = { c, each, ctx };
 
-	*out = (struct counters_place){ .counter = NULL };
-	counters_show_all(&(struct view){ .c = c, .ctx = &f, .place = compare_place });
-	return out->counter != NULL;
+	counters_show_all(&(struct view){ .c = c, .ctx = &p, .place = show_place });
 }
 
 void counters_each_export(const struct counters *c,
