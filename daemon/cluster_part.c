@@ -35,15 +35,6 @@
 #define RUN_LOOKS 10u /* for an answer about a run, before other turns of the thread */
 #define RUN_LOOK_MS 5u
 
-/* A question whether the locks of a run are in the file system, and the answer that was seen last. Times are those of CLOCK_BOOTTIME. */
-struct run_look {
-	uint64_t run;	   /* 0: free */
-	uint64_t asked_ms; /* last */
-	uint64_t began_ms; /* the look that has the answer; 0: there is none */
-	int stands;	   /* 0, 1 or -errno */
-	bool is_due;	   /* to be looked at */
-};
-
 struct cluster_part {
 	const struct cfg_settings *settings;
 	const struct rn_logger *log;
@@ -88,10 +79,10 @@ struct cluster_part {
 	uint64_t client[CLUSTER_MOUNTS_MAX];
 	unsigned nclients;
 
-	struct cluster_conns *conns;	       /* or NULL; noted by the ticker */
-	int runs;			       /* descriptor for looks at others' runs; -1: none */
-	struct run_look look[CLUSTER_MEMBERS]; /* under lock */
-	struct cluster_mounts mounts;	       /* the ticker's, once there is one */
+	struct cluster_conns *conns;	 /* or NULL; noted by the ticker */
+	int runs;			 /* descriptor for looks at others' runs; -1: none */
+	struct cluster_runs_asked asked; /* those looks */
+	struct cluster_mounts mounts;	 /* the ticker's, once there is one */
 	struct ticker *mounts_ticker;
 };
 
@@ -322,6 +313,7 @@ int cluster_part_new(const struct cfg_settings *settings, struct image_reader *i
 	};
 	p->runs = -1;
 	pthread_mutex_init(&p->lock, NULL);
+	cluster_runs_init(&p->asked);
 	*out = p; /* to be freed in any case */
 	const int rc = image ? cluster_part_load(p, image) : 0;
 
@@ -343,6 +335,7 @@ void cluster_part_free(struct cluster_part *p)
 	if (p->store)
 		p->store->ops->close(p->store);
 	pthread_mutex_destroy(&p->lock);
+	cluster_runs_fini(&p->asked);
 	free(p);
 }
 
@@ -496,66 +489,6 @@ static void cluster_part_reclaim_allowed(void *ctx, uint64_t epoch)
 	p->may_reclaim = true;
 }
 
-static uint64_t cluster_part_now(void)
-{
-	return rn_clock_ns(CLOCK_BOOTTIME) / RN_NS_PER_MS;
-}
-
-/* The question about that run, perhaps a new one in place of the one that was not asked for longest. Under the lock. */
-static struct run_look *cluster_part_question(struct cluster_part *p, uint64_t run)
-{
-	struct run_look *at = &p->look[0];
-
-	for (unsigned i = 0; i < CLUSTER_MEMBERS; i++) {
-		if (p->look[i].run == run)
-			return &p->look[i];
-		if (p->look[i].asked_ms < at->asked_ms)
-			at = &p->look[i];
-	}
-	*at = (struct run_look){ .run = run };
-	return at;
-}
-
-/* Answers the questions. On the thread of the mounts, as it waits for the file system. */
-static void cluster_part_answer_runs(struct cluster_part *p)
-{
-	for (unsigned i = 0; i < CLUSTER_MEMBERS; i++) {
-		pthread_mutex_lock(&p->lock);
-		const struct run_look q = p->look[i];
-
-		p->look[i].is_due = false;
-		pthread_mutex_unlock(&p->lock);
-		if (!q.is_due)
-			continue;
-		const uint64_t began = cluster_part_now();
-		const int stands = cluster_runs_stand(p->runs, q.run);
-
-		pthread_mutex_lock(&p->lock);
-		if (p->look[i].run == q.run) {
-			p->look[i].stands = stands;
-			p->look[i].began_ms = began;
-		}
-		pthread_mutex_unlock(&p->lock);
-	}
-}
-
-/* One look at the table. */
-static int cluster_part_answer(struct cluster_part *p, uint64_t run, uint64_t since)
-{
-	int rc = -EINPROGRESS;
-
-	pthread_mutex_lock(&p->lock);
-	struct run_look *q = cluster_part_question(p, run);
-
-	q->asked_ms = cluster_part_now();
-	if (q->began_ms >= since && q->began_ms > 0)
-		rc = q->stands;
-	if (rc < 0)
-		q->is_due = true;
-	pthread_mutex_unlock(&p->lock);
-	return rc;
-}
-
 static int cluster_part_stands(void *ctx, uint64_t run, uint64_t since)
 {
 	struct cluster_part *p = ctx;
@@ -563,12 +496,12 @@ static int cluster_part_stands(void *ctx, uint64_t run, uint64_t since)
 
 	if (since == 0)
 		return cluster_runs_stand(p->runs, run);
-	rc = cluster_part_answer(p, run, since);
+	rc = cluster_runs_ask(&p->asked, run, since);
 	if (rc < 0)
 		ticker_hurry(p->mounts_ticker);
 	for (unsigned i = 0; i < RUN_LOOKS && rc == -EINPROGRESS; i++) {
 		cluster_part_rest(RUN_LOOK_MS);
-		rc = cluster_part_answer(p, run, since);
+		rc = cluster_runs_ask(&p->asked, run, since);
 	}
 	return rc;
 }
@@ -1030,7 +963,7 @@ static void cluster_part_look_at_mounts(void *ctx)
 	const char *lost;
 	bool changed;
 
-	cluster_part_answer_runs(p);
+	cluster_runs_answer(&p->asked, p->runs);
 	pthread_mutex_lock(&p->lock);
 	changed = p->lists_mounts;
 	p->lists_mounts = false;

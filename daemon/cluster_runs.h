@@ -11,7 +11,11 @@
 #ifndef RN_DAEMON_CLUSTER_RUNS_H
 #define RN_DAEMON_CLUSTER_RUNS_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "cluster/cluster_object.h"
 
 /* Opens the file in that directory, and makes it if need be. The descriptor, or -errno. */
 int cluster_runs_open(const char *dir);
@@ -21,5 +25,27 @@ int cluster_runs_hold(int fd, uint64_t run);
 void cluster_runs_drop(int fd);
 /* 1: somebody else than that descriptor has the byte of that run locked; 0: nobody has; or -errno. Waits for the file system. */
 int cluster_runs_stand(int fd, uint64_t run);
+
+/*
+ * Questions of a thread that must not wait for the file system, which another thread answers. The answers are those of cluster_runs_stand(). Times
+ * are milliseconds of CLOCK_BOOTTIME.
+ */
+struct cluster_runs_asked {
+	pthread_mutex_t lock; /* a leaf */
+	struct cluster_run_look {
+		uint64_t run;	   /* 0: free */
+		uint64_t asked_ms; /* last */
+		uint64_t began_ms; /* when the look began that has the answer; 0: there is none */
+		int stands;	   /* the answer */
+		bool is_due;	   /* to be looked at */
+	} look[CLUSTER_MEMBERS];
+};
+void cluster_runs_init(struct cluster_runs_asked *asked);
+void cluster_runs_fini(struct cluster_runs_asked *asked);
+/* Answer of a look that began at `since` or later. -EINPROGRESS: there is none yet, and one is asked for. An error is asked for again, too. A full
+ * table forgets the run that was not asked for longest. Does not wait. */
+int cluster_runs_ask(struct cluster_runs_asked *asked, uint64_t run, uint64_t since);
+/* Answers all that is asked for, by fd. Waits for the file system. */
+void cluster_runs_answer(struct cluster_runs_asked *asked, int fd);
 
 #endif
