@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/cluster_part.h"
+#include "daemon/cluster_part_private.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,81 +12,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/cluster_conns.h"
-#include "daemon/cluster_mounts.h"
-#include "daemon/cluster_runs.h"
 #include "daemon/cluster_state.h"
-#include "daemon/keeper.h"
 #include "daemon/process.h"
-#include "daemon/ticker.h"
 #include "lib/clock.h"
 #include "lib/error.h"
 #include "lib/host.h"
 #include "lib/util.h"
-#include "transport/rdma/rdma_server.h"
 #include "vfs/lock.h"
 
-#define VOID_MS 10000u /* that the disk has to drop records */
 #define LEAVE_MS 6000u /* that the others have to stop granting, when this member stops */
 #define TAKE_MS 10000u /* until the locks of a run that was moved may be locked again */
 #define SLICE_MS 100u  /* between looks at what this server does, while the thread waits */
-#define POLL_MS 10u
 #define REMOVE_TRIES 16u
 #define RUN_LOOKS 10u /* for an answer about a run, before other turns of the thread */
 #define RUN_LOOK_MS 5u
 
-struct cluster_part {
-	const struct cfg_settings *settings;
-	const struct rn_logger *log;
-	struct cluster_store *store;
-	struct keeper *keeper;
-	struct member *member;	  /* NULL: not joined */
-	struct cluster_self self; /* once it has joined */
-	struct cluster_part_server server;
-	struct nfs4_cluster nfs4;
-	char major[NFS4_SERVER_ID_MAX + 1];
-	/* True if new locks are granted, and if reclaims are taken. Changed by the thread. */
-	_Atomic bool grants, reclaims;
-	_Atomic bool tells;   /* clients may be told that they must reclaim */
-	_Atomic bool leaving; /* the end of the lease is no reason to end the process */
-	_Atomic bool moves;   /* the administrator moves the member */
-	_Atomic bool moved;   /* it has left, and the process may stop */
-	/* The state that the last run has left is being taken, so clients need not reclaim. */
-	_Atomic bool takes_state;
-	_Atomic bool stop;
-	/* The thread's. */
-	bool may_reclaim; /* the cluster allows reclaims; they begin when no keeper has the locks of before */
-	bool done;    /* the end of reclaims was told */
-	int voids_rc; /* of the last try to drop them */
-	bool voids;   /* clients may not reclaim any more: their records are to be dropped */
-	uint64_t
-		leave_by; /* rn_now_ms(): the process ends then, as the member gives up; 0: it does not */
-	uint64_t
-		move_by; /* the same of a member that is moved; 0: it is not, or the process is about to stop */
-
-	bool is_running; /* it takes part */
-	bool rests;	 /* its thread has ended, as the next program is to be run */
-	bool resumes;	 /* goes on as the run of the program before in this process */
-	struct member_run run;
-	struct keeper_earlier earlier; /* keeper of that program */
-	pthread_t thread;
-	pthread_mutex_t lock; /* a leaf: guards the members below */
-	bool has_next;	      /* next is to be told */
-	struct cluster_digest digest, next;
-	struct member_view seen; /* as of the last turn */
-	bool lists_mounts;	 /* exports have changed */
-	bool has_clients;	 /* clients are to be told to the store */
-	uint64_t client[CLUSTER_MOUNTS_MAX];
-	unsigned nclients;
-
-	struct cluster_conns *conns;	 /* or NULL; noted by the ticker */
-	int runs;			 /* descriptor for looks at others' runs; -1: none */
-	struct cluster_runs_asked asked; /* those looks */
-	struct cluster_mounts mounts;	 /* the ticker's, once there is one */
-	struct ticker *mounts_ticker;
-};
-
-static void cluster_part_rest(unsigned ms)
+void cluster_part_rest(unsigned ms)
 {
 	nanosleep(&(struct timespec){ .tv_sec = ms / 1000,
 				      .tv_nsec = ms % 1000 * (long)RN_NS_PER_MS },
@@ -433,8 +374,7 @@ int cluster_part_leave_state(const struct cluster_part *p, struct image_writer *
 
 /* ---- calls of the member, on the thread ---- */
 
-/* True as long as this server's clients may reclaim, or what they had is being taken for them. */
-static bool cluster_part_is_reclaiming(const struct cluster_part *p)
+bool cluster_part_is_reclaiming(const struct cluster_part *p)
 {
 	return atomic_load(&p->takes_state) || nfs4_reclaiming(p->server.nfs4);
 }
@@ -459,7 +399,7 @@ static void cluster_part_see(struct cluster_part *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-static void cluster_part_warn_voids(const struct cluster_part *p)
+void cluster_part_warn_voids(const struct cluster_part *p)
 {
 	rn_warn(p->log,
 		"cluster: this server's clients lose their locks of before: it has left the "
@@ -537,7 +477,7 @@ static void cluster_part_apart(void *ctx)
 		cluster_part_give_up(p);
 }
 
-static const struct member_calls cluster_part_calls = {
+const struct member_calls cluster_part_calls = {
 	.enforce = cluster_part_enforce,
 	.reclaim_allowed = cluster_part_reclaim_allowed,
 	.stands = cluster_part_stands,
@@ -545,278 +485,6 @@ static const struct member_calls cluster_part_calls = {
 	.fenced = cluster_part_fenced,
 	.apart = cluster_part_apart,
 };
-
-/* ---- joining ---- */
-
-/* Clients who are root could read the key of handles, and change the object. */
-static void cluster_part_warn_exported(const struct cluster_part *p)
-{
-	const char *path = p->settings->cluster.path;
-	struct exports_now now;
-
-	exports_now_get(p->server.exports, &now);
-	for (unsigned i = 0; i < now.table->n_exports; i++) {
-		const char *dir = now.table->exports[i].path;
-		const size_t len = strlen(dir);
-
-		if (strncmp(path, dir, len) == 0 &&
-		    (path[len] == '/' || path[len] == '\0' || len == 1))
-			rn_warn(p->log,
-				"cluster.path %s is below the export %s: its clients may read the "
-				"key of file handles there; move it",
-				path, dir);
-	}
-	exports_now_put(&now);
-}
-
-static void cluster_part_tell_records(const struct cluster_part *p, int rc)
-{
-	rn_err(p->log, "cluster: the records of clients cannot be dropped: %s; free space in %s",
-	       rn_error_text(rc), p->settings->server.state_dir);
-}
-
-/* Nobody can reclaim afterwards, whatever happens. */
-static int cluster_part_void_records(struct cluster_part *p)
-{
-	const uint64_t until = rn_now_ms() + VOID_MS;
-	int rc;
-
-	cluster_part_warn_voids(p);
-	while ((rc = nfs4_grace_end(p->server.nfs4)) != 0 && rn_now_ms() < until)
-		cluster_part_rest(POLL_MS);
-	if (rc)
-		cluster_part_tell_records(p, rc);
-	return rc;
-}
-
-/* Names each member that runs and differs. */
-static void cluster_part_log_differences(const struct cluster_part *p,
-					 const struct cluster_object *o)
-{
-	for (unsigned i = 0; i < o->nmembers; i++) {
-		const struct cluster_member *m = &o->member[i];
-		const unsigned differs = cluster_differences(&m->digest, &p->digest);
-
-		if (m->state != CLUSTER_RUNNING || !differs ||
-		    strcmp(m->name, p->settings->cluster.instance) == 0)
-			continue;
-		rn_err(p->log,
-		       "cluster: differs from member %s, which runs:%s%s%s; members need the same "
-		       "handle.key in cluster.path, the same exports, and the "
-		       "same " CLUSTER_DIGEST_SETTINGS,
-		       m->name, differs & CLUSTER_KEY ? " handle key" : "",
-		       differs & CLUSTER_EXPORTS ? " exports" : "",
-		       differs & CLUSTER_SETTINGS ? " settings" : "");
-	}
-}
-
-static int cluster_part_refused(const struct cluster_part *p, enum cluster_refusal why,
-				const struct cluster_object *o)
-{
-	rn_err(p->log, "cluster %s: member %s may not join: %s", p->settings->cluster.name,
-	       p->settings->cluster.instance, cluster_refusal_text(why));
-	if (why == CLUSTER_UNLIKE)
-		cluster_part_log_differences(p, o);
-	return -EPERM;
-}
-
-/* Logs the way out when the shared object is gone or damaged, so that no member knows which locks clients may reclaim. */
-static void cluster_part_tell_remedy(const struct cluster_part *p, const char *what)
-{
-	const struct cfg_cluster *set = &p->settings->cluster;
-
-	if (set->backend == CFG_BACKEND_FILE)
-		rn_err(p->log,
-		       "%s: stop all members, remove object and beat.* in %s, and start them; "
-		       "clients then lose their locks",
-		       what, set->path);
-	else
-		rn_err(p->log,
-		       "%s: stop all members, remove it by: rados -p %s rm ringnfs.%s, and the "
-		       "same with .beats and .mounts behind the name, and start them; clients then "
-		       "lose their locks",
-		       what, set->pool, set->name);
-}
-
-/* Reads the object before the member joins. A heartbeat of its own tells that it was in one that is gone. */
-static int cluster_part_read(struct cluster_part *p, struct cluster_object *o, uint64_t *version)
-{
-	struct cluster_beat beat;
-	const int rc = cluster_store_read(p->store, o, version);
-
-	if (rc == -EBADMSG) {
-		cluster_part_tell_remedy(p, cluster_store_error_text(rc));
-	} else if (rc) {
-		rn_err(p->log, "the cluster's object cannot be read: %s",
-		       cluster_store_error_text(rc));
-	} else if (*version == 0 &&
-		   p->store->ops->look(p->store, p->settings->cluster.instance, &beat) != -ENOENT) {
-		cluster_part_tell_remedy(p, "the cluster's object is gone");
-		return -ENOENT;
-	}
-	return rc;
-}
-
-/*
- * Records that the member will not be allowed are dropped before it joins: a crash after the joining would else make them look like those of a
- * member that ran. cfg->starter then says that there are none.
- */
-static int cluster_part_prepare(struct cluster_part *p, struct member_cfg *cfg)
-{
-	struct cluster_starter *starter = &cfg->starter;
-	struct cluster_object o;
-	struct cluster_self self;
-	enum cluster_refusal why;
-	uint64_t version;
-	int rc = cluster_part_read(p, &o, &version);
-
-	if (rc)
-		return rc;
-	rc = member_lose_before(cfg, &o);
-	if (rc) {
-		rn_err(p->log, "cluster.path %s: cannot look for locks in the file runs: %s",
-		       p->settings->cluster.path, rn_error_text(rc));
-		return rc;
-	}
-	why = cluster_join(&o, starter, &self);
-	if (why != CLUSTER_OK)
-		return cluster_part_refused(p, why, &o);
-	if (!starter->has_records || cluster_look(&o, starter->name)->needs_grace)
-		return 0;
-	if (atomic_load(&p->takes_state))
-		return -ESTALE;
-	starter->has_records = false;
-	return cluster_part_void_records(p);
-}
-
-static void cluster_part_place(const struct cluster_part *p, struct cluster_place *place)
-{
-	const struct cfg_settings *set = p->settings;
-	const struct cfg_addrs *addrs = &set->cluster.address;
-
-	memset(place, 0, sizeof(*place));
-	place->naddresses = addrs->n;
-	for (unsigned i = 0; i < place->naddresses; i++)
-		rn_address_map((const struct sockaddr *)&addrs->addrs[i], place->address[i]);
-	if (set->tcp.enabled)
-		place->tcp_port = (uint16_t)set->tcp.port;
-	if (set->rdma.enabled != CFG_NO && rr_device_is_there())
-		place->rdma_port = (uint16_t)set->rdma.port;
-}
-
-/* Has the store know through which clients of CephFS this run has its files. */
-static int cluster_part_use_clients(struct cluster_part *p, const uint64_t *clients, unsigned n)
-{
-	const int rc = p->store->ops->use(p->store, &p->self, clients, n);
-
-	if (rc == -EBUSY)
-		rn_err(p->log, "cluster: another member has its files through the same mount of "
-			       "CephFS; each member needs a mount of its own");
-	else if (rc == -ESHUTDOWN)
-		rn_err(p->log,
-		       "cluster: this machine's client of the file system is being "
-		       "evicted, as it was that of a dead member; unmount and mount it again");
-	else if (rc)
-		rn_err(p->log,
-		       "cluster: the store cannot be told of this machine's client of the file "
-		       "system: %s",
-		       cluster_store_error_text(rc));
-	return rc;
-}
-
-/* Once the store knows the clients, nobody evicts them; they must not have been evicted before. */
-static int cluster_part_use_mounts(struct cluster_part *p)
-{
-	uint64_t clients[CLUSTER_MOUNTS_MAX];
-	const unsigned n = cluster_mounts_clients(&p->mounts, clients);
-	int rc = cluster_part_use_clients(p, clients, n);
-
-	if (!rc && cluster_mounts_lost(&p->mounts))
-		rc = -ESHUTDOWN;
-	if (!rc && n == 0 && p->settings->cluster.backend == CFG_BACKEND_RADOS)
-		rn_warn(p->log, "cluster: nothing here is on a CephFS that tells its client: when "
-				"this machine dies, its locks stay until the file system itself "
-				"gives it up");
-	return rc;
-}
-
-/* Goes on as the run of the program before. The first step, before calls are taken, grants locks again unless there is a grace. */
-static int cluster_part_resume(struct cluster_part *p, const struct member_cfg *cfg)
-{
-	int rc = member_resume(cfg, &p->run, &p->member);
-
-	if (rc) {
-		rn_err(p->log, "cluster %s: cannot go on as member %s: %s",
-		       p->settings->cluster.name, cfg->starter.name,
-		       rc == -ESTALE
-			       ? "the others have given it up, or cluster.address, the ports, the "
-				 "handle key or settings that members have in common differ now"
-			       : cluster_store_error_text(rc));
-		return rc;
-	}
-	p->done = true;
-	atomic_store(&p->tells, true);
-	snprintf(p->self.name, sizeof(p->self.name), "%s", cfg->starter.name);
-	p->self.incarnation = p->run.incarnation;
-	member_set_digest(p->member, &p->digest);
-	rc = keeper_run_is(p->keeper, p->self.incarnation);
-	if (!rc)
-		rc = cluster_part_use_mounts(p);
-	if (!rc)
-		(void)member_step(p->member);
-	return rc;
-}
-
-static int cluster_part_start_member(struct cluster_part *p)
-{
-	struct member_cfg cfg = {
-		.starter = { .name = p->settings->cluster.instance,
-			     .digest = p->digest,
-			     .has_records = cluster_part_is_reclaiming(p),
-			     .dead_ms = (uint32_t)p->settings->cluster.dead_time * 1000 },
-		.store = p->store,
-		.calls = &cluster_part_calls,
-		.ctx = p,
-		.log = p->log,
-	};
-	struct cluster_object o;
-	enum cluster_refusal why;
-	uint64_t version;
-	int rc;
-
-	cluster_part_place(p, &cfg.starter.place);
-	if (p->resumes)
-		return cluster_part_resume(p, &cfg);
-	rc = cluster_part_prepare(p, &cfg);
-
-	if (rc)
-		return rc;
-	const uint64_t until = rn_now_ms() + cfg.starter.dead_ms;
-
-	/* Another member may be slow with a change, as on a busy disk. */
-	do
-		rc = member_start(&cfg, &p->member, &why);
-	while (rc == -ETIMEDOUT && rn_now_ms() < until);
-	if (rc == -EPERM && why != CLUSTER_OK && cluster_store_read(p->store, &o, &version) == 0)
-		return cluster_part_refused(p, why, &o);
-	if (rc) {
-		rn_err(p->log, "cluster %s: cannot join: %s", p->settings->cluster.name,
-		       cluster_store_error_text(rc));
-		return rc;
-	}
-	snprintf(p->self.name, sizeof(p->self.name), "%s", cfg.starter.name);
-	p->self.incarnation = cluster_look(member_object(p->member), cfg.starter.name)->incarnation;
-	rc = keeper_run_is(p->keeper, p->self.incarnation);
-	if (!rc)
-		rc = cluster_part_use_mounts(p);
-	if (rc)
-		return rc;
-	atomic_store(&p->tells, !member_has_reclaims(p->member));
-	/* The administrator has removed the member since. */
-	if (!cfg.starter.has_records || member_has_reclaims(p->member))
-		return 0;
-	return atomic_load(&p->takes_state) ? -ESTALE : cluster_part_void_records(p);
-}
 
 /* ---- the thread ---- */
 
