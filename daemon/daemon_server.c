@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/daemon_server.h"
+#include "daemon/server_private.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,30 +13,11 @@
 #include <systemd/sd-daemon.h>
 
 #include "config.h"
-#include "daemon/admin/control.h"
-#include "daemon/cluster_part.h"
 #include "daemon/cluster_takeover.h"
-#include "daemon/counters/counters.h"
-#include "daemon/counters/daemon_trace.h"
-#include "daemon/counters/numbers.h"
-#include "daemon/daemon_drain.h"
-#include "daemon/daemon_instance.h"
-#include "daemon/daemon_register.h"
-#include "daemon/exports/export_set.h"
-#include "daemon/limits.h"
 #include "daemon/listeners.h"
-#include "daemon/names/names.h"
 #include "daemon/process.h"
-#include "daemon/programs.h"
-#include "daemon/server_parts.h"
-#include "daemon/service_manager.h"
 #include "daemon/state_dir.h"
-#include "daemon/tasks.h"
-#include "daemon/ticker.h"
 #include "daemon/tls_setup.h"
-#include "daemon/workers/admission.h"
-#include "daemon/workers/fs_queues.h"
-#include "daemon/workers/workers.h"
 #include "gss/gss.h"
 #include "lib/clock.h"
 #include "lib/error.h"
@@ -55,107 +36,7 @@
 #include "vfs/vfs.h"
 #include "vfs/vfs_worker.h"
 
-#define LOOPS_MAX 8
 #define KEEPER_CLOSES_MS 3000u
-#define RECORD_SLACK (64u << 10) /* bytes of RPC header, credential and arguments beside the data */
-
-/* In the order of their start. */
-struct server {
-	const struct cfg_settings *settings;
-	struct logs *logs;
-	const struct rn_logger *log; /* of the daemon itself */
-	struct instance *instance;
-	struct cluster_part *cluster; /* NULL: the server is alone */
-	struct tasks *tasks;	      /* work that the control socket leaves to the main thread */
-	struct control *control;      /* NULL: the settings want none */
-	struct limits limits;
-	struct rn_budget budget;
-	struct rn_payload_pool *pool;
-	struct rn_pipe_pool *pipes; /* of NFS over TCP; or NULL */
-	struct rpc_waits *waits;
-	struct askers *askers;
-	struct fs_queues *fs_queues;
-	struct ticker *files_ticker, *clients_ticker;
-	struct vfs *vfs;
-	struct exports *exports;
-	struct drain *drain;
-	struct admission *admission;
-	struct dialer dialer;
-	struct programs programs;
-	pthread_mutex_t clients_lock; /* outermost lock: one thread at a time ends clients' state */
-	struct counters counters;
-	struct numbers_former *former; /* what programs before this one have counted; or NULL */
-	struct trace trace;
-	struct rpc_server rpc;
-	struct rpc_clients *clients;
-	struct workers *workers;
-	struct ev_loop *loops[LOOPS_MAX];
-	unsigned nloops;
-	struct tcp_server *tcp;
-	struct udp_server *udp;
-	struct tls *tls; /* NULL: TLS is not offered */
-	struct rr_server *rdma;
-	struct rr_left rdma_left; /* connections of the program before, while the server starts */
-	struct registration_ports ports;
-	struct registration *registration;
-	_Atomic bool registered; /* with rpcbind, or not to be */
-	struct service_manager *manager;
-	struct image_reader *
-		image; /* of the program or the run before this one, while the server starts; or NULL */
-	struct image_reader *moved; /* that of the run before; or NULL */
-	uint64_t former_conn;	    /* the last connection's id of the program before this one */
-	struct start_report report;
-};
-
-/* The server's own section of the image. */
-#define SERVER_SECTION "server"
-
-struct saved_server {
-	uint32_t count;
-	uint64_t
-		begun_ns; /* CLOCK_MONOTONIC: when the program before this one took no more calls */
-	struct image_bytes version, why;
-	int instance; /* descriptor of the lock */
-	uint64_t begun_wall_ns, last_conn;
-};
-static const struct image_field saved_server_fields[] = {
-	IMAGE_NUMBER(1, struct saved_server, begun_ns),
-	IMAGE_BYTES(2, struct saved_server, version),
-	IMAGE_BYTES(3, struct saved_server, why),
-	IMAGE_FD(4, struct saved_server, instance),
-	IMAGE_NUMBER(5, struct saved_server, count),
-	IMAGE_NUMBER(6, struct saved_server, begun_wall_ns),
-	IMAGE_NUMBER(7, struct saved_server, last_conn),
-};
-static const struct image_kind saved_server_kind = { 1, rn_array_size(saved_server_fields),
-						     saved_server_fields };
-
-static void image_text(char *to, size_t size, const struct image_bytes *from)
-{
-	snprintf(to, size, "%.*s", (int)from->len, from->at ? (const char *)from->at : "");
-}
-
-/* Takes the server's own state from the image that the program before this one has handed over. */
-static int start_from_image(struct server *s, int *instance)
-{
-	struct saved_server saved = { .instance = -1 };
-	struct image_at at;
-
-	*instance = -1;
-	if (!s->image)
-		return 0;
-	if (!image_enter(s->image, SERVER_SECTION, &at) ||
-	    image_get(&at, &saved_server_kind, &saved) < 0)
-		return -EPROTO;
-	*instance = saved.instance;
-	s->report.begun_ns = saved.begun_ns;
-	s->report.count = saved.count + 1;
-	s->former_conn = saved.last_conn;
-	image_text(s->report.version, sizeof(s->report.version), &saved.version);
-	image_text(s->report.why, sizeof(s->report.why), &saved.why);
-	s->report.how = saved.why.at ? START_LISTENERS : START_WHOLE;
-	return 0;
-}
 
 /* The image if it has the state of the program or the run before, or NULL. */
 static struct image_reader *state_of_image(const struct server *s)
@@ -168,7 +49,7 @@ static int start_state(struct server *s)
 {
 	const char *dir = s->settings->server.state_dir;
 	const bool in_cluster = *s->settings->cluster.name;
-	int instance, rc = start_from_image(s, &instance);
+	int instance, rc = server_load_own(s, &instance);
 
 	if (instance >= 0)
 		return instance_adopt(instance, s->log, &s->instance);
@@ -185,27 +66,6 @@ static int start_state(struct server *s)
 static int start_cluster(struct server *s)
 {
 	return cluster_part_new(s->settings, state_of_image(s), s->log, &s->cluster);
-}
-
-/* The state that the run before has left elsewhere. The keeper's copy of the memory has nothing of it. */
-static int start_from_moved(struct server *s)
-{
-	struct saved_server saved = { .instance = -1 };
-	struct image_at at;
-
-	if (!s->cluster || s->image)
-		return 0;
-	cluster_part_take_state(s->cluster, &s->moved);
-	if (!s->moved)
-		return 0;
-	s->image = s->moved;
-	s->report.how = START_MOVED;
-	if (!image_enter(s->image, SERVER_SECTION, &at) ||
-	    image_get(&at, &saved_server_kind, &saved) < 0)
-		return -EPROTO;
-	s->report.begun_ns = saved.begun_wall_ns;
-	image_text(s->report.version, sizeof(s->report.version), &saved.version);
-	return 0;
 }
 
 static int start_moved_files(struct server *s)
@@ -413,148 +273,6 @@ static int start_loops(struct server *s)
 	return 0;
 }
 
-/* Each function finds calls of its own version only. */
-static size_t bulk_offset(const uint8_t *head, size_t len)
-{
-	size_t at = nfs3_bulk_offset(head, len);
-
-	return at ? at : nfs4_bulk_offset(head, len);
-}
-
-static int server_start_tcp(struct server *s)
-{
-	const struct cfg_tcp *t = &s->settings->tcp;
-	struct tcp_config cfg = {
-		.loops = s->loops,
-		.nloops = s->nloops,
-		.executor = workers_executor(s->workers),
-		.clients = s->clients,
-		.pool = s->pool,
-		.budget = &s->budget,
-		.log = &s->logs->of[LOG_TCP],
-		.max_record = (uint32_t)t->max_record,
-		.max_connections = (unsigned)t->max_connections,
-		.max_requests = (unsigned)t->max_requests,
-		.idle_seconds = (unsigned)t->idle_timeout,
-		.stall_seconds = (unsigned)t->stall_timeout,
-		.bulk_offset = bulk_offset,
-		.admission = admission_of,
-		.admission_ctx = s->admission,
-	};
-
-	if (!t->enabled)
-		return 0;
-	if (cfg.max_connections > s->limits.connections) {
-		cfg.max_connections = s->limits.connections;
-		rn_notice(s->log,
-			  "descriptors suffice for %u TCP connections only: raise LimitNOFILE",
-			  cfg.max_connections);
-	}
-	int rc = tls_setup(&s->settings->tls, &s->budget, s->log, &s->tls);
-	if (rc)
-		return rc;
-	cfg.tls = s->tls;
-	rc = tcp_server_new(&cfg, &s->tcp);
-	if (rc)
-		return rc;
-	dialer_open(&s->dialer, s->tcp);
-	return 0;
-}
-
-/* Nothing but NFSv3 and what belongs to it is served over UDP. */
-static int start_udp(struct server *s)
-{
-	struct udp_config cfg = {
-		.loops = s->loops,
-		.nloops = s->nloops,
-		.executor = workers_executor(s->workers),
-		.clients = s->clients,
-		.pool = s->pool,
-		.budget = &s->budget,
-		.log = &s->logs->of[LOG_TCP],
-		.bulk_offset = bulk_offset,
-		.admission = admission_of,
-		.admission_ctx = s->admission,
-	};
-
-	if (!s->settings->udp.enabled || !s->programs.nfs3)
-		return 0;
-	return udp_server_new(&cfg, &s->udp);
-}
-
-/* The highest of the versions that are served. */
-static uint32_t longest_io(const struct cfg_settings *set)
-{
-	const uint64_t v3 = set->nfs3.enabled ? set->nfs3.max_io : 0;
-	const uint64_t v4 = set->nfs4.enabled ? set->nfs4.max_io : 0;
-
-	return (uint32_t)(v3 > v4 ? v3 : v4);
-}
-
-static int start_rdma(struct server *s)
-{
-	const struct cfg_rdma *r = &s->settings->rdma;
-	struct rr_config cfg = {
-		.loops = s->loops,
-		.nloops = s->nloops,
-		.executor = workers_executor(s->workers),
-		.clients = s->clients,
-		.pool = s->pool,
-		.budget = &s->budget,
-		.log = &s->logs->of[LOG_RDMA],
-		.inline_size = (uint32_t)r->inline_size,
-		.credits = (unsigned)r->credits,
-		.max_connections = (unsigned)r->max_connections,
-		.idle_seconds = (unsigned)r->idle_timeout,
-		.stall_seconds = (unsigned)r->stall_timeout,
-		.poll_usec = (unsigned)r->poll_usec,
-		.max_message = longest_io(s->settings) + RECORD_SLACK,
-		.admission = admission_of,
-		.admission_ctx = s->admission,
-	};
-
-	if (r->enabled == CFG_NO)
-		return 0;
-	return rr_server_new(&cfg, &s->rdma);
-}
-
-static int listen_udp(struct server *s)
-{
-	const int rc = listeners_udp(s->udp, s->settings, s->log, &s->ports);
-
-	if (!rc || s->settings->udp.nfs)
-		return rc;
-	/* Clients have TCP for all of it. Served over one family only, UDP would work for some of them. */
-	udp_server_free(s->udp);
-	s->udp = NULL;
-	return 0;
-}
-
-static int listen_rdma(struct server *s)
-{
-	const int rc = listeners_rdma(s->rdma, &s->settings->rdma, s->log, &s->ports);
-
-	if (s->ports.rdma4 || s->ports.rdma6)
-		limits_warn_memlock(s->log);
-	return rc;
-}
-
-/* All transports have taken their memory before: clients, who come at once after a restart, could take it. */
-static int server_start_listening(struct server *s)
-{
-	int rc = 0;
-
-	if (s->tcp)
-		rc = listeners_tcp(s->tcp, &s->settings->tcp, s->image, s->log, &s->ports);
-	if (!rc && s->udp)
-		rc = listen_udp(s);
-	if (!rc && s->rdma)
-		rc = listen_rdma(s);
-	if (!rc)
-		cluster_part_listens(s->cluster);
-	return rc;
-}
-
 /* NFSv3 clients that had locks before the start look the programs up when they are told of it. In a cluster they then find that they may
  * reclaim. */
 static void tell_hosts(void *ctx)
@@ -701,7 +419,7 @@ static int start_descriptors(struct server *s)
 	return 0;
 }
 
-static struct server_parts server_parts(struct server *s)
+struct server_parts server_parts(struct server *s)
 {
 	return (struct server_parts){
 		.budget = &s->budget,
@@ -806,7 +524,7 @@ static const struct {
 	{ "limits", start_limits },
 	{ "state directory", start_state },
 	{ "cluster", start_cluster },
-	{ "state of the run before", start_from_moved },
+	{ "state of the run before", server_load_moved },
 	{ "control socket", start_control },
 	{ "memory", start_memory },
 	{ "threads for name services", start_askers },
@@ -821,8 +539,8 @@ static const struct {
 	{ "joining the cluster", server_join_cluster },
 	{ "locks of the run before", start_moved_locks },
 	{ "TCP", server_start_tcp },
-	{ "UDP", start_udp },
-	{ "RDMA", start_rdma },
+	{ "UDP", server_start_udp },
+	{ "RDMA", server_start_rdma },
 	{ "listeners", server_start_listening },
 	{ "mount table", start_mount_watch },
 	{ "rpcbind", start_registration },
@@ -885,8 +603,6 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
 	return 0;
 }
 
-#define ALL_WAITS UINT_MAX
-
 /* From here no call waits for a name service: the answers would come too late. True: calls waited for something else, too, and go on to
  * be answered. Those that wait for a record wait on: it is being written. */
 static bool stop_asking(struct server *s)
@@ -899,9 +615,6 @@ static bool stop_asking(struct server *s)
 	rpc_waits_close(s->waits, ALL_WAITS & ~(1u << RN_WAIT_RECORD));
 	return waited;
 }
-
-#define ANSWERS_MS 1000u
-#define SLOW_CLIENTS_MS 200u
 
 /* Nothing is read any more: waits until all calls are answered, but not for those that take long. */
 static void await_answers(struct server *s)
@@ -931,8 +644,7 @@ static bool free_askers(struct server *s)
 	return false;
 }
 
-/* Ends what begins work by itself. True: calls waited for something, and go on to be answered. Nothing happens the second time. */
-static bool server_silence(struct server *s)
+bool server_silence(struct server *s)
 {
 	service_manager_stop(s->manager);
 	s->manager = NULL;
@@ -953,162 +665,12 @@ static bool server_silence(struct server *s)
 	return waited;
 }
 
-static void quiesce_datagrams(struct server *s)
+void server_quiesce_datagrams(struct server *s)
 {
 	if (s->udp)
 		udp_server_quiesce(s->udp);
 	if (s->rdma)
 		rr_server_quiesce(s->rdma);
-}
-
-static bool datagrams_under_way(const struct server *s)
-{
-	struct udp_stats udp = { .requests_busy = 0 };
-
-	if (s->udp)
-		udp_server_stats(s->udp, &udp);
-	return udp.requests_busy > 0;
-}
-
-/* Waits until no call is under way. False: some take too long. A moment only is waited for clients that send a call or take a reply slowly, whose
- * connections end then; for records, without which calls are told to come again; and for what clients say to a lock that they have got, or they
- * are told of it twice. */
-static bool come_to_rest(struct server *s)
-{
-	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
-
-	for (unsigned ms = 0; ms < ANSWERS_MS; ms++) {
-		const bool slow = (s->tcp && tcp_server_busy(s->tcp) > 0) ||
-				  (s->programs.nfs3 && nlm_grants_under_way(s->programs.nfs3) > 0);
-
-		if (ms == SLOW_CLIENTS_MS)
-			rpc_waits_close(s->waits, ALL_WAITS);
-		if (rpc_conns_under_way(rpc_clients_conns(s->clients)) == 0 &&
-		    !datagrams_under_way(s) && (!slow || ms >= SLOW_CLIENTS_MS))
-			return true;
-		nanosleep(&pause, NULL);
-	}
-	return false;
-}
-
-static void server_save_own(const struct server *s, const char *why, int instance,
-			    uint64_t begun_ns, struct image_writer *w)
-{
-	struct saved_server saved = {
-		.begun_ns = begun_ns,
-		.begun_wall_ns = rn_wall_ns() - (rn_now_ns() - begun_ns),
-		.count = s->report.count,
-		.version = { (const uint8_t *)PACKAGE_VERSION, sizeof(PACKAGE_VERSION) - 1 },
-		.instance = instance,
-		.last_conn = rpc_conns_last_id(rpc_clients_conns(s->clients)),
-	};
-
-	if (why)
-		saved.why = (struct image_bytes){ (const uint8_t *)why, (uint32_t)strlen(why) };
-	image_begin(w, SERVER_SECTION);
-	image_put(w, &saved_server_kind, &saved);
-}
-
-/* Takes no new calls, and waits for those under way. NULL, or why the state cannot be handed over. */
-static const char *server_rest(struct server *s)
-{
-	server_silence(s);
-	if (s->tcp)
-		tcp_server_finish(s->tcp);
-	quiesce_datagrams(s);
-	if (!come_to_rest(s))
-		return "calls under way did not end in a second";
-	nsm_stop(s->programs.nsm);
-	if (!nsm_free_rebooted(s->programs.nsm))
-		return "locks of clients that have rebooted are not free yet";
-	return NULL;
-}
-
-const char *server_save(struct server *s, struct image_writer *w)
-{
-	const char *why = cluster_part_may_save(s->cluster);
-
-	if (why)
-		return why;
-	if (s->programs.nfs4 && !nfs4_rest_copies(s->programs.nfs4))
-		return "pieces of copies did not end in time";
-
-	const uint64_t begun_ns = rn_now_ns();
-
-	why = server_rest(s);
-	if (why)
-		return why;
-	server_save_own(s, NULL, instance_fd(s->instance), begun_ns, w);
-
-	const struct server_parts parts = server_parts(s);
-
-	counters_save(&s->counters, w);
-	numbers_save(&parts, w);
-	if (s->tcp)
-		tcp_server_save(s->tcp, w);
-	if (s->rdma)
-		rr_server_save(s->rdma, w);
-	why = vfs_save(s->vfs, w);
-	if (!why)
-		why = programs_save(&s->programs, w);
-	if (why)
-		return why;
-	cluster_part_save(s->cluster, w);
-	/* execve(2) would leave the sockets open in a keeper, and their ports taken. */
-	udp_server_free(s->udp);
-	s->udp = NULL;
-	return NULL;
-}
-
-/* Writes what is of use on another machine, into a file there. NULL, or why not. */
-static const char *leave_state(struct server *s, struct image_writer *w)
-{
-	const uint64_t begun_ns = rn_now_ns();
-	const char *why = server_rest(s);
-
-	if (why)
-		return why;
-	server_save_own(s, NULL, -1, begun_ns, w);
-	why = vfs_save(s->vfs, w);
-	if (!why)
-		why = programs_save(&s->programs, w);
-	const int rc = why ? 0 : cluster_part_leave_state(s->cluster, w);
-
-	return rc ? rn_error_text(rc) : why;
-}
-
-void server_leave_state(struct server *s)
-{
-	struct image_writer *w;
-	const char *why;
-	int rc;
-
-	if (!cluster_part_moves(s->cluster))
-		return;
-	rc = image_write(&w);
-	if (!rc) {
-		image_for_elsewhere(w);
-		why = leave_state(s, w);
-		image_writer_free(w);
-	} else {
-		why = rn_error_text(rc);
-	}
-	if (why)
-		rn_warn(s->log,
-			"the member is moved without its state: %s; clients reclaim what they had",
-			why);
-	else
-		rn_notice(s->log,
-			  "the member is moved with its state, which is in %s: nobody has "
-			  "to reclaim",
-			  s->settings->server.state_dir);
-}
-
-void server_save_listeners(struct server *s, const char *why, struct image_writer *w)
-{
-	server_save_own(s, why, -1, rn_now_ns(), w);
-	if (s->tcp)
-		tcp_server_save_listeners(s->tcp, w);
 }
 
 bool server_stop(struct server *s)
@@ -1124,7 +686,7 @@ bool server_stop(struct server *s)
 	registration_stop(s->registration);
 	if (s->tcp)
 		tcp_server_quiesce(s->tcp);
-	quiesce_datagrams(s);
+	server_quiesce_datagrams(s);
 	if (waited)
 		await_answers(s);
 	nsm_stop(s->programs.nsm);
