@@ -12,6 +12,7 @@
 #include "nfs3/nfs3_state.h"
 #include "nfs3/nlm/nlm.h"
 #include "nsm/nsm.h"
+#include "rpc/caller_image.h"
 #include "rpc/client.h"
 #include "rpc/principal.h"
 #include "vfs/vfs_image.h"
@@ -24,7 +25,6 @@
 #define AGAIN_NS RN_NS_PER_SECOND		 /* before a client is called again */
 #define AGAIN_MESSAGE_NS (10 * RN_NS_PER_SECOND) /* the same, if it has the message */
 #define ID_BYTES 8u
-#define NETID_SIZE 16u
 
 /* Grants of the files with one hash, in order. */
 TAILQ_HEAD(grant_queue, nlm_grant);
@@ -53,7 +53,7 @@ struct nlm_grant {
 	struct nlm_grants *all;
 	struct grant_queue *queue;
 	struct rpc_conn_ops conn_ops;
-	char netid[NETID_SIZE];
+	char netid[RPC_NETID_SIZE];
 	struct rpc_conn conn; /* the caller's ends */
 	struct rpc_address addr;
 	struct nsm_host
@@ -748,12 +748,8 @@ void nlm_grants_free(struct nlm_grants *t)
 #define GRANTS_SECTION "nlm grants"
 
 struct saved_grant {
-	struct sockaddr_storage peer, local;
-	char netid[NETID_SIZE];
-	bool datagrams;
-	uint64_t conn_id;
-	struct rpc_cred cred;
-	struct image_bytes principal, cookie, caller, oh, fh;
+	struct rpc_saved_caller call;
+	struct image_bytes cookie, caller, oh, fh;
 	uint32_t vers, export_id;
 	struct nlm_lock_args args;
 	uint32_t svid;
@@ -764,21 +760,7 @@ struct saved_grant {
 	uint32_t file;			  /* vfs_file_number() */
 };
 static const struct image_field saved_grant_fields[] = {
-	IMAGE_FIXED(1, struct saved_grant, peer),
-	IMAGE_FIXED(2, struct saved_grant, local),
-	IMAGE_FIXED(3, struct saved_grant, netid),
-	IMAGE_NUMBER(4, struct saved_grant, datagrams),
-	IMAGE_NUMBER(5, struct saved_grant, conn_id),
-	IMAGE_NUMBER(6, struct saved_grant, cred.flavor),
-	IMAGE_NUMBER(7, struct saved_grant, cred.sec),
-	IMAGE_NUMBER(8, struct saved_grant, cred.protection),
-	IMAGE_NUMBER(9, struct saved_grant, cred.mapped),
-	IMAGE_NUMBER(10, struct saved_grant, cred.unknown),
-	IMAGE_NUMBER(11, struct saved_grant, cred.uid),
-	IMAGE_NUMBER(12, struct saved_grant, cred.gid),
-	IMAGE_NUMBER(13, struct saved_grant, cred.ngids),
-	IMAGE_FIXED(14, struct saved_grant, cred.gids),
-	IMAGE_BYTES(15, struct saved_grant, principal),
+	/* Tags 1 to 15 were those of the caller before tag 40. */
 	IMAGE_BYTES(16, struct saved_grant, cookie),
 	IMAGE_BYTES(17, struct saved_grant, caller),
 	IMAGE_BYTES(18, struct saved_grant, oh),
@@ -802,6 +784,7 @@ static const struct image_field saved_grant_fields[] = {
 	IMAGE_NUMBER(36, struct saved_grant, answer_left),
 	IMAGE_NUMBER(37, struct saved_grant, file),
 	IMAGE_NUMBER(38, struct saved_grant, unsure),
+	RPC_SAVED_CALLER_FIELDS(40, struct saved_grant, call),
 };
 static const struct image_kind saved_grant_kind = { 1, rn_array_size(saved_grant_fields),
 						    saved_grant_fields };
@@ -815,14 +798,9 @@ static uint64_t grant_time_left(uint64_t until_ns)
 
 static void save_grant(struct image_writer *w, const struct nlm_grant *g)
 {
-	const struct rpc_principal *p = g->cred.principal;
 	const struct nlm_lock_args *a = &g->args;
 	struct saved_grant s = {
-		.peer = g->conn.peer,
-		.local = g->conn.local,
-		.datagrams = g->conn_ops.datagrams,
-		.conn_id = image_is_for_elsewhere(w) ? 0 : g->conn.id,
-		.cred = g->cred,
+		.call = rpc_caller_save(w, &g->conn, &g->cred),
 		.cookie = { a->cookie.data, a->cookie.len },
 		.caller = { a->caller.data, a->caller.len },
 		.oh = { a->oh.data, a->oh.len },
@@ -843,10 +821,7 @@ static void save_grant(struct image_writer *w, const struct nlm_grant *g)
 		.answer_left = grant_time_left(g->until_ns),
 	};
 
-	memcpy(s.netid, g->netid, sizeof(s.netid));
 	memcpy(s.id, g->id, sizeof(s.id));
-	if (p)
-		s.principal = (struct image_bytes){ (const uint8_t *)p->name, (uint32_t)p->len };
 	if (g->noticed || g->granted)
 		s.file = vfs_file_number(g->file);
 	image_put(w, &saved_grant_kind, &s);
@@ -871,27 +846,21 @@ void nlm_grants_save(struct nlm_grants *t, struct image_writer *w)
 
 static bool grant_is_good(const struct saved_grant *s)
 {
-	return s->cred.ngids <= RPC_AUTH_SYS_GIDS_MAX && s->cred.protection <= RPC_MUTUAL_TLS &&
-	       s->caller.at && s->caller.len <= NSM_NAME_MAX && s->oh.at &&
+	return s->caller.at && s->caller.len <= NSM_NAME_MAX && s->oh.at &&
 	       s->oh.len <= NLM_OPAQUE_MAX && s->cookie.len <= NLM_OPAQUE_MAX && s->fh.at &&
-	       s->fh.len <= sizeof(s->args.fh.data) && s->netid[NETID_SIZE - 1] == '\0' &&
-	       (!s->unwanted || s->granted) && !(s->noticed && s->granted) &&
-	       (s->file || !(s->noticed || s->granted));
+	       s->fh.len <= sizeof(s->args.fh.data) && (!s->unwanted || s->granted) &&
+	       !(s->noticed && s->granted) && (s->file || !(s->noticed || s->granted));
 }
 
-/* A grant with what the call was. NULL: no memory. */
-static struct nlm_grant *make_grant(struct nlm_grants *t, struct saved_grant *s)
+/* Makes a grant of the call that it is for. 0; -EPROTO, -ENOMEM. */
+static int make_grant(struct nlm_grants *t, struct saved_grant *s, struct nlm_grant **out)
 {
 	const struct nfs3_config *cfg = &t->server->cfg;
-	const struct rpc_conn_ops ops = { .netid = s->netid, .datagrams = s->datagrams };
-	const struct rpc_conn conn = { .ops = &ops,
-				       .peer = s->peer,
-				       .local = s->local,
-				       .id = s->conn_id,
-				       .client = rpc_client_get(cfg->clients, &s->peer) };
-	struct rpc_principal *p = NULL;
-	struct nlm_grant *g = NULL;
+	struct rpc_loaded_caller c;
+	const int rc = rpc_caller_load(&s->call, cfg->clients, &c);
 
+	if (rc != 0)
+		return rc;
 	s->args.block = true;
 	s->args.svid = (int32_t)s->svid;
 	s->args.cookie = (struct nlm_bytes){ s->cookie.at, s->cookie.len };
@@ -899,19 +868,14 @@ static struct nlm_grant *make_grant(struct nlm_grants *t, struct saved_grant *s)
 	s->args.oh = (struct nlm_bytes){ s->oh.at, s->oh.len };
 	s->args.fh.len = s->fh.len;
 	memcpy(s->args.fh.data, s->fh.at, s->fh.len);
-	if (s->principal.at)
-		p = rpc_principal_new((const char *)s->principal.at, s->principal.len);
-	s->cred.principal = p;
-	if (conn.client && !s->principal.at == !p)
-		g = grant_new(t, &(struct grant_call){ .conn = &conn,
-						       .cred = s->cred,
-						       .rpc = cfg->rpc,
-						       .vers = s->vers,
-						       .export_id = s->export_id,
-						       .args = &s->args });
-	rpc_principal_put(p);
-	rpc_client_put(conn.client);
-	return g;
+	*out = grant_new(t, &(struct grant_call){ .conn = &c.conn,
+						  .cred = c.cred,
+						  .rpc = cfg->rpc,
+						  .vers = s->vers,
+						  .export_id = s->export_id,
+						  .args = &s->args });
+	rpc_caller_put(&c);
+	return *out ? 0 : -ENOMEM;
 }
 
 static int resume_host(struct nlm_grant *g)
@@ -960,9 +924,9 @@ static int load_grant(struct nlm_grants *t, struct image_at *at)
 
 	if (rc != 0 || !grant_is_good(&s))
 		return -EPROTO;
-	g = make_grant(t, &s);
-	if (!g)
-		return -ENOMEM;
+	rc = make_grant(t, &s, &g);
+	if (rc != 0)
+		return rc;
 	memcpy(g->id, s.id, sizeof(g->id));
 	if (s.message)
 		expect_message(g);

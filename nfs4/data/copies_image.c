@@ -13,37 +13,7 @@
 #include "nfs4/data/nfs4_copy.h"
 #include "nfs4/nfs4_private.h"
 #include "nfs4/state/holdings.h"
-#include "rpc/client.h"
-#include "rpc/principal.h"
-
-/* The caller of COPY: each piece is checked and done with its credential and addresses. */
-struct saved_caller {
-	char netid[sizeof(((struct nfs4_copy *)0)->netid)];
-	bool reliable, keeps_port, mapped, unknown;
-	struct sockaddr_storage peer, local;
-	uint64_t conn;
-	uint32_t flavor, sec, uid, gid, ngids;
-	uint8_t protection;
-	uint32_t gids[RPC_AUTH_SYS_GIDS_MAX];
-	struct image_bytes principal;
-};
-#define CALLER_FIELDS(tag, member)                                                                 \
-	IMAGE_FIXED((tag) + 0, struct saved_copy, member.netid),                                   \
-		IMAGE_NUMBER((tag) + 1, struct saved_copy, member.reliable),                       \
-		IMAGE_NUMBER((tag) + 2, struct saved_copy, member.keeps_port),                     \
-		IMAGE_NUMBER((tag) + 3, struct saved_copy, member.mapped),                         \
-		IMAGE_NUMBER((tag) + 4, struct saved_copy, member.unknown),                        \
-		IMAGE_FIXED((tag) + 5, struct saved_copy, member.peer),                            \
-		IMAGE_FIXED((tag) + 6, struct saved_copy, member.local),                           \
-		IMAGE_NUMBER((tag) + 7, struct saved_copy, member.conn),                           \
-		IMAGE_NUMBER((tag) + 8, struct saved_copy, member.flavor),                         \
-		IMAGE_NUMBER((tag) + 9, struct saved_copy, member.sec),                            \
-		IMAGE_NUMBER((tag) + 10, struct saved_copy, member.uid),                           \
-		IMAGE_NUMBER((tag) + 11, struct saved_copy, member.gid),                           \
-		IMAGE_NUMBER((tag) + 12, struct saved_copy, member.ngids),                         \
-		IMAGE_NUMBER((tag) + 13, struct saved_copy, member.protection),                    \
-		IMAGE_FIXED((tag) + 14, struct saved_copy, member.gids),                           \
-		IMAGE_BYTES((tag) + 15, struct saved_copy, member.principal)
+#include "rpc/caller_image.h"
 
 struct saved_copy {
 	struct nfs4_stateid sid, from_sid, to_sid;
@@ -59,7 +29,7 @@ struct saved_copy {
 	int errors;
 	bool remote; /* the source is another server's file */
 	struct nfs4_remote_file file;
-	struct saved_caller caller; /* if working */
+	struct rpc_saved_caller caller; /* if working */
 };
 static const struct image_field saved_copy_fields[] = {
 	IMAGE_FIXED(1, struct saved_copy, sid),
@@ -90,7 +60,7 @@ static const struct image_field saved_copy_fields[] = {
 	IMAGE_FIXED(32, struct saved_copy, file.route.to),
 	IMAGE_FIXED(33, struct saved_copy, file.sid),
 	IMAGE_NUMBER(34, struct saved_copy, file.served),
-	CALLER_FIELDS(40, caller),
+	RPC_SAVED_CALLER_FIELDS(40, struct saved_copy, caller),
 };
 static const struct image_kind saved_copy_kind = { NFS4_IMAGE_COPY,
 						   rn_array_size(saved_copy_fields),
@@ -126,33 +96,6 @@ static bool take_fh(const struct image_bytes *from, struct vfs_fh *to)
 	memcpy(to->data, from->at, from->len);
 	to->len = from->len;
 	return true;
-}
-
-static struct saved_caller save_caller(const struct nfs4_copy *copy)
-{
-	const struct rpc_cred *cred = &copy->req->call.cred;
-	struct saved_caller s = {
-		.reliable = copy->conn_ops.reliable,
-		.keeps_port = copy->conn_ops.keeps_port,
-		.mapped = cred->mapped,
-		.unknown = cred->unknown,
-		.peer = copy->conn.peer,
-		.local = copy->conn.local,
-		.conn = copy->conn.id,
-		.flavor = cred->flavor,
-		.sec = cred->sec,
-		.uid = cred->uid,
-		.gid = cred->gid,
-		.ngids = cred->ngids,
-		.protection = (uint8_t)cred->protection,
-	};
-
-	memcpy(s.netid, copy->netid, sizeof(s.netid));
-	memcpy(s.gids, cred->gids, sizeof(s.gids));
-	if (cred->principal)
-		s.principal = (struct image_bytes){ (const uint8_t *)cred->principal->name,
-						    (uint32_t)cred->principal->len };
-	return s;
 }
 
 /* True if the verifier of this run tells of no loss since its first piece. */
@@ -212,7 +155,7 @@ static void save_copy(struct image_writer *w, const struct nfs4_copy *copy)
 
 	if (s.working) {
 		save_errors(copy, &s);
-		s.caller = save_caller(copy);
+		s.caller = rpc_caller_save(w, &copy->conn, &copy->req->call.cred);
 	}
 	if (s.working && copy->remote.file) {
 		s.remote = true;
@@ -258,49 +201,17 @@ void nfs4_copies_save_told(struct nfs4_copies *all, struct image_writer *w)
 
 /* The next program. */
 
-static void load_cred(const struct saved_caller *s, const struct rpc_principal *principal,
-		      struct rpc_cred *out)
-{
-	*out = (struct rpc_cred){
-		.flavor = (enum rpc_auth_flavor)s->flavor,
-		.sec = (enum rpc_sec)s->sec,
-		.protection = (enum rpc_protection)s->protection,
-		.principal = principal,
-		.mapped = s->mapped,
-		.unknown = s->unknown,
-		.uid = s->uid,
-		.gid = s->gid,
-		.ngids = s->ngids,
-	};
-	memcpy(out->gids, s->gids, sizeof(out->gids));
-}
-
-static int load_caller(struct nfs4_copy *copy, const struct saved_caller *s)
+static int load_caller(struct nfs4_copy *copy, const struct rpc_saved_caller *s)
 {
 	const struct nfs4_config *cfg = &copy->client->srv->cfg;
-	char netid[sizeof(s->netid) + 1] = "";
-	const struct rpc_conn_ops ops = {
-		.netid = netid,
-		.reliable = s->reliable,
-		.keeps_port = s->keeps_port,
-	};
-	struct rpc_conn conn = { .ops = &ops, .peer = s->peer, .local = s->local, .id = s->conn };
-	struct rpc_principal *principal = NULL;
-	struct rpc_cred cred;
-	int rc;
+	struct rpc_loaded_caller c;
+	int rc = cfg->rpc ? rpc_caller_load(s, NULL, &c) : -EPROTO;
 
-	memcpy(netid, s->netid, sizeof(s->netid));
-	if (s->ngids > RPC_AUTH_SYS_GIDS_MAX || !cfg->rpc)
-		return -EPROTO;
-	if (s->principal.at) {
-		principal = rpc_principal_new((const char *)s->principal.at, s->principal.len);
-		if (!principal)
-			return -ENOMEM;
-	}
-	load_cred(s, principal, &cred);
-	rc = nfs4_copy_work_new(copy,
-				&(struct nfs4_copy_caller){ &conn, &cred, cfg->rpc, cfg->clients });
-	rpc_principal_put(principal);
+	if (rc != 0)
+		return rc;
+	rc = nfs4_copy_work_new(
+		copy, &(struct nfs4_copy_caller){ &c.conn, &c.cred, cfg->rpc, cfg->clients });
+	rpc_caller_put(&c);
 	return rc;
 }
 
