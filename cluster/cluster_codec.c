@@ -16,7 +16,7 @@ enum { FLAG_NEEDS_GRACE = 1, FLAG_ENFORCING = 2, FLAG_LOST = 4 };
 
 static const uint8_t cluster_magic[8] = { 'R', 'N', 'F', 'S', 'C', 'L', 'U', 'S' };
 
-/* Place in bytes that are being read. Once one read was too long, all further ones give zeros. */
+/* Position in the bytes while they are decoded. After a read beyond the end, all further reads give zeros. */
 struct cluster_cursor {
 	const uint8_t *p;
 	size_t left;

@@ -110,7 +110,7 @@ static uint64_t cluster_bit(unsigned i)
 	return UINT64_C(1) << i;
 }
 
-/* Rows of members that run. */
+/* Bits of the rows of members that run. */
 static uint64_t cluster_running(const struct cluster_object *o)
 {
 	uint64_t rows = 0;
@@ -135,7 +135,7 @@ static bool cluster_holder_is_sound(const struct cluster_member *m)
 		return false;
 	if (m->state == CLUSTER_DEAD)
 		return m->needs_grace || m->lost;
-	/* With neither of the two it has reclaimed; with both run numbers alike it has nothing to drop. */
+	/* A member that runs without reclaims has its own locks, unless an earlier run's are lost. */
 	return m->state != CLUSTER_RUNNING || m->needs_grace ||
 	       m->lost == (m->holder != m->incarnation);
 }
@@ -201,7 +201,7 @@ bool cluster_must_stand(const struct cluster_object *o, const struct cluster_mem
 	return runs || (m->needs_grace && !cluster_all_enforce(o));
 }
 
-/* The caller's member; NULL: the caller is fenced. */
+/* The caller's row; NULL: the caller is fenced. */
 static struct cluster_member *cluster_caller(struct cluster_object *o,
 					     const struct cluster_self *self)
 {
@@ -228,7 +228,7 @@ static unsigned cluster_row(const struct cluster_object *o, const struct cluster
 	return (unsigned)(m - o->member);
 }
 
-/* Rows of members whose clocks are apart from that in row i. */
+/* Bits of the rows of members whose clocks are apart from that of row i. */
 static uint64_t cluster_apart_from(const struct cluster_object *o, unsigned i)
 {
 	uint64_t rows = o->member[i].ahead;
@@ -252,7 +252,7 @@ static unsigned cluster_count(uint64_t rows)
 	return (unsigned)__builtin_popcountll(rows);
 }
 
-/* The row among these that is apart from most of them, and of several the one that was started last. They are not none. */
+/* The row, among those of the bits, whose clock is apart from most others; of several, that which was started last. There is one. */
 static unsigned cluster_most_apart(const struct cluster_object *o, uint64_t rows)
 {
 	unsigned worst = CLUSTER_MEMBERS, most = 0;
@@ -271,7 +271,7 @@ static unsigned cluster_most_apart(const struct cluster_object *o, uint64_t rows
 	return worst;
 }
 
-/* True if the member in that row leaves because of its clock. */
+/* True if the row's member has to leave because of its clock. */
 static bool cluster_clock_ends(const struct cluster_object *o, unsigned row)
 {
 	uint64_t rows = cluster_running(o);
@@ -289,7 +289,7 @@ static bool cluster_clock_ends(const struct cluster_object *o, unsigned row)
 	return true;
 }
 
-/* Nothing is known of its clock any more. */
+/* Forgets all that members have seen of this one's clock, and it of theirs. */
 static void cluster_forget_clock(struct cluster_object *o, struct cluster_member *m)
 {
 	m->ahead = 0;
@@ -371,7 +371,7 @@ static bool cluster_others_run(const struct cluster_object *o, const char *name)
 	return false;
 }
 
-/* True if a member may start with that digest beside those that run. */
+/* True if a member with that digest may join those that run. */
 static bool cluster_is_alike(const struct cluster_object *o, const struct cluster_starter *starter)
 {
 	bool like_one = false;
@@ -500,7 +500,7 @@ enum cluster_refusal cluster_reclaimed(struct cluster_object *o, const struct cl
 	return CLUSTER_OK;
 }
 
-/* That run is over, however its process goes on. */
+/* Ends the run: all that its process still tries is refused. */
 static void cluster_end_run(struct cluster_object *o, struct cluster_member *m,
 			    enum cluster_state state)
 {
@@ -573,7 +573,7 @@ enum cluster_refusal cluster_remove(struct cluster_object *o, const char *name)
 		return CLUSTER_UNKNOWN_MEMBER;
 	if (m->state == CLUSTER_RUNNING)
 		return CLUSTER_IS_RUNNING;
-	/* The last row becomes this one. */
+	/* The last row takes the place of the removed one. */
 	for (unsigned i = 0; i < o->nmembers; i++)
 		if (o->member[i].ahead & cluster_bit(o->nmembers - 1))
 			o->member[i].ahead ^=

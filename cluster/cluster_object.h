@@ -23,10 +23,10 @@
 #include <stdint.h>
 
 #define CLUSTER_MEMBERS 64u	/* members that a cluster may have */
-#define CLUSTER_NAME_SIZE 64u	/* of a member's name with its NUL */
+#define CLUSTER_NAME_SIZE 64u	/* bytes of a member's name with its NUL */
 #define CLUSTER_DIGEST_SIZE 16u /* bytes of one digest */
-#define CLUSTER_ADDRESSES 8u	/* that one member may have */
-#define CLUSTER_CLOCK_MS 10	/* that clocks of members may be apart */
+#define CLUSTER_ADDRESSES 8u	/* addresses that one member may have */
+#define CLUSTER_CLOCK_MS 10	/* allowed difference of members' clocks */
 #define CLUSTER_DEAD_MS_MIN 2000u
 #define CLUSTER_DEAD_MS_MAX 600000u
 
@@ -36,7 +36,7 @@ enum cluster_state {
 	CLUSTER_DEAD, /* its heartbeat stopped; whoever still runs under that incarnation is fenced */
 };
 
-/* Things that members must have in common; bits of cluster_differences(). */
+/* Facts that members must have in common; bits of cluster_differences(). */
 enum cluster_difference {
 	CLUSTER_KEY = 1 << 0, /* the key that signs handles */
 	CLUSTER_EXPORTS = 1 << 1,
@@ -48,11 +48,11 @@ struct cluster_digest {
 		settings[CLUSTER_DIGEST_SIZE];
 };
 
-/* Where clients reach a member; no addresses: it does not say. */
+/* Addresses and ports where clients reach a member; no addresses: they are not known. */
 struct cluster_place {
 	unsigned naddresses;
 	uint8_t address[CLUSTER_ADDRESSES][16]; /* IPv6, or IPv4 mapped to it (lib/host.h) */
-	uint16_t tcp_port, rdma_port;		/* of NFS; 0: not served so */
+	uint16_t tcp_port, rdma_port;		/* NFS's ports; 0: the transport is not served */
 };
 
 struct cluster_member {
@@ -125,18 +125,18 @@ struct cluster_self {
 struct cluster_duty {
 	bool fenced;	  /* this run is over: answer nothing more. The rest is false then. */
 	bool enforce;	  /* grant no new locks */
-	bool confirm;	  /* say so by cluster_enforcing(), once it is done */
+	bool confirm;	  /* call cluster_enforcing() once no lock is granted any more */
 	bool may_reclaim; /* own clients may reclaim: all members enforce */
-	bool lost;	  /* they may not: drop their records, then cluster_reclaimed() */
-	bool leave;	  /* its clock is apart from the others' */
-	uint64_t epoch;	  /* of the grace; for cluster_enforcing() */
+	bool lost; /* own clients may not reclaim: drop their records, then call cluster_reclaimed() */
+	bool leave;	/* the member has to leave, as its clock is apart from the others' */
+	uint64_t epoch; /* of the grace; for cluster_enforcing() */
 };
 
 /* Why the cluster's grace period cannot end yet, as seen at one member. */
 enum cluster_wait {
 	CLUSTER_WAITS_NOT,
-	CLUSTER_WAITS_ENFORCE, /* it runs, and has not stopped granting locks */
-	CLUSTER_WAITS_START, /* it does not run, and its clients may reclaim after its next start */
+	CLUSTER_WAITS_ENFORCE, /* the member runs, and has not stopped granting locks */
+	CLUSTER_WAITS_START, /* the member does not run, and its clients may reclaim after its next start */
 	CLUSTER_WAITS_RECLAIM, /* its clients may be reclaiming */
 };
 
@@ -144,7 +144,7 @@ enum cluster_wait {
 void cluster_init(struct cluster_object *o);
 
 bool cluster_name_is_valid(const char *name);
-/* The member of that name; NULL: none. */
+/* The member with that name, or NULL. */
 struct cluster_member *cluster_find(struct cluster_object *o, const char *name);
 const struct cluster_member *cluster_look(const struct cluster_object *o, const char *name);
 /* True if the object can have come about by transitions. */

@@ -13,7 +13,7 @@
 #include "cluster/cluster_object.h"
 #include "lib/log.h"
 
-/* A heartbeat as its member has written it last. */
+/* A heartbeat, as the member wrote it last. */
 struct cluster_beat {
 	char name[CLUSTER_NAME_SIZE];
 	uint64_t incarnation;
@@ -58,12 +58,11 @@ struct cluster_store {
 
 struct cluster_store_cfg {
 	const char *
-		path; /* directory of the cluster file system, which is there; of the backend of files */
+		path; /* for the backend of files: an existing directory of the cluster file system */
 	/* Settings of the backend for RADOS; not NULL. ceph_user is without "client."; ceph_fs empty: all file systems of that Ceph cluster. */
 	const char *cluster, *pool, *ceph_conf, *ceph_user, *ceph_fs;
-	uint64_t
-		own_client; /* of CephFS, which is not evicted; 0: none that is known before use() */
-	uint32_t dead_ms;   /* no call takes as long, if the backend can see to that */
+	uint64_t own_client; /* CephFS client that is never evicted; 0: not known before use() */
+	uint32_t dead_ms;    /* time limit of each call, where the backend can set one */
 	bool is_rados;
 };
 

@@ -12,10 +12,10 @@
 #include "lib/error.h"
 #include "lib/util.h"
 
-#define SWAP_TRIES 8u /* in one step; others change the object meanwhile */
+#define SWAP_TRIES 8u /* of a change in one step: other members change the object meanwhile */
 #define CLOCK_SURE                                                                                 \
 	3u /* heartbeats by which a clock is ahead before it counts: one that was just set right does not */
-#define CLOCK_WINDOW 600u /* heartbeats after which it counts as right again */
+#define CLOCK_WINDOW 600u /* heartbeats after which a clock that was ahead counts as right again */
 
 static const char *const member_failures[MEMBER_CALLS] = {
 	"cannot read the cluster's object",
@@ -30,14 +30,14 @@ static const char *const member_failures[MEMBER_CALLS] = {
 struct member_peer {
 	char name[CLUSTER_NAME_SIZE];
 	uint64_t incarnation, count;
-	uint64_t changed_ms; /* when its heartbeat was first seen with that count */
-	bool death_told;     /* the log has the death of this run */
-	bool loss_told;	     /* and that its clients may not reclaim */
-	bool evicted;	     /* its file system client was dropped, or the store cannot */
-	bool stands_still;   /* true for the length of a step: to be declared dead */
+	uint64_t changed_ms; /* when the heartbeat was first seen with the present count */
+	bool death_told;     /* the death of this run was logged */
+	bool loss_told;	     /* it was logged that its clients may not reclaim */
+	bool evicted;	     /* the file system client was evicted, or the store cannot evict */
+	bool stands_still;   /* to be declared dead in this step */
 	unsigned ahead;	     /* heartbeats by which its clock is ahead of this one's */
-	unsigned in_time;    /* heartbeats since the last of these */
-	unsigned differed;   /* bits of enum cluster_difference that were told */
+	unsigned in_time;    /* heartbeats since the clock was last seen ahead */
+	unsigned differed;   /* bits of enum cluster_difference that were logged */
 };
 
 struct member {
@@ -48,13 +48,13 @@ struct member {
 	_Atomic uint64_t valid_until; /* end of the lease; 0: fenced */
 	atomic_bool reclaimed, leaving, leaving_with_records, may_close;
 	bool fenced, left, enforcing, apart, lost_told;
-	uint64_t enforced_ms;	/* when it had stopped granting */
-	uint64_t reclaim_epoch; /* that reclaim_allowed() was called for */
+	uint64_t enforced_ms;	/* when this member had stopped granting locks */
+	uint64_t reclaim_epoch; /* epoch for which reclaim_allowed() was called */
 	uint64_t
 		previous; /* incarnation before this one, if its machine may still hold locks in the file system; 0: none */
 	uint64_t beats;
-	int told_rc[MEMBER_CALLS];	/* error of the store that was logged; 0: it works */
-	uint64_t beat_ms;		/* begin of the last heartbeat that reached the store */
+	int told_rc[MEMBER_CALLS]; /* last error of each call that was logged; 0: the call works */
+	uint64_t beat_ms;	   /* begin of the last heartbeat that reached the store */
 	uint64_t grace_ms, grace_epoch; /* since when this member has seen that grace */
 	uint64_t evicted, refused, failed[MEMBER_CALLS];
 	uint32_t jitter;
@@ -93,7 +93,7 @@ static void member_fence(struct member *m, const char *reason)
 	m->cfg.calls->fenced(m->cfg.ctx, reason);
 }
 
-/* A call to the store has that result. Logs what has not been logged last of such a call. */
+/* Notes the result of a call to the store, and logs it if it differs from the last one of that call. */
 static int member_store_result(struct member *m, enum member_call call, int rc)
 {
 	if (rc != 0 && rc != m->told_rc[call])
@@ -150,7 +150,7 @@ static int64_t member_ahead(const struct member *m, const struct cluster_beat *b
 	return (int64_t)(beat->wall_ns - member_wall(m));
 }
 
-/* True if this one's clock is behind those of more than half of the other members that run, for certain. */
+/* True if this member's clock is certainly behind those of more than half of the other running members. */
 static bool member_is_behind(struct member *m)
 {
 	unsigned others = 0, ahead = 0;
@@ -177,7 +177,7 @@ static bool member_is_behind(struct member *m)
 
 /* ---- locks that the file system has dropped ---- */
 
-/* 1: what clients of that member may reclaim is gone from the file system, and they may not; 0: it is there, or need not be; or not known: -errno. */
+/* 1: the file system has dropped the locks that the member's clients may reclaim; 0: it has them, or they are not needed; -errno: not known. */
 static int member_has_lost(const struct member_cfg *cfg, const struct cluster_object *o,
 			   const struct cluster_member *row, uint64_t since)
 {
@@ -189,7 +189,7 @@ static int member_has_lost(const struct member_cfg *cfg, const struct cluster_ob
 	return rc < 0 ? rc : !rc;
 }
 
-/* Rows of members, this one among them, that have lost what their clients may reclaim; or not known: -errno. */
+/* Bits of the rows of members, including this one, whose locks the file system has dropped; -errno: not known. */
 static int member_losers(const struct member_cfg *cfg, const struct cluster_object *o,
 			 uint64_t since, uint64_t *rows)
 {
@@ -201,7 +201,7 @@ static int member_losers(const struct member_cfg *cfg, const struct cluster_obje
 		const int rc = row->needs_grace ? member_has_lost(cfg, o, row, since) : 0;
 
 		if (rc < 0)
-			unknown = rc; /* all are asked for */
+			unknown = rc; /* goes on, so that all are asked for at once */
 		else
 			*rows |= (uint64_t)rc << i;
 	}
@@ -284,7 +284,7 @@ int member_end_run(const struct member_cfg *cfg, struct cluster_object *o,
 	return -EPERM;
 }
 
-/* began: before the object showed this run as running. */
+/* began: a time before the object showed this run as running. */
 static void member_begin(struct member *m, uint64_t began)
 {
 	m->valid_until = began + member_lease_ms(m);
@@ -442,7 +442,7 @@ bool member_may_close(const struct member *m)
 
 /* ---- the others ---- */
 
-/* Makes the table of peers that of the object; what is known of a peer stays. */
+/* Updates the table of peers from the object, and keeps what is known of each peer. */
 static void member_list_peers(struct member *m)
 {
 	static const struct member_peer unknown;
@@ -541,7 +541,7 @@ static void member_look_at(struct member *m, struct member_peer *p)
 	p->stands_still = before >= p->changed_ms + m->object.dead_ms;
 }
 
-/* True if what that run held in the file system is released, or cannot be from here; all members enforce. 0: no run. */
+/* True if the run's client of the file system is evicted, or cannot be from here. All members enforce. run 0: there is none. */
 static bool member_evict(struct member *m, const char *name, uint64_t incarnation)
 {
 	int rc;
@@ -574,7 +574,7 @@ static void member_note_death(struct member *m, struct member_peer *p,
 		p->evicted = member_evict(m, p->name, p->incarnation);
 }
 
-/* Others may have been granted what clients of that member had. */
+/* Logs, once, that a peer's clients may not reclaim, as others may have been granted their locks. */
 static void member_note_loss(struct member *m, struct member_peer *p)
 {
 	if (!p->loss_told)
@@ -607,7 +607,7 @@ static void member_look_around(struct member *m)
 
 /* ---- this member's part ---- */
 
-/* Says whose clocks are apart from this one's, and has the server leave. */
+/* Logs which clocks are apart from this member's, and has the server leave. */
 static void member_leave_by_clock(struct member *m)
 {
 	char names[256] = "";
@@ -625,7 +625,7 @@ static void member_leave_by_clock(struct member *m)
 	m->cfg.calls->apart(m->cfg.ctx);
 }
 
-/* Does what the object asks for. */
+/* Carries out the duties that the object gives to this member. */
 static void member_follow(struct member *m, const struct cluster_duty *duty, bool leaving)
 {
 	const bool enforce = duty->enforce || leaving;
@@ -649,14 +649,14 @@ static void member_follow(struct member *m, const struct cluster_duty *duty, boo
 	}
 }
 
-/* A transition had that result. True: the object has changed. */
+/* Counts a refused transition. True: the transition was made, so the object has changed. */
 static bool member_tried(struct member *m, enum cluster_refusal r)
 {
 	m->refused += r != CLUSTER_OK;
 	return r == CLUSTER_OK;
 }
 
-/* Tells the others of a clock. False: they know all. */
+/* Puts what is new about a peer's clock into the object. False: there is nothing new. */
 static bool member_tell_clock(struct member *m)
 {
 	const uint64_t *row = &cluster_look(&m->object, m->self.name)->ahead;
@@ -673,7 +673,7 @@ static bool member_tell_clock(struct member *m)
 	return false;
 }
 
-/* False: not known yet. */
+/* Marks members that have lost their locks. False: it is not known yet which have. */
 static bool member_settle_losses(struct member *m)
 {
 	const int rc = member_lose_granted(&m->cfg, &m->object, &m->self, m->enforced_ms);
@@ -716,7 +716,7 @@ static bool member_change(struct member *m, const struct cluster_duty *duty, boo
 		return false;
 	if (leaving)
 		return member_try_leave(m);
-	/* Without those that have lost their locks there may be no grace any more. */
+	/* The grace may have ended with the mark of those that have lost their locks. */
 	if (duty->confirm)
 		return m->object.reclaim_epoch == 0 ||
 		       member_tried(m, cluster_enforcing(&m->object, &m->self, duty->epoch));
@@ -732,7 +732,7 @@ static bool member_change(struct member *m, const struct cluster_duty *duty, boo
 	return false;
 }
 
-/* The object does not show this run as running any more: it has left, or somebody else has ended it. */
+/* The run has left, or another member has ended it: the object does not show it as running any more. */
 static void member_end(struct member *m)
 {
 	const struct cluster_member *row = cluster_look(&m->object, m->self.name);
@@ -783,7 +783,7 @@ static void member_await_close(struct member *m)
 		m->may_close = cluster_may_release(&m->object, &m->self);
 }
 
-/* Beats and reads the object; renews the lease if both have succeeded within it. False: the member is fenced, or the object is not known. */
+/* Writes the heartbeat and reads the object; renews the lease if both succeed within it. False: the member is fenced, or the object was not read. */
 static bool member_renew(struct member *m)
 {
 	const uint64_t began = member_now(m);
@@ -812,7 +812,7 @@ unsigned member_step(struct member *m)
 		member_await_close(m);
 	else if (!m->fenced && member_renew(m)) {
 		member_look_around(m);
-		/* If looking took so long that the lease is over, it is not the others who are slow. */
+		/* If the looks took longer than the lease, this member is the slow one: it makes no transition. */
 		if (member_may_answer(m))
 			member_take_part(m);
 		if (m->left)
@@ -826,7 +826,7 @@ unsigned member_step(struct member *m)
 
 void member_wait(struct member *m, unsigned ms)
 {
-	/* A store that fails returns at once; the next step tells. */
+	/* A store that fails returns at once; the next step logs the error. */
 	if (cluster_store_wait(m->cfg.store, m->version, ms) != 0)
 		nanosleep(&(struct timespec){ .tv_nsec = 100 * (long)RN_NS_PER_MS }, NULL);
 }

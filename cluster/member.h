@@ -23,7 +23,7 @@
 struct member_calls {
 	/* true: when this returns, no new locks are granted, and none is about to be; false: they may be. */
 	void (*enforce)(void *ctx, bool on);
-	/* Clients may reclaim what they had before that epoch. The server calls member_reclaimed() when they have. */
+	/* Clients may reclaim locks from before that epoch. The server calls member_reclaimed() when they have. */
 	void (*reclaim_allowed)(void *ctx, uint64_t epoch);
 	/*
 	 * Looks whether the locks of that run of any member are in the file system: 1 or 0, as seen by a look that began at that time (now_ms) or later.
@@ -32,9 +32,9 @@ struct member_calls {
 	int (*stands)(void *ctx, uint64_t run, uint64_t since);
 	/* Clients may not reclaim any more, as others may have been granted what they had: drop their records. */
 	void (*reclaims_lost)(void *ctx);
-	/* Answer nothing more, and end; called once. */
+	/* The server must answer no more calls, and end. Called once. */
 	void (*fenced)(void *ctx, const char *reason);
-	/* The clock is apart from the others': member_leave(), and end; called once. */
+	/* The clock is apart from the others': the server must call member_leave(), and end. Called once. */
 	void (*apart)(void *ctx);
 	/* Clocks; NULL: CLOCK_BOOTTIME, which counts time asleep, and CLOCK_REALTIME. */
 	uint64_t (*now_ms)(void *ctx);
@@ -64,14 +64,14 @@ enum member_call {
 
 /* A member's knowledge of its cluster, for metrics and the control interface. Times are by its clock. */
 struct member_view {
-	struct cluster_object object; /* as read last */
+	struct cluster_object object; /* the object as it was last read */
 	/* By rows of the object: when the heartbeat was last seen to move, or the run became known. This member's own: when it
 	 * began a heartbeat that reached the store; 0: none has. */
 	uint64_t beat_ms[CLUSTER_MEMBERS];
 	uint64_t lease_until_ms;
-	uint64_t grace_ms; /* when it first saw the grace that is under way */
-	uint64_t evicted;  /* file system clients that were dropped */
-	uint64_t refused;  /* transitions that it tried in vain */
+	uint64_t grace_ms; /* when this member first saw the grace under way */
+	uint64_t evicted;  /* file system clients that were evicted */
+	uint64_t refused;  /* transitions that were refused */
 	uint64_t failed[MEMBER_CALLS];
 };
 
@@ -109,7 +109,7 @@ int member_end_run(const struct member_cfg *cfg, struct cluster_object *o,
 struct member_run {
 	uint64_t incarnation, beats;
 };
-/* From the thread that steps, which steps no more. */
+/* Called after the last step, on the thread that made it. */
 struct member_run member_run(const struct member *m);
 /*
  * Goes on as a run that a program before this one in the same process was, which has stepped no more since it told *run. The starter's

@@ -32,9 +32,9 @@
 #define CHECKSUM 8u /* behind the bytes */
 #define FILE_MAX (HEADER + CLUSTER_BYTES_MAX + CHECKSUM)
 #define BEAT_BYTES (CLUSTER_NAME_SIZE + 3 * 8u + CHECKSUM)
-#define DIRECT_ALIGN 4096u /* what O_DIRECT asks of memory and lengths, at most */
-#define DIRECT_MAX ((FILE_MAX / DIRECT_ALIGN + 1) * DIRECT_ALIGN) /* more than any file here has */
-#define LOCK_MS 1000u /* that a swap waits for another one */
+#define DIRECT_ALIGN 4096u /* largest alignment that O_DIRECT asks for */
+#define DIRECT_MAX ((FILE_MAX / DIRECT_ALIGN + 1) * DIRECT_ALIGN) /* longer than any file here */
+#define LOCK_MS 1000u /* time limit for the lock of another swap */
 #define LOCK_POLL_MS 5u
 
 struct store_file {
@@ -76,7 +76,7 @@ static int store_read_file(int dir, const char *name, uint8_t *bytes, size_t siz
 	int fd = openat(dir, name, flags | O_DIRECT);
 	ssize_t n;
 
-	if (fd < 0 && errno == EINVAL) /* not on a tmpfs, for one */
+	if (fd < 0 && errno == EINVAL) /* the file system has no O_DIRECT, as tmpfs */
 		fd = openat(dir, name, flags);
 	if (fd < 0)
 		return -errno;
@@ -118,7 +118,7 @@ static int store_file_read(struct cluster_store *s, uint8_t *bytes, size_t size,
 	return 0;
 }
 
-/* -ETIMEDOUT: another has it, perhaps a machine that has died. */
+/* -ETIMEDOUT: another process has the lock, perhaps on a machine that has died. */
 static int store_lock(struct store_file *f)
 {
 	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };

@@ -32,12 +32,12 @@
 
 #define LIBRADOS "librados.so.2"
 #define LIBCEPHFS "libcephfs.so.2"
-#define MOUNTS_MAX 32768u /* bytes of the object of mounts */
+#define MOUNTS_MAX 32768u /* size limit of the object of mounts, bytes */
 #define SWAP_MOUNTS_TRIES 16u
 #define VICTIMS_MAX 64u /* clients that one eviction ends */
 #define KEEPER_HAS_MS                                                                              \
-	3000u /* that a keeper has to release what a dead daemon had, before its client is evicted */
-#define FORGOTTEN_MS 10000u /* nobody asks for that eviction any more */
+	3000u /* time for a keeper to release the locks of a dead daemon, before its client is evicted */
+#define FORGOTTEN_MS 10000u /* after this time without a call, an eviction is given up */
 #define BEAT_BYTES (3 * 8u + 8u)
 
 /* ---- librados ---- */
@@ -96,7 +96,7 @@ struct libcephfs {
 
 struct dl_symbol {
 	const char *name;
-	size_t at; /* of the pointer in the struct */
+	size_t at; /* offset of the pointer in the struct */
 };
 
 #define RADOS_SYMBOL(x)                                                                            \
@@ -220,7 +220,7 @@ static int rados_read_object(struct store_rados *r, const char *oid, uint8_t *by
 	return *version != 0 ? 0 : -EIO;
 }
 
-/* -RN_ECHANGED: it has another version than that. */
+/* Replaces an object of that version. -RN_ECHANGED: it has another version. */
 static int rados_swap_object(struct store_rados *r, const char *oid, uint64_t version,
 			     const void *bytes, size_t len)
 {
@@ -357,7 +357,7 @@ static bool mounts_add(struct mounts *m, const struct mount_line *line)
 	return true;
 }
 
-/* Cuts the text into lines; it has a NUL behind it. */
+/* Splits the text, which ends with a NUL, into lines. */
 static int mounts_decode(char *text, struct mounts *m)
 {
 	char *rest = text;
@@ -488,7 +488,7 @@ static bool is_victim(const struct store_rados *r, const struct mounts *m,
 	if (strcmp(l->run.name, r->dead.name) != 0 || l->run.incarnation > r->dead.incarnation ||
 	    is_own(r, l->client))
 		return false;
-	/* A later run, or another member, that has that client would end with it. */
+	/* A later run or another member that uses the same client must not lose it. */
 	for (unsigned i = 0; i < m->n; i++)
 		if (m->line[i].client == l->client &&
 		    (strcmp(m->line[i].run.name, r->dead.name) != 0 ||
@@ -567,7 +567,7 @@ static void eviction_put(struct eviction *e)
 	free(e);
 }
 
-/* A client that the server does not know is none of its: 0. */
+/* Asks a metadata server to evict the clients. 0 for a client that the server does not know, too. */
 static int eviction_ask(const struct eviction *e, rados_handle mount, const char *mds,
 			uint64_t client)
 {
@@ -616,7 +616,7 @@ static void *eviction_main(void *arg)
 	return NULL;
 }
 
-/* The value behind the next such name in a JSON text as the monitors write it, without spaces; NULL: there is none. */
+/* Value of the next member with that name in a JSON text, which the monitors write without spaces; NULL: there is none. */
 static const char *json_next(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
@@ -624,7 +624,7 @@ static const char *json_next(const char *text, const char *name)
 	return at ? at + strlen(name) : NULL;
 }
 
-/* True if a list of ranks that begins there has one. */
+/* True if the list of ranks with that name is not empty. */
 static bool json_ranks(const char *text, const char *name)
 {
 	while ((text = json_next(text, name)))
@@ -740,7 +740,7 @@ static int eviction_result(struct store_rados *r)
 	if (rc == 0)
 		rc = mounts_change(r, mounts_drop_victims, e);
 	eviction_put(e);
-	/* There may be more than one eviction takes: the next call looks. */
+	/* One eviction takes a limited number of clients: the next call looks for more. */
 	return rc ? rc : -EINPROGRESS;
 }
 
@@ -752,7 +752,7 @@ static int store_rados_evict(struct cluster_store *s, const char *name, uint64_t
 	unsigned n = 0;
 	int rc;
 
-	/* One after the other. */
+	/* Runs are evicted one after the other. */
 	if (!same && (r->eviction || (*r->dead.name && now < r->dead_asked + FORGOTTEN_MS)))
 		return r->eviction ? eviction_result(r) : -EINPROGRESS;
 	if (!same) {
@@ -767,7 +767,7 @@ static int store_rados_evict(struct cluster_store *s, const char *name, uint64_t
 	if (rc == 0 && n > 0 && now < r->dead_since + KEEPER_HAS_MS)
 		return -EINPROGRESS;
 	if (rc == 0)
-		rc = eviction_start(r); /* without victims it only drops lines */
+		rc = eviction_start(r); /* without clients to evict it only drops lines */
 	if (rc == 0)
 		r->dead = (struct cluster_self){ .incarnation = 0 };
 	return rc;
@@ -800,7 +800,7 @@ static const struct cluster_store_ops store_rados_ops = {
 
 /* ---- opening ---- */
 
-/* Each operation is given up well within the lease, however the cluster hangs. */
+/* Sets time limits, so that each operation returns well within the lease even if the cluster hangs. */
 static int rados_set_options(struct store_rados *r, const struct cluster_store_cfg *cfg)
 {
 	const unsigned seconds = (unsigned)rn_max(1, cfg->dead_ms / 5000);
@@ -877,7 +877,7 @@ int cluster_store_rados_open(const struct cluster_store_cfg *cfg, const struct r
 		     ? -ENOMEM
 		     : rados_load(LIBRADOS, librados_symbols, rn_array_size(librados_symbols),
 				  &r->lib, log);
-	/* Rather now than when a machine has died. */
+	/* Loads libcephfs now, so that a missing library shows before a machine dies. */
 	if (rc == 0)
 		rc = rados_load(LIBCEPHFS, libcephfs_symbols, rn_array_size(libcephfs_symbols),
 				&r->cephfs, log);

@@ -16,10 +16,10 @@
 #include "rpc/address.h"
 
 #define CONNS_NAME "connections"
-#define CONNS_MAX 1024u /* in the file; clients of others find out by themselves */
+#define CONNS_MAX 1024u /* connections in the file; further clients wait for their own time-outs */
 #define CONNS_OF_HOST                                                                              \
-	16u /* that are read of one remote address: Linux has at most so many (nconnect) */
-#define LINE_BYTES 104u /* of a line at most: two addresses, a port */
+	16u /* connections read for one remote address: Linux makes no more (nconnect) */
+#define LINE_BYTES 104u /* longest line: two addresses, a port */
 #define CONNS_BYTES (CONNS_MAX * LINE_BYTES)
 #define VIEW_MOST 64u
 
@@ -38,7 +38,7 @@ struct cluster_conns {
 	unsigned naddresses;
 	struct former_conn former[CONNS_MAX];
 	unsigned nformer;
-	char text[CONNS_BYTES], written[CONNS_BYTES]; /* of now, and in the file */
+	char text[CONNS_BYTES], written[CONNS_BYTES]; /* connections now, and those in the file */
 	size_t len, written_len;
 	unsigned n; /* lines of text */
 	bool failing;
@@ -200,7 +200,7 @@ void cluster_conns_note(struct cluster_conns *c)
 
 /* ---- packets ---- */
 
-/* -1: another listens there already, as the service manager does. */
+/* Binds a socket to the member's address. -1: another process listens there already, as the service manager may. */
 static int conns_bind(const uint8_t address[16], uint16_t port)
 {
 	struct sockaddr_storage at;
@@ -225,7 +225,7 @@ static bool conns_send(int fd, const struct former_conn *f)
 	const bool sent =
 		connect(fd, (const struct sockaddr *)&to, len) == 0 || errno == EINPROGRESS;
 
-	(void)connect(fd, &none, sizeof(none)); /* given up; the socket stays bound */
+	(void)connect(fd, &none, sizeof(none)); /* ends the connection; the socket stays bound */
 	return sent;
 }
 
@@ -269,7 +269,7 @@ int cluster_conns_new(const struct cfg_settings *settings, struct rpc_conns *con
 	c->settings = settings;
 	c->conns = conns;
 	c->log = log;
-	c->written_len = SIZE_MAX; /* the file may have anything */
+	c->written_len = SIZE_MAX; /* the file is not known, so it is written anew */
 	c->naddresses = rn_min(a->n, CFG_MEMBER_ADDRS);
 	for (unsigned i = 0; i < c->naddresses; i++) {
 		rn_address_map((const struct sockaddr *)&a->addrs[i], c->address[i]);

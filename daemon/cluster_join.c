@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a member joins its cluster: checks before, the records that others may have made worthless, and the run of the program before. */
+/* Joining the cluster: what is checked first, the records of clients that may not reclaim, and how the next program of a run goes on. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "lib/util.h"
 #include "transport/rdma/rdma_server.h"
 
-#define VOID_MS 10000u /* that the disk has to drop records */
+#define VOID_MS 10000u /* time limit for dropping records on disk */
 
 void cluster_part_warn_exported(const struct cluster_part *p)
 {
@@ -40,7 +40,7 @@ void cluster_part_tell_records(const struct cluster_part *p, int rc)
 	       rn_error_text(rc), p->settings->server.state_dir);
 }
 
-/* Nobody can reclaim afterwards, whatever happens. */
+/* Drops the records of clients: no client can reclaim after that. */
 static int cluster_part_void_records(struct cluster_part *p)
 {
 	const uint64_t until = rn_now_ms() + VOID_MS;
@@ -54,7 +54,7 @@ static int cluster_part_void_records(struct cluster_part *p)
 	return rc;
 }
 
-/* Names each member that runs and differs. */
+/* Logs each running member whose digests differ from this one's. */
 static void cluster_part_log_differences(const struct cluster_part *p,
 					 const struct cluster_object *o)
 {
@@ -103,7 +103,7 @@ static void cluster_part_tell_remedy(const struct cluster_part *p, const char *w
 		       what, set->pool, set->name);
 }
 
-/* Reads the object before the member joins. A heartbeat of its own tells that it was in one that is gone. */
+/* Reads the object before the member joins. If this member has a heartbeat but there is no object, the object was lost. */
 static int cluster_part_read(struct cluster_part *p, struct cluster_object *o, uint64_t *version)
 {
 	struct cluster_beat beat;
@@ -276,7 +276,7 @@ int cluster_part_start_member(struct cluster_part *p)
 	if (rc)
 		return rc;
 	atomic_store(&p->tells, !member_has_reclaims(p->member));
-	/* The administrator has removed the member since. */
+	/* The administrator may have removed the member since the records were checked. */
 	if (!cfg.starter.has_records || member_has_reclaims(p->member))
 		return 0;
 	return atomic_load(&p->takes_state) ? -ESTALE : cluster_part_void_records(p);

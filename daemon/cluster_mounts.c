@@ -13,14 +13,14 @@
 #include "vfs/export.h"
 #include "vfs/mount_table.h"
 
-/* A list that is being made. */
+/* A list of mounts while it is made. */
 struct mount_listing {
 	struct vfs_mount_table table;
 	struct cluster_mounts *out;
 	const struct rn_logger *log;
 };
 
-/* The kernel's CephFS would come back after an eviction with other locks, and without data. */
+/* True if the kernel's CephFS client would reconnect after an eviction: its locks and unwritten data would be lost silently. */
 static bool mount_comes_back(const struct vfs_mount_table *t, uint64_t mnt_id)
 {
 	const struct vfs_mount_entry *e = vfs_mount_table_find(t, mnt_id);
@@ -51,7 +51,7 @@ static int mount_listing_add(struct mount_listing *l, const char *path)
 	uint64_t client;
 	int rc = vfs_statx_mount(AT_FDCWD, path, 0, STATX_TYPE, &stx);
 
-	if (rc == -ENOENT) /* an export whose directory is not there now */
+	if (rc == -ENOENT) /* the export's directory does not exist now */
 		return 0;
 	if (!rc)
 		rc = cluster_cephfs_client(path, &client);

@@ -17,9 +17,9 @@
 struct cluster_mounts {
 	unsigned n;
 	struct {
-		uint64_t client; /* 0: it is no CephFS */
+		uint64_t client; /* number of the CephFS client; 0: another file system */
 		uint64_t dev;
-		char *path; /* of a directory there */
+		char *path; /* a directory in the mount */
 	} mount[CLUSTER_MOUNTS_MAX];
 };
 
@@ -31,10 +31,10 @@ int cluster_mounts_list(const struct cfg_settings *settings, struct exports *exp
 			struct cluster_mounts *out, const struct rn_logger *log);
 void cluster_mounts_free(struct cluster_mounts *m);
 
-/* Clients of CephFS among them. Returns how many. */
+/* Fills in the CephFS clients of the mounts, and returns their number. */
 unsigned cluster_mounts_clients(const struct cluster_mounts *m,
 				uint64_t clients[CLUSTER_MOUNTS_MAX]);
-/* The path of one that its file system has given up; NULL: none is. */
+/* Path of a mount whose file system has evicted this machine's client; NULL: there is none. */
 const char *cluster_mounts_lost(const struct cluster_mounts *m);
 
 #endif

@@ -20,11 +20,11 @@
 #include "lib/util.h"
 #include "vfs/lock.h"
 
-#define LEAVE_MS 6000u /* that the others have to stop granting, when this member stops */
-#define TAKE_MS 10000u /* until the locks of a run that was moved may be locked again */
+#define LEAVE_MS 6000u /* time limit for the others to stop granting locks when this member stops */
+#define TAKE_MS 10000u /* time limit until a moved run's locks may be taken again */
 #define SLICE_MS 100u  /* between looks at what this server does, while the thread waits */
 #define REMOVE_TRIES 16u
-#define RUN_LOOKS 10u /* for an answer about a run, before other turns of the thread */
+#define RUN_LOOKS 10u /* tries for an answer about a run, before the thread does other work */
 #define RUN_LOOK_MS 5u
 
 void cluster_part_rest(unsigned ms)
@@ -191,7 +191,7 @@ bool cluster_part_has_saved(struct image_reader *image)
 	return image_enter(image, CLUSTER_SECTION, &at);
 }
 
-/* Takes the run that the program before was. */
+/* Reads from the image which run this process is. */
 static int cluster_part_load(struct cluster_part *p, struct image_reader *image)
 {
 	struct saved_member s = { .keeper = { -1, -1 } };
@@ -215,7 +215,7 @@ static int cluster_part_open(struct cluster_part *p)
 	const struct cluster_store_cfg cfg = cluster_part_store_cfg(p->settings);
 	int rc = cluster_part_check(p->settings, p->log);
 
-	/* The keeper is first: a store may have threads. */
+	/* The keeper starts first, since a store may start threads. */
 	if (!rc)
 		rc = cluster_part_start_keeper(p);
 	if (rc)
@@ -255,7 +255,7 @@ int cluster_part_new(const struct cfg_settings *settings, struct image_reader *i
 	p->runs = -1;
 	pthread_mutex_init(&p->lock, NULL);
 	cluster_runs_init(&p->asked);
-	*out = p; /* to be freed in any case */
+	*out = p; /* the caller frees it after an error, too */
 	const int rc = image ? cluster_part_load(p, image) : 0;
 
 	return rc ? rc : cluster_part_open(p);
@@ -265,7 +265,8 @@ void cluster_part_free(struct cluster_part *p)
 {
 	if (!p)
 		return;
-	keeper_dismiss(p->keeper); /* locks were closed when they might be, or there were none */
+	/* Clients' locks, if there were any, were closed when the others allowed it. */
+	keeper_dismiss(p->keeper);
 	if (p->member && !p->resumes)
 		p->store->ops->use(p->store, &p->self, NULL, 0);
 	member_free(p->member);
@@ -303,7 +304,7 @@ static int cluster_part_state_of(const struct cluster_part *p, uint64_t incarnat
 	return state_dir_secret(set->path, set->instance, out->secret, p->log);
 }
 
-/* The last run if it has left, and nobody was granted what its clients had; 0: none. */
+/* Number of the last run if it has left, and its clients' locks were not granted to others; else 0. */
 static uint64_t cluster_part_last_run(const struct cluster_object *o, const char *name)
 {
 	const struct cluster_member *row = cluster_look(o, name);
@@ -320,7 +321,7 @@ void cluster_part_take_state(struct cluster_part *p, struct image_reader **out)
 	int rc;
 
 	*out = NULL;
-	/* If that fails, joining fails, and says why. */
+	/* If the object cannot be read, joining will fail, and log why. */
 	if (cluster_store_read(p->store, &o, &version) != 0 ||
 	    cluster_part_state_of(p, cluster_part_last_run(&o, p->settings->cluster.instance),
 				  &of) != 0)
@@ -391,7 +392,7 @@ static bool cluster_part_has_holders(const struct cluster_part *p)
 	return cluster_part_is_reclaiming(p) || held.opens > 0 || nsm.with_locks > 0;
 }
 
-/* On the thread. */
+/* Copies the member's view for other threads. Called on the cluster's thread. */
 static void cluster_part_see(struct cluster_part *p)
 {
 	pthread_mutex_lock(&p->lock);
@@ -407,7 +408,7 @@ void cluster_part_warn_voids(const struct cluster_part *p)
 		"been granted them");
 }
 
-/* Stops or resumes granting locks. The view is renewed first, so that `cluster status` has the reason by when a client meets it. */
+/* Stops or resumes granting locks. The view is renewed first, so that `cluster status` shows the reason before a client has to wait. */
 static void cluster_part_enforce(void *ctx, bool on)
 {
 	struct cluster_part *p = ctx;
@@ -454,11 +455,11 @@ static void cluster_part_reclaims_lost(void *ctx)
 	p->voids = true;
 }
 
-/* The kernel closes the connections. Nothing that was acknowledged depends on an orderly end. */
+/* Ends the process at once: the kernel closes the connections, and nothing that was acknowledged depends on an orderly end. */
 static void cluster_part_fenced(void *ctx, const char *reason)
 {
 	(void)ctx;
-	(void)reason; /* is in the log */
+	(void)reason; /* the member has logged it */
 	process_leave(EX_TEMPFAIL);
 }
 
@@ -488,7 +489,7 @@ const struct member_calls cluster_part_calls = {
 
 /* ---- the thread ---- */
 
-/* Takes what a reload has brought. */
+/* Tells the cluster what a reload has changed: digests, and clients of the file system. */
 static void cluster_part_take_reload(struct cluster_part *p)
 {
 	uint64_t client[CLUSTER_MOUNTS_MAX];
@@ -509,18 +510,18 @@ static void cluster_part_take_reload(struct cluster_part *p)
 	member_set_digest(p->member, &digest);
 	if (has_clients && cluster_part_use_clients(p, client, nclients) != 0) {
 		pthread_mutex_lock(&p->lock);
-		p->has_clients = true; /* again at the next turn */
+		p->has_clients = true; /* tries again at the next turn */
 		pthread_mutex_unlock(&p->lock);
 	}
 }
 
-/* Own locks of before are in the way of reclaims as long as a keeper has them. It sees by itself that it may let them go. */
+/* Begins to take reclaims. A keeper of an earlier run still has the same locks until it sees in the object that it may release them. */
 static void cluster_part_begin_reclaims(struct cluster_part *p)
 {
 	if (!p->may_reclaim || p->done || p->reclaims || keeper_of_earlier_run(p->keeper) != 0)
 		return;
 	if (atomic_load(&p->takes_state)) {
-		atomic_store(&p->reclaims, true); /* cluster_part_await_locks() */
+		atomic_store(&p->reclaims, true); /* cluster_part_await_locks() waits for this */
 		return;
 	}
 	rn_notice(p->log, "cluster: no member grants new locks: clients may reclaim theirs");
@@ -529,7 +530,7 @@ static void cluster_part_begin_reclaims(struct cluster_part *p)
 	p->server.tell(p->server.ctx);
 }
 
-/* Without its keeper the member is unsafe. Ends the process, too, once the member has left. */
+/* Has the member leave if its keeper has ended, as a crash would drop the locks then. Ends the process once it has left. */
 static void cluster_part_watch_keeper(struct cluster_part *p)
 {
 	if (!p->leave_by && !keeper_lives(p->keeper) && !atomic_exchange(&p->leaving, true)) {
@@ -561,7 +562,7 @@ static void cluster_part_watch_move(struct cluster_part *p)
 		       "cluster: other members still grant locks: the keeper has those of member "
 		       "%s until they do not",
 		       p->settings->cluster.instance);
-		process_leave(EX_OK); /* not to be started again here */
+		process_leave(EX_OK); /* the member is not to be started here again */
 	}
 }
 
@@ -570,7 +571,7 @@ void cluster_part_move(struct cluster_part *p)
 	atomic_store(&p->moves, true);
 }
 
-/* Tries each turn until the records of clients that may not reclaim are dropped. */
+/* Drops the records of clients that may not reclaim; tried again at each turn until it succeeds. */
 static void cluster_part_drop_records(struct cluster_part *p)
 {
 	int rc;
@@ -584,7 +585,7 @@ static void cluster_part_drop_records(struct cluster_part *p)
 	p->voids_rc = rc;
 }
 
-/* Tells the others when own clients have reclaimed. Calls that were permitted to reclaim are over then. */
+/* Tells the other members when this one's clients have reclaimed. Waits for calls that still reclaim. */
 static void cluster_part_end_reclaims(struct cluster_part *p)
 {
 	if (p->done || cluster_part_is_reclaiming(p))
@@ -598,7 +599,7 @@ static void cluster_part_end_reclaims(struct cluster_part *p)
 		p->server.tell(p->server.ctx);
 }
 
-/* Looks at what does not wait for the next turn. True: the turn is due now. was_leaving: as of the last turn. */
+/* True if the next turn is due at once. Does what cannot wait for it. was_leaving: p->leaving at the last turn. */
 static bool cluster_part_has_news(struct cluster_part *p, bool was_leaving)
 {
 	cluster_part_watch_keeper(p);
@@ -607,7 +608,7 @@ static bool cluster_part_has_news(struct cluster_part *p, bool was_leaving)
 	return p->stop || p->leaving != was_leaving || (!p->done && !cluster_part_is_reclaiming(p));
 }
 
-/* Waits that long, or until the object or this server has news. */
+/* Waits for ms milliseconds, or until the object changes or the next turn is due. */
 static void cluster_part_wait(struct cluster_part *p, unsigned ms, bool was_leaving)
 {
 	const uint64_t until = rn_now_ms() + ms;
@@ -623,7 +624,7 @@ static void cluster_part_wait(struct cluster_part *p, unsigned ms, bool was_leav
 	}
 }
 
-/* On a thread of its own, as it waits for file systems. */
+/* The tick of the thread "mounts", which may wait for file systems. */
 static void cluster_part_look_at_mounts(void *ctx)
 {
 	struct cluster_part *p = ctx;
@@ -688,7 +689,7 @@ int cluster_part_join(struct cluster_part *p, const struct cluster_part_server *
 	if (!rc)
 		rc = cluster_part_start_member(p);
 	if (!rc) {
-		cluster_part_see(p); /* the data servers of layouts, before clients ask for them */
+		cluster_part_see(p); /* layouts name the members as data servers */
 		rc = cluster_conns_new(p->settings, server->conns, p->resumes, p->log, &p->conns);
 	}
 	if (!rc)
@@ -733,7 +734,7 @@ const char *cluster_part_may_save(const struct cluster_part *p)
 	return atomic_load(&p->grants) ? NULL : "the cluster's grace period is not over";
 }
 
-/* The store must not be left in the middle of a change. */
+/* Waits for the thread, as the store must not be left in the middle of a change. */
 void cluster_part_save(struct cluster_part *p, struct image_writer *w)
 {
 	if (!p)
@@ -840,7 +841,7 @@ void cluster_part_look(struct cluster_part *p, struct cluster_part_view *out)
 
 int cluster_part_remove(const struct cluster_part *p, const char *name, enum cluster_refusal *why)
 {
-	struct cluster_store *store; /* one thread uses a store */
+	struct cluster_store *store; /* a store of its own, as only one thread uses one */
 	struct cluster_object o;
 	uint64_t version;
 	const struct cluster_store_cfg cfg = cluster_part_store_cfg(p->settings);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The server's part in the cluster that [cluster] of ringnfs.conf names: its thread, which takes part in the common grace period
- * (cluster/member.h), and what the rest of the server asks before it locks, lets reclaim, or answers.
+ * (cluster/member.h), and the checks that the rest of the server makes before it locks, lets a client reclaim, or answers.
  *
- * Without that section there is no part: struct cluster_part * is NULL, and nobody asks anything.
+ * Without that section there is no part: struct cluster_part * is NULL, and the checks are left out.
  */
 #ifndef RN_DAEMON_CLUSTER_PART_H
 #define RN_DAEMON_CLUSTER_PART_H
@@ -23,14 +23,14 @@ struct cluster_part;
 /* The store of the cluster that the settings name, which must outlive it. */
 struct cluster_store_cfg cluster_part_store_cfg(const struct cfg_settings *settings);
 
-/* Checks that the directory of the cluster is there and nobody else's, if the settings name one. 0 or -errno, logged. */
+/* If the settings name a cluster: checks that its directory exists, and that no other user may write to it. 0 or -errno, logged. */
 int cluster_part_check(const struct cfg_settings *settings, const struct rn_logger *log);
 
 /* Opens that directory, and starts the keeper (daemon/keeper.h), so before other threads and before secrets are read. *out is
  * NULL if the server is alone. image: of the program before this one, as whose run this one goes on; or NULL. 0 or -errno, logged. */
 int cluster_part_new(const struct cfg_settings *settings, struct image_reader *image,
 		     const struct rn_logger *log, struct cluster_part **out);
-/* No thread asks anything any more. Clients' files are closed. NULL is allowed. */
+/* Frees the part when no thread uses it any more and clients' files are closed. NULL is allowed. */
 void cluster_part_free(struct cluster_part *p);
 
 /*
@@ -42,7 +42,7 @@ void cluster_part_take_state(struct cluster_part *p, struct image_reader **out);
 /* The member has joined: waits until no member grants new locks and no keeper has those of the last run, so that they may be locked again. 0, or -ETIME:
  * that takes too long. */
 int cluster_part_await_locks(const struct cluster_part *p);
-/* All of that state is here, and locked: nobody reclaims. */
+/* That state is complete, and its locks are taken: clients need not reclaim. */
 void cluster_part_has_state(struct cluster_part *p);
 
 /* The key of file handles, which all members have. 0 or -errno, logged. */
@@ -71,23 +71,23 @@ struct cluster_part_server {
 /* Joins the cluster, drops records whose locks others may have been granted, and starts the thread. The exports are in force, records
  * were read, and no call was answered. 0 or -errno, logged. */
 int cluster_part_join(struct cluster_part *p, const struct cluster_part_server *server);
-/* The program that goes on as the run of the one before has all that this had, and answers. */
+/* This program has taken over the state of the one before, and answers calls: the keeper of the one before is dismissed. */
 void cluster_part_goes_on(struct cluster_part *p);
-/* Ends the process if it was to go on as a run of before and cannot: an orderly end would unlock what the keeper has locked. NULL is allowed. */
+/* Ends the process if it cannot go on as the run of the program before: an orderly end would unlock what the keeper has locked. NULL is allowed. */
 void cluster_part_cannot_go_on(const struct cluster_part *p);
 
 /* NULL, or why the next program in this process cannot go on as this run. */
 const char *cluster_part_may_save(const struct cluster_part *p);
-/* True if the image is of a member. */
+/* True if the image was written by a member of a cluster. */
 bool cluster_part_has_saved(struct image_reader *image);
-/* Adds what it needs to the image. No call is under way, and none comes before cluster_part_leave(). NULL is allowed. */
+/* Adds the member's run and its keeper to the image. No call is under way, and none comes before cluster_part_leave(). NULL is allowed. */
 void cluster_part_save(struct cluster_part *p, struct image_writer *w);
 
-/* The server listens, after it has joined: clients that wait for the run before learn that their connections are gone. NULL is allowed. */
+/* Called when the member has joined and listens: clients that wait for the last run are told that their connections are gone. NULL is allowed. */
 void cluster_part_listens(struct cluster_part *p);
 /* True if clients may be told that they must reclaim. */
 bool cluster_part_tells(const struct cluster_part *p);
-/* The exports were read again. */
+/* Called after the exports were read again. */
 void cluster_part_reloaded(struct cluster_part *p);
 /*
  * The server stops: no new locks are granted any more. Returns when the others grant none either, so that those that clients have may be closed; the
@@ -127,7 +127,7 @@ int cluster_part_remove(const struct cluster_part *p, const char *name, enum clu
 void cluster_digest_key(const uint8_t key[STATE_SECRET_SIZE], uint8_t out[CLUSTER_DIGEST_SIZE]);
 int cluster_digest_exports(struct exports *exports, uint8_t out[CLUSTER_DIGEST_SIZE]);
 void cluster_digest_settings(const struct cfg_settings *set, uint8_t out[CLUSTER_DIGEST_SIZE]);
-/* The settings that are digested, for messages. */
+/* Names of the settings in the digest, for messages. */
 #define CLUSTER_DIGEST_SETTINGS                                                                    \
 	"cluster.name, nfs2.enabled, nfs3.enabled, nfs4.minor_min, nfs4.minor_max, "               \
 	"nfs4.lease_time, nfs4.grace_time, nlm.statd, vfs.handle_mac"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server's part in a cluster, for the files that it is made of. */
+/* struct cluster_part and functions that its files share (daemon/cluster_part.c, daemon/cluster_join.c). */
 #ifndef RN_DAEMON_CLUSTER_PART_PRIVATE_H
 #define RN_DAEMON_CLUSTER_PART_PRIVATE_H
 
@@ -13,7 +13,7 @@
 #include "daemon/keeper.h"
 #include "daemon/ticker.h"
 
-#define POLL_MS 10u /* between looks at what others change */
+#define POLL_MS 10u /* between checks whether another thread or member has done its part */
 
 struct cluster_part {
 	const struct cfg_settings *settings;
@@ -21,56 +21,57 @@ struct cluster_part {
 	struct cluster_store *store;
 	struct keeper *keeper;
 	struct member *member;	  /* NULL: not joined */
-	struct cluster_self self; /* once it has joined */
+	struct cluster_self self; /* set when the member joins */
 	struct cluster_part_server server;
 	struct nfs4_cluster nfs4;
 	char major[NFS4_SERVER_ID_MAX + 1];
-	/* True if new locks are granted, and if reclaims are taken. Changed by the thread. */
+	/* True if new locks are granted, and if reclaims are taken. The cluster's thread sets them. */
 	_Atomic bool grants, reclaims;
 	_Atomic bool tells;   /* clients may be told that they must reclaim */
 	_Atomic bool leaving; /* the end of the lease is no reason to end the process */
 	_Atomic bool moves;   /* the administrator moves the member */
-	_Atomic bool moved;   /* it has left, and the process may stop */
+	_Atomic bool moved;   /* the member has left for a move, and the process may stop */
 	/* The state that the last run has left is being taken, so clients need not reclaim. */
 	_Atomic bool takes_state;
 	_Atomic bool stop;
-	/* The thread's. */
-	bool may_reclaim; /* the cluster allows reclaims; they begin when no keeper has the locks of before */
-	bool done;    /* the end of reclaims was told */
-	int voids_rc; /* of the last try to drop them */
-	bool voids;   /* clients may not reclaim any more: their records are to be dropped */
+	/* Used by the cluster's thread alone, up to move_by. */
+	bool may_reclaim; /* the cluster allows reclaims, which begin when no keeper has the last run's locks */
+	bool done;    /* the other members know that this one takes no more reclaims */
+	int voids_rc; /* result of the last try to drop records */
+	bool voids;   /* records are to be dropped, as clients may not reclaim any more */
 	uint64_t
-		leave_by; /* rn_now_ms(): the process ends then, as the member gives up; 0: it does not */
+		leave_by; /* rn_now_ms() at which a member that gives up ends its process; 0: it does not give up */
 	uint64_t
-		move_by; /* the same of a member that is moved; 0: it is not, or the process is about to stop */
+		move_by; /* the same for a member that is moved; 0: it is not moved, or the process stops already */
 
-	bool is_running; /* it takes part */
-	bool rests;	 /* its thread has ended, as the next program is to be run */
-	bool resumes;	 /* goes on as the run of the program before in this process */
+	bool is_running; /* the member has joined, and its thread was started */
+	bool rests;	 /* the thread has ended, as the next program is to be run */
+	bool resumes;	 /* this program goes on as the run of the one before */
 	struct member_run run;
-	struct keeper_earlier earlier; /* keeper of that program */
+	struct keeper_earlier earlier; /* keeper of the program before */
 	pthread_t thread;
 	pthread_mutex_t lock; /* a leaf: guards the members below */
-	bool has_next;	      /* next is to be told */
+	bool has_next;	      /* `next` is to be told to the cluster */
 	struct cluster_digest digest, next;
-	struct member_view seen; /* as of the last turn */
-	bool lists_mounts;	 /* exports have changed */
-	bool has_clients;	 /* clients are to be told to the store */
+	struct member_view seen; /* the cluster at the thread's last turn */
+	bool lists_mounts;	 /* exports have changed, so mounts are to be listed */
+	bool has_clients;	 /* `client` is to be told to the store */
 	uint64_t client[CLUSTER_MOUNTS_MAX];
 	unsigned nclients;
 
-	struct cluster_conns *conns;	 /* or NULL; noted by the ticker */
+	struct cluster_conns *conns;	 /* or NULL; written by the thread "mounts" */
 	int runs;			 /* descriptor for looks at others' runs; -1: none */
-	struct cluster_runs_asked asked; /* those looks */
-	struct cluster_mounts mounts;	 /* the ticker's, once there is one */
+	struct cluster_runs_asked asked; /* questions for those looks */
+	struct cluster_mounts mounts;	 /* used by mounts_ticker alone once it runs */
 	struct ticker *mounts_ticker;
 };
 
-void cluster_part_rest(unsigned ms);
+void cluster_part_rest(unsigned ms); /* sleeps */
 /* True as long as this server's clients may reclaim, or what they had is being taken for them. */
 bool cluster_part_is_reclaiming(const struct cluster_part *p);
+/* Logs that this server's clients lose their locks. */
 void cluster_part_warn_voids(const struct cluster_part *p);
-/* What the cluster asks of the member; on its thread. */
+/* Functions that the member's state machine calls (cluster/member.h), on the cluster's thread. */
 extern const struct member_calls cluster_part_calls;
 
 /* daemon/cluster_join.c */

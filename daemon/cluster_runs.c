@@ -68,7 +68,7 @@ static uint64_t cluster_runs_now(void)
 	return rn_clock_ns(CLOCK_BOOTTIME) / RN_NS_PER_MS;
 }
 
-/* The question about that run, perhaps a new one in place of another. Under the lock. */
+/* The table's entry for the run; a new one may replace that which was asked for longest ago. Under the lock. */
 static struct cluster_run_look *cluster_runs_question(struct cluster_runs_asked *asked,
 						      uint64_t run)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locks by which members tell whether the file system still has what a run of another one had locked.
+ * Locks by which a member finds out whether the file system still has the locks of another member's run.
  *
  * Each run, and its keeper after it (daemon/keeper.h), has one byte of the file "runs" in the directory of the cluster locked, that with its
  * number, as long as it has clients' locks. Whatever else drops those, the eviction of the machine's client or the kill of both processes, drops this
@@ -17,13 +17,13 @@
 
 #include "cluster/cluster_object.h"
 
-/* Opens the file in that directory, and makes it if need be. The descriptor, or -errno. */
+/* Opens the file in the cluster's directory, and makes it if it is missing. The descriptor, or -errno. */
 int cluster_runs_open(const char *dir);
-/* Locks the byte of that run, which others may have locked so, too; 0 or -errno. */
+/* Takes a shared lock on the run's byte. 0 or -errno. */
 int cluster_runs_hold(int fd, uint64_t run);
-/* Unlocks all. */
+/* Unlocks all bytes that the descriptor has locked. */
 void cluster_runs_drop(int fd);
-/* 1: somebody else than that descriptor has the byte of that run locked; 0: nobody has; or -errno. Waits for the file system. */
+/* 1: another descriptor has the run's byte locked; 0: none has; or -errno. Waits for the file system. */
 int cluster_runs_stand(int fd, uint64_t run);
 
 /*
@@ -43,7 +43,7 @@ struct cluster_runs_asked {
 void cluster_runs_init(struct cluster_runs_asked *asked);
 void cluster_runs_fini(struct cluster_runs_asked *asked);
 /* Answer of a look that began at `since` or later. -EINPROGRESS: there is none yet, and one is asked for. An error is asked for again, too. A full
- * table forgets the run that was not asked for longest. Does not wait. */
+ * table forgets the run that was asked for longest ago. Does not wait. */
 int cluster_runs_ask(struct cluster_runs_asked *asked, uint64_t run, uint64_t since);
 /* Answers all that is asked for, by fd. Waits for the file system. */
 void cluster_runs_answer(struct cluster_runs_asked *asked, int fd);

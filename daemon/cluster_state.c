@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file: a head, which is authenticated with what follows, and the image in the form of XChaCha20-Poly1305. */
+/* The file has a head, and the image encrypted by XChaCha20-Poly1305, which authenticates the head, too. */
 #include "daemon/cluster_state.h"
 
 #include <errno.h>
@@ -126,7 +126,7 @@ static int state_read_all(int fd, uint8_t *bytes, size_t len)
 	return 0;
 }
 
-/* The whole file, which has no name any more. The caller frees *out. */
+/* Reads the whole file, whose name is removed already. The caller frees *out. */
 static int state_read_file(int fd, uint8_t **out, size_t *len)
 {
 	struct stat st;
@@ -151,7 +151,7 @@ static int state_read_file(int fd, uint8_t **out, size_t *len)
 	return rc;
 }
 
-/* The image as a sealed file in memory, as image_read() takes it: a descriptor, or -errno. */
+/* Makes a file in memory for the image, as image_read() takes it: its descriptor and mapping, or -errno. */
 static int state_memory_file(size_t len, uint8_t **map)
 {
 	const int fd = memfd_create("ringnfs-moved", MFD_CLOEXEC | MFD_ALLOW_SEALING);

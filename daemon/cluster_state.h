@@ -14,15 +14,15 @@
 
 #define CLUSTER_STATE_NAME "moved-state"
 
-/* The run whose state it is. */
+/* The run that the state belongs to. */
 struct cluster_state_of {
 	const char *dir;    /* the member's state directory */
 	const char *member; /* "CLUSTER/INSTANCE" */
 	uint64_t incarnation;
-	uint8_t secret[STATE_SECRET_SIZE]; /* of the cluster */
+	uint8_t secret[STATE_SECRET_SIZE]; /* the cluster's key of file handles */
 };
 
-/* Writes the image whose sealed file is fd. The file is there whole, and on disk, or not at all. 0 or -errno. */
+/* Writes the image in the sealed file fd. 0: the state file is whole and on disk; -errno: there is none. */
 int cluster_state_write(const struct cluster_state_of *of, int fd);
 
 /*

@@ -25,15 +25,15 @@
 #include "vfs/mount_table.h"
 
 #define LOOK_MS 200u	       /* between looks */
-#define INSTANCE_WAIT_MS 3000u /* in which a keeper gives the state directory back */
-#define ANSWER_MS 3000u	       /* in which a file system answers */
-#define LOCKS_MS 10000u	       /* in which it tells of a dead run's locks */
-#define RELEASE_MS 60000u      /* that others have to enforce the grace, and Ceph to evict */
+#define INSTANCE_WAIT_MS 3000u /* time limit for a keeper to release the state directory */
+#define ANSWER_MS 3000u	       /* time limit for the file system to answer */
+#define LOCKS_MS 10000u	       /* time limit for it to tell of a dead run's locks */
+#define RELEASE_MS 60000u      /* time limit for a grace to be enforced, and for evictions */
 
-/* The heartbeat of a run, as it was seen first, or when it moved last. */
+/* A run's heartbeat, and when it was first seen with that count. */
 struct pulse {
 	struct cluster_self run;
-	uint64_t count, since; /* since: rn_now_ms() after that look */
+	uint64_t count, since; /* since: rn_now_ms() after the look that saw the count */
 	bool moved;
 };
 
@@ -47,17 +47,16 @@ struct takeover_locks {
 
 struct takeover {
 	struct cluster_store *store;
-	const char *dir; /* of the cluster */
-	_Atomic int
-		runs; /* cluster_runs_open(), or what it has failed with; -EINPROGRESS: it has not ended */
-	bool no_answer;	  /* the file system does not tell of locks */
-	const char *name; /* of this member */
+	const char *dir;  /* the cluster's directory */
+	_Atomic int runs; /* result of cluster_runs_open(); -EINPROGRESS: it has not returned */
+	bool no_answer;	  /* the file system has not told of locks in time */
+	const char *name; /* this member's name */
 	struct cluster_object o;
 	uint64_t version;
 	struct pulse pulse[CLUSTER_MEMBERS];
 	uint64_t evicted
-		[CLUSTER_MEMBERS]; /* incarnations of dead members that have nothing any more, by their rows */
-	bool undecided;		   /* a member may be dead or alive */
+		[CLUSTER_MEMBERS]; /* by rows of the object: incarnations of dead members whose clients are evicted */
+	bool undecided; /* it is not known yet whether a member lives */
 	const struct rn_logger *log;
 };
 
@@ -119,7 +118,7 @@ static void *takeover_open_main(void *arg)
 	return NULL;
 }
 
-/* Waits so long for the file to be open. */
+/* Waits until that time for the file "runs" to be opened. */
 static bool takeover_has_runs(const struct takeover *t, uint64_t until)
 {
 	while (atomic_load(&t->runs) == -EINPROGRESS && rn_now_ms() < until)
@@ -127,7 +126,7 @@ static bool takeover_has_runs(const struct takeover *t, uint64_t until)
 	return atomic_load(&t->runs) >= 0;
 }
 
-/* Before anything else here asks the file system: a FUSE kernel keeps a look-up waiting for another one in the same directory. */
+/* Opens the file "runs" before any other look-up in its directory: in FUSE, a look-up waits for one under way in the same directory. */
 static void takeover_open_runs(struct takeover *t)
 {
 	pthread_t thread;
@@ -140,7 +139,7 @@ static void takeover_open_runs(struct takeover *t)
 	takeover_has_runs(t, rn_now_ms() + ANSWER_MS);
 }
 
-/* 0: the locks of that run are gone, or the file system does not tell: others may have been granted them. */
+/* 0: the locks of that run are gone, or the file system does not tell, so that others may have been granted them; else 1. */
 static int takeover_stands(void *ctx, uint64_t run, uint64_t since)
 {
 	const uint64_t until = rn_now_ms() + LOCKS_MS;
@@ -167,7 +166,7 @@ static int takeover_stands(void *ctx, uint64_t run, uint64_t since)
 		stands = l->stands == 1;
 		free(l);
 	} else {
-		t->no_answer = true; /* the thread has the rest until the process ends */
+		t->no_answer = true; /* the thread uses the memory until the process ends */
 	}
 	rn_log(t->log, stands ? RN_INFO : RN_WARNING,
 	       "cluster: the locks of run %" PRIu64 " of a member %s", run,
@@ -188,7 +187,7 @@ static bool takeover_end_run(struct takeover *t, const struct cluster_member *ro
 	return member_end_run(&cfg, &t->o, NULL, &run, 0) == 0;
 }
 
-/* Declares dead who is silent, this member's last run among them: if all machines have died, no member does. 0 or -errno. */
+/* Declares silent members dead, including this one's last run: if all machines have died, no running member does it. 0 or -errno. */
 static int takeover_declare_dead(struct takeover *t)
 {
 	bool changed = false;
@@ -207,7 +206,7 @@ static int takeover_declare_dead(struct takeover *t)
 	return changed ? cluster_store_swap(t->store, t->version, &t->o) : 0;
 }
 
-/* Has the next dead one's clients evicted. 0: no dead one has any; or -errno. */
+/* Has the file system clients of the next dead member evicted. 0: no dead member has any; or -errno. */
 static int takeover_evict(struct takeover *t)
 {
 	for (unsigned i = 0; i < t->o.nmembers; i++) {
@@ -228,7 +227,7 @@ static int takeover_evict(struct takeover *t)
 	return 0;
 }
 
-/* One look. 0: nothing of a dead member is in the way any more; -EINPROGRESS: not yet; or -errno. */
+/* One look. 0: the clients of all dead members are evicted, and all others live; -EINPROGRESS: not yet; or -errno. */
 static int takeover_step(struct takeover *t)
 {
 	int rc = cluster_store_read(t->store, &t->o, &t->version);
@@ -256,7 +255,7 @@ static int takeover_run(struct takeover *t)
 	}
 }
 
-/* By the mount's root, as the directory may not answer. */
+/* Number of the CephFS client that mounts the path. Asks the mount's root, as the directory itself may not answer. */
 static uint64_t takeover_own_client(const char *path)
 {
 	struct vfs_mount_table table;
@@ -277,7 +276,7 @@ static uint64_t takeover_own_client(const char *path)
 	return client;
 }
 
-/* Whatever may hang is done here. */
+/* Does all that may hang in the file system. */
 static int takeover_try_state_dir(const struct cfg_settings *settings, const struct rn_logger *log)
 {
 	struct instance *inst;
@@ -289,7 +288,7 @@ static int takeover_try_state_dir(const struct cfg_settings *settings, const str
 	return rc == -EBUSY ? rc : 0;
 }
 
-/* Runs that in a process of its own, for so long at most: 0 or -EBUSY. */
+/* Runs the function in a child process, with a time limit: 0 or -EBUSY. */
 static int takeover_beside(const struct cfg_settings *settings, const struct rn_logger *log,
 			   int (*run)(const struct cfg_settings *, const struct rn_logger *),
 			   uint64_t ms)
@@ -318,7 +317,7 @@ static int takeover_beside(const struct cfg_settings *settings, const struct rn_
 
 static int takeover_main(const struct cfg_settings *settings, const struct rn_logger *log)
 {
-	static struct takeover t; /* threads may have it until the process ends */
+	static struct takeover t; /* static: threads may use it until the process ends */
 	struct cluster_store_cfg cfg = cluster_part_store_cfg(settings);
 	int rc;
 

@@ -100,7 +100,7 @@ static int run_program(const char *program, char *const argv[], int out)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -ETIME;
 }
 
-/* The arguments with one more; NULL: too many. */
+/* Adds an argument; NULL: there are too many. */
 static char *const *arguments_with(char *const argv[], const char *more,
 				   char *out[ARGUMENTS_MAX + 2])
 {
@@ -117,7 +117,7 @@ static char *const *arguments_with(char *const argv[], const char *more,
 	return out;
 }
 
-/* True if the program says that it reads what this one writes. */
+/* True if the program says that it reads the images which this one writes. */
 static bool reads_images(const char *program)
 {
 	char *const argv[] = { (char *)program, (char *)"--image-formats", NULL };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From one program of the server to the next, in the same process: the next one is run by execve(2) with an image of the state (lib/image.h),
- * whose descriptor the environment names. doc/design/upgrade.md has the whole of it.
+ * whose descriptor the environment names. doc/design/upgrade.md describes each step.
  */
 #ifndef RN_DAEMON_HAND_OVER_H
 #define RN_DAEMON_HAND_OVER_H
@@ -11,14 +11,14 @@
 #include "lib/image.h"
 #include "lib/log.h"
 
-struct hand_over; /* what the program before this one has left */
+struct hand_over; /* descriptor and image that the program before this one has passed */
 
 /* Before other descriptors are opened and threads start. *out is NULL if there is nothing: an ordinary start. 0, or an enum image_fault: what there
  * is cannot be used, and all descriptors but the first three are closed, as those of the program before hold its files locked. */
 int hand_over_receive(struct hand_over **out);
 /* The image. */
 struct image_reader *hand_over_image(struct hand_over *h);
-/* Closes what nobody has taken. NULL is allowed. */
+/* Closes the descriptors of the image that no part has taken. NULL is allowed. */
 void hand_over_end(struct hand_over *h);
 
 /*

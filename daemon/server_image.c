@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server on its way into an image (lib/image.h) and out of it: it comes to rest, its parts are saved, and the next program or run begins with them. */
+/* The server's state goes into an image (lib/image.h) when the server has come to rest, and comes out of it when the next program or run starts. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "rpc/conns.h"
 #include "vfs/vfs_image.h"
 
-#define SLOW_CLIENTS_MS 200u
+#define SLOW_CLIENTS_MS 200u /* time for clients that send a call or take a reply slowly */
 
 /* The server's own section of the image. */
 #define SERVER_SECTION "server"
@@ -183,7 +183,7 @@ const char *server_save(struct server *s, struct image_writer *w)
 	return NULL;
 }
 
-/* Writes what is of use on another machine, into a file there. NULL, or why not. */
+/* Writes the state that another machine can use into the state directory. NULL, or why it cannot be written. */
 static const char *leave_state(struct server *s, struct image_writer *w)
 {
 	const uint64_t begun_ns = rn_now_ns();

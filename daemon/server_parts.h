@@ -18,17 +18,17 @@
 struct gss;
 struct numbers_former;
 
-/* How this program has begun. */
+/* How this program has started. */
 struct start_report {
 	enum {
-		START_FRESH,	 /* after no other */
+		START_FRESH,	 /* without state of another program or run */
 		START_WHOLE,	 /* with the state of the program before it (daemon/hand_over.h) */
 		START_LISTENERS, /* with its listening sockets only */
 		START_MOVED, /* with the state of this member's last run, elsewhere (daemon/cluster_state.h) */
 	} how;
-	char version[32];    /* of the program before it */
-	char why[128];	     /* START_LISTENERS: the reason */
-	uint64_t begun_ns;   /* when calls began to wait; START_MOVED: by the time of day */
+	char version[32];  /* version of the program before this one */
+	char why[128];	   /* START_LISTENERS: the reason */
+	uint64_t begun_ns; /* when calls began to wait: CLOCK_MONOTONIC; START_MOVED: time of day */
 	_Atomic uint64_t ms; /* START_WHOLE, START_MOVED: for how long calls have waited */
 	unsigned count;	     /* programs before this one, in this process */
 	_Atomic unsigned

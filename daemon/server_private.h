@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server, for the files that it is made of. */
+/* struct server and functions that its files share (daemon/daemon_server.c, server_image.c, server_transports.c). */
 #ifndef RN_DAEMON_SERVER_PRIVATE_H
 #define RN_DAEMON_SERVER_PRIVATE_H
 
@@ -28,10 +28,10 @@
 #include "daemon/workers/workers.h"
 
 #define LOOPS_MAX 8
-#define ANSWERS_MS 1000u /* within which calls under way are to be answered */
+#define ANSWERS_MS 1000u /* time limit for calls under way */
 #define ALL_WAITS UINT_MAX
 
-/* In the order of their start. */
+/* The parts, in the order of their start. */
 struct server {
 	const struct cfg_settings *settings;
 	struct logs *logs;
@@ -74,15 +74,16 @@ struct server {
 	struct service_manager *manager;
 	struct image_reader *
 		image; /* of the program or the run before this one, while the server starts; or NULL */
-	struct image_reader *moved; /* that of the run before; or NULL */
-	uint64_t former_conn;	    /* the last connection's id of the program before this one */
+	struct image_reader *
+		moved; /* `image`, if it is of the member's last run, which was moved here; or NULL */
+	uint64_t former_conn; /* the last connection's id of the program before this one */
 	struct start_report report;
 };
 
 /* daemon/daemon_server.c */
 
 struct server_parts server_parts(struct server *s);
-/* Ends what begins work by itself. True: calls waited for something, and go on to be answered. Nothing happens the second time. */
+/* Ends what begins work by itself. True: calls waited for something, and go on to be answered. A second call does nothing. */
 bool server_silence(struct server *s);
 void server_quiesce_datagrams(struct server *s);
 

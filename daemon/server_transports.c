@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The transports of the server: started without listeners, which come when all have their memory. */
+/* The server's transports. They start without listeners, which follow when all transports have taken their memory. */
 #include "daemon/listeners.h"
 #include "daemon/server_private.h"
 #include "daemon/tls_setup.h"
@@ -7,7 +7,7 @@
 
 #define RECORD_SLACK (64u << 10) /* bytes of RPC header, credential and arguments beside the data */
 
-/* Each function finds calls of its own version only. */
+/* Where the file data of a WRITE begin in the call; 0: it is no WRITE. */
 static size_t bulk_offset(const uint8_t *head, size_t len)
 {
 	size_t at = nfs3_bulk_offset(head, len);
@@ -75,7 +75,7 @@ int server_start_udp(struct server *s)
 	return udp_server_new(&cfg, &s->udp);
 }
 
-/* The highest of the versions that are served. */
+/* Longest READ or WRITE of the versions that are served, bytes. */
 static uint32_t longest_io(const struct cfg_settings *set)
 {
 	const uint64_t v3 = set->nfs3.enabled ? set->nfs3.max_io : 0;
@@ -117,7 +117,7 @@ static int listen_udp(struct server *s)
 
 	if (!rc || s->settings->udp.nfs)
 		return rc;
-	/* Clients have TCP for all of it. Served over one family only, UDP would work for some of them. */
+	/* Clients can use TCP instead. UDP over one address family only would work for some of them. */
 	udp_server_free(s->udp);
 	s->udp = NULL;
 	return 0;

@@ -301,7 +301,7 @@ int image_seal(struct image_writer *w, int *fd)
 		image_put(w, &descriptor_kind, &(struct image_descriptor){ w->fds[i] });
 	end_section(w);
 	if (w->buf)
-		explicit_bzero(w->buf, w->size); /* it has had secrets */
+		explicit_bzero(w->buf, w->size); /* secrets have passed through it */
 	if (!w->rc)
 		image_put_head(w);
 	if (!w->rc &&
@@ -358,7 +358,7 @@ static int map_image(struct image_reader *r)
 	if (fcntl(r->fd, F_SETFD, FD_CLOEXEC) < 0 || fstat(r->fd, &st) < 0 ||
 	    st.st_size < (off_t)IMAGE_HEAD)
 		return IMAGE_DAMAGED;
-	/* Only what nobody can change while it is read. */
+	/* Only a sealed file is read, since no other process can change it meanwhile. */
 	const int seals = fcntl(r->fd, F_GET_SEALS);
 	if (seals < 0 || (seals & (F_SEAL_WRITE | F_SEAL_SHRINK)) != (F_SEAL_WRITE | F_SEAL_SHRINK))
 		return IMAGE_DAMAGED;
@@ -413,7 +413,7 @@ static int find_sections(struct image_reader *r)
 	return 0;
 }
 
-/* The next descriptor of the list; -1: there is no more; below that: the list is damaged. */
+/* Next descriptor of the list; -1: the list ends; less: the list is damaged. */
 static int next_fd(struct image_at *at)
 {
 	struct image_descriptor d = { -1 };
@@ -433,7 +433,7 @@ static int find_fds(struct image_reader *r)
 	at = list;
 	while ((fd = next_fd(&at)) >= 0)
 		most = fd > most ? fd : most;
-	/* More than a process can have: whoever wrote that had no such descriptor. */
+	/* The number is larger than a descriptor of the writer can have been. */
 	if (fd != -1 || most > sysconf(_SC_OPEN_MAX))
 		return IMAGE_DAMAGED;
 	r->untaken = calloc((size_t)most + 2, sizeof(*r->untaken));
@@ -595,7 +595,7 @@ static bool set_member(struct image_reader *r, const struct image_field *f, uint
 	return false;
 }
 
-/* *next: where it is expected, as writers have the order of the table. */
+/* Finds the field of a tag. *next: index where it is expected, as writers follow the order of the table. */
 static const struct image_field *image_field_of(const struct image_kind *kind, uint32_t tag,
 						unsigned *next)
 {
@@ -615,7 +615,7 @@ struct image_one_field {
 	const uint8_t *bytes;
 };
 
-/* Takes the field at p. Where the next one begins, or NULL: it is cut short. */
+/* Reads the field at p. Returns where the next one begins, or NULL if the field is cut short. */
 static const uint8_t *take_field(const uint8_t *p, const uint8_t *end, struct image_one_field *f)
 {
 	size_t head = FIELD_HEAD;

@@ -30,7 +30,7 @@ struct image_bytes {
 };
 
 enum image_how {
-	IMAGE_NUMBER_FIELD, /* unsigned, of 1, 2, 4 or 8 bytes; bool, too. Larger or smaller in another version, if the value fits */
+	IMAGE_NUMBER_FIELD, /* bool, or unsigned of 1, 2, 4 or 8 bytes. Another version may have another size, if the value fits */
 	IMAGE_FIXED_FIELD, /* bytes of just the member's size; shorter ones are followed by zeros */
 	IMAGE_BYTES_FIELD, /* struct image_bytes */
 	IMAGE_FD_FIELD,	   /* int; -1: none */
@@ -71,7 +71,7 @@ void image_put(struct image_writer *w, const struct image_kind *kind, const void
 int image_seal(struct image_writer *w, int *fd);
 /* Lets the descriptors of the image, and its own, stay open in the next program. 0 or -errno. */
 int image_pass(struct image_writer *w);
-/* With its descriptor. The descriptors that it names stay as they are. */
+/* Frees the writer and closes the image. Descriptors that the image names stay open. */
 void image_writer_free(struct image_writer *w);
 
 struct image_reader;

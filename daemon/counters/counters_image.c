@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counters on their way to the next program (lib/image.h), so that who watches them sees no reset. Each goes by the names that it is shown by. One that the
+ * Counters on their way to the next program (lib/image.h), so that who watches them sees no reset. Each counter goes by the names that it is shown by. A counter that the
  * next program does not have is left out there.
  */
 #include <errno.h>
@@ -129,7 +129,7 @@ void counters_save(const struct counters *c, struct image_writer *w)
 
 /* The next program. */
 
-/* The next of the pairs. False: there is none. */
+/* Takes the next pair. False: there is none. */
 static bool next_pair(struct image_bytes *from, struct pair *out)
 {
 	if (!from->at || from->len < sizeof(*out))

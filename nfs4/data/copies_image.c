@@ -71,7 +71,7 @@ struct saved_told {
 	uint64_t clientid, copied, age;
 	uint32_t uid, status;
 	struct image_bytes to_fh;
-	uint32_t last_id; /* of the table; in a record without a client, which comes first */
+	uint32_t last_id; /* last id of the table; in the first record, which has no client */
 };
 static const struct image_field saved_told_fields[] = {
 	IMAGE_FIXED(1, struct saved_told, sid),	    IMAGE_NUMBER(2, struct saved_told, clientid),
@@ -88,7 +88,7 @@ static struct image_bytes bytes_of_fh(const struct vfs_fh *fh)
 	return (struct image_bytes){ fh->data, fh->len };
 }
 
-/* False: it is none. */
+/* False: the bytes are no file handle. */
 static bool take_fh(const struct image_bytes *from, struct vfs_fh *to)
 {
 	if (!from->at || from->len > sizeof(to->data))
@@ -116,7 +116,7 @@ static bool verifier_stands(const struct nfs4_copy *copy)
 	return stands;
 }
 
-/* Whether the next program will know if any of it was lost. Errors from before this run's descriptor was opened are asked for here. */
+/* Saves the descriptor by which the next program learns of errors of write-back, and whether copied data are lost already. */
 static void save_errors(const struct nfs4_copy *copy, struct saved_copy *out)
 {
 	if (copy->offload.committed != VFS_UNSTABLE)
@@ -215,7 +215,7 @@ static int load_caller(struct nfs4_copy *copy, const struct rpc_saved_caller *s)
 	return rc;
 }
 
-/* Members that need no memory. */
+/* Fills in the members that need no memory. */
 static int fill_copy(struct nfs4_copy *copy, const struct saved_copy *s)
 {
 	const uint64_t now = nfs4_clients_now(copy->client->srv);
@@ -257,7 +257,7 @@ static void enlist(struct nfs4_copy *copy)
 	pthread_mutex_unlock(&all->lock);
 }
 
-/* Takes the descriptor. */
+/* Makes the copy. Takes the descriptor s->errors. */
 static int load_copy(struct nfs4_client *cl, const struct saved_copy *s)
 {
 	struct nfs4_copy *copy = calloc(1, sizeof(*copy));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A client's delegations in the image of the state. One that was recalled goes as such, and its client is told once more. A directory's goes with the
+ * A client's delegations in the image of the state. A delegation that was recalled is recalled again by the next program. A directory's goes with the
  * changes that its holder has not been told yet. One whose CB_NOTIFY is not answered is recalled, as nobody will know whether the client has got it.
  */
 #include <errno.h>
@@ -22,7 +22,7 @@ struct saved_notify {
 	uint32_t kinds, delay, room;
 	struct nfs4_notify_attrs attrs;
 	struct image_bytes queue;
-	struct vfs_attr dir; /* those members that may be told */
+	struct vfs_attr dir; /* only attributes that the holder may be told */
 	uint64_t dir_wait;   /* seconds */
 };
 #define NOTIFY_FIELDS(tag, member)                                                                 \
@@ -163,7 +163,7 @@ static bool notify_is_good(const struct saved_notify *s)
 	return true;
 }
 
-/* The holder of a directory is told of changes as before. */
+/* Has the holder of a directory's delegation told of changes as before. */
 static int load_notify(struct nfs4_deleg *d, const struct saved_notify *s)
 {
 	const struct nfs4_dir_notify_wish wish = { s->kinds, s->attrs, s->delay };

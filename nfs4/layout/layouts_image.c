@@ -45,7 +45,7 @@ static const struct image_kind saved_layout_kind = { NFS4_IMAGE_LAYOUT,
 struct saved_device {
 	uint8_t id[NFS4_DEVICEID_SIZE];
 	bool gone;
-	uint64_t left; /* seconds until clients are told, if it is gone */
+	uint64_t left; /* seconds until clients are told that the device is gone; 0 if it is not */
 };
 static const struct image_field saved_device_fields[] = {
 	IMAGE_FIXED(1, struct saved_device, id),

@@ -173,8 +173,8 @@ struct saved_slot {
 	bool cached, regranted, whole;
 	uint64_t sum;
 	struct nfs4_reply_exports exports;
-	struct image_bytes reply; /* with the positions of its bulk items */
-	uint32_t len;		  /* of the reply alone */
+	struct image_bytes reply; /* the reply, and the positions of its bulk items */
+	uint32_t len;		  /* bytes of the reply alone */
 };
 static const struct image_field saved_slot_fields[] = {
 	IMAGE_NUMBER(1, struct saved_slot, number), IMAGE_NUMBER(2, struct saved_slot, seqid),
@@ -289,7 +289,7 @@ static void save_cb_path(const struct nfs4_cb_path *p, struct saved_cb_path *out
 		save_cb_auth(p->security.auth, out);
 	memcpy(out->slot, p->slot, sizeof(out->slot));
 	for (uint32_t i = 0; i < NFS4_CB_SLOTS; i++) {
-		out->slot[i].lost |= out->slot[i].busy; /* nobody takes its answer */
+		out->slot[i].lost |= out->slot[i].busy; /* nobody takes its answer any more */
 		out->slot[i].busy = false;
 	}
 	for (uint32_t i = 0; i < p->nconns; i++)
@@ -496,7 +496,7 @@ static void enter_client(struct nfs4_clients *all, struct nfs4_client *cl,
 	nfs4_client_insert_as(all, cl, s->number);
 	if (s->status != NFS4_CLIENT_UNCONFIRMED)
 		nfs4_client_become(all, cl, (enum nfs4_client_status)s->status);
-	/* What is left of the lease, and no more: a client that is gone lapses, however often the server is restarted. */
+	/* The lease goes on and is not renewed, so that a client that is gone expires however often the server is restarted. */
 	if (s->status == NFS4_CLIENT_ACTIVE && nfs4_wheel_cancel(&all->wheel, &cl->lease))
 		nfs4_wheel_add(&all->wheel, &cl->lease, now + s->lease_left + 1);
 	cl->since = now - rn_min(now, s->age);
@@ -527,7 +527,7 @@ static int load_client(struct nfs4_clients *all, struct image_at *at, struct nfs
 	return rc ? rc : load_cs_reply(cl, &s);
 }
 
-/* The security of calls by the context that the path had. NULL: it has not come along. */
+/* Security of calls to the client, by the context that the path had. NULL: that context was not saved. */
 static struct rpc_cb_auth *load_cb_auth(const struct nfs4_session *s,
 					const struct saved_cb_path *saved)
 {

@@ -60,7 +60,7 @@ static const struct image_kind saved_owner_kind = { NFS4_IMAGE_OWNER,
 						    rn_array_size(saved_owner_fields),
 						    saved_owner_fields };
 
-/* What opens and locks have in common. */
+/* Members that opens and locks have in common. */
 struct saved_state {
 	uint32_t id, seqid, revoked, owner, file;
 	uint64_t age;
@@ -100,7 +100,7 @@ static const struct image_kind saved_open_kind = { NFS4_IMAGE_OPEN,
 
 struct saved_lock {
 	struct saved_state st;
-	uint32_t open; /* its stateid's id */
+	uint32_t open; /* id in the open's stateid */
 };
 static const struct image_field saved_lock_fields[] = {
 	STATE_FIELDS(struct saved_lock),
@@ -295,7 +295,7 @@ static int load_replay(struct nfs4_owner *o, const struct saved_owner *s)
 		return -EPROTO;
 	r = nfs4_replay_for(o, s->body.len);
 	if (!r)
-		return 0; /* as when there is no memory for it at any other time */
+		return 0; /* goes on without the kept reply, as whenever memory is short */
 	r->opnum = s->opnum;
 	r->status = s->status;
 	r->sum = s->sum;
@@ -367,7 +367,7 @@ static void close_again(struct nfs4_client *cl, struct nfs4_open *open)
 static void keep_open(struct nfs4_open *open, bool closed)
 {
 	if (!closed)
-		nfs4_state_ref(&open->st); /* else it is the table's */
+		nfs4_state_ref(&open->st); /* a closed open passes the table's reference on */
 	open->st.owner->kept = open;
 }
 
@@ -475,7 +475,7 @@ void nfs4_holdings_load_end(struct nfs4_loading *l)
 {
 	struct nfs4_dead_owners dead = { NULL, NULL };
 
-	/* Those without states were waiting for a retransmission. */
+	/* Owners without states only waited for a retransmission. */
 	if (l->client)
 		pthread_mutex_lock(&l->client->lock);
 	for (uint32_t i = 0; i < l->nowners; i++)

@@ -56,7 +56,7 @@ void tcp_server_finish(struct tcp_server *srv)
 		ev_loop_call(srv->loops[i].ev, tcp_loop_finish, &srv->loops[i]);
 }
 
-/* On its loop. */
+/* True if a call is under way, or a reply is not sent. Called on the connection's loop. */
 static bool tcp_conn_is_busy(struct tcp_conn *c)
 {
 	pthread_mutex_lock(&c->lock);
@@ -92,7 +92,7 @@ unsigned tcp_server_busy(struct tcp_server *srv)
 	return n.busy;
 }
 
-/* The bytes of the stream that were used up for the record that has just begun, so that they can be read once more. */
+/* Gives the mark of the record that has just begun, as far as it was read, so that the next program reads it again. Returns its bytes. */
 static size_t begun_record(const struct tcp_record *rec, uint8_t mark[4])
 {
 	if (!rec->in_frag) {
@@ -131,7 +131,7 @@ struct tcp_save {
 	struct image_writer *w;
 };
 
-/* Of a record that carries data in more than one fragment, only the first may be read once more. */
+/* True if the connection can go on. Not in a record of which more than the present fragment was read: only that would be read again. */
 static bool may_go(struct tcp_conn *c)
 {
 	const bool begun = c->rec.in_frag && c->rec.total != c->rec.frag_left;
@@ -157,7 +157,7 @@ static void stop_accepting(void *arg)
 {
 	struct tcp_listener *l = arg;
 
-	l->loop->quiesced = true; /* no pause of it ends */
+	l->loop->quiesced = true; /* the loop does not end a pause any more */
 	event_del(l->ev);
 }
 
@@ -212,7 +212,7 @@ static int load_conn(struct tcp_server *srv, const struct saved_conn *saved)
 		c->pending = malloc(saved->input.len);
 		if (!c->pending) {
 			tcp_conn_discard(c);
-			return 0; /* as when memory is short at any other time */
+			return 0; /* drops the connection, as whenever memory is short */
 		}
 		memcpy(c->pending, saved->input.at, saved->input.len);
 		c->pending_len = saved->input.len;
@@ -238,7 +238,7 @@ int tcp_server_load(struct tcp_server *srv, struct image_reader *r)
 			if (rc == 0 && s.fd >= 0)
 				rc = load_conn(srv, &s);
 		} else if (image_next(&at) == listener_kind.kind) {
-			/* One that was not asked for is closed by the reader. */
+			/* Skips the record: the reader closes the descriptor of a listener that the settings no longer want. */
 			struct image_kind nothing = { listener_kind.kind, 0, NULL };
 
 			rc = image_get(&at, &nothing, &s);
