@@ -52,14 +52,14 @@ class CephMember(Member):
         self.__exit__()
 
     def words(self):
-        """Of a command that sees the mount of this machine."""
+        """Arguments of a command that sees the mount of this machine."""
         return ["unshare", "-m", "--propagation", "private", "sh", "-c", f'mount --bind {self.mount.path} {self.common} && exec "$@"', "sh"]
 
     def processes(self):
         return [self.process.pid, *children(self.process.pid)]
 
     def machine_dies(self):
-        """The daemon, its keeper and its mount."""
+        """Kills the daemon, its keeper and its mount, as when their machine dies."""
         pids = self.processes()
         self.mount.process.kill()
         for p in pids:
@@ -99,7 +99,7 @@ def granted_elsewhere(other, held, until):
 
 
 def dies(t, a, holder, other, how):
-    """a ends in some way; meanwhile the other's client never gets the lock."""
+    """Member a ends in some way. The other member's client must not get the lock meanwhile."""
     free, held = open_at(t, other, "free"), open_at(t, other, "locked")
     since = time.monotonic()
     how()
@@ -139,7 +139,7 @@ def test_machine_dies(t, a, b, holder, other):
 
 
 def refused(m, mount):
-    """Starts the member by that mount, which it may not use: its log."""
+    """Starts the member on a mount that it may not use; returns its log."""
     m.mount = mount
     m.before = m.words()
     res = subprocess.run([*m.before, m.binary, "--foreground", "--config", m.config], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
@@ -295,7 +295,7 @@ def test_store(t, ceph):
 
 
 def fill(path):
-    """Writes until there is no space: bytes written."""
+    """Writes until there is no space; returns the bytes written."""
     piece, n_bytes = os.urandom(1 << 20), 0
     with open(path, "wb", buffering=0) as f:
         try:

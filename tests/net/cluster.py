@@ -49,7 +49,7 @@ class Member(Daemon):
 
 @contextlib.contextmanager
 def two_members(t, settings=None):
-    """Members a and b, with the folder that they have in common. They are to be stopped within."""
+    """Yields members a and b, and the folder that they share. The caller stops the members."""
     common = scratch()
     os.chmod(common, 0o755)
     os.mkdir(common + "/one")
@@ -105,7 +105,7 @@ class Holder:
 
 
 def await_status(ask, *others, seconds=20.0):
-    """The first answer with none of these statuses, or the last."""
+    """Calls until the status is none of these, or time is over; returns the last answer."""
     end = time.monotonic() + seconds
     while (res := ask())["status"] in others and time.monotonic() < end:
         time.sleep(0.02)
@@ -113,7 +113,7 @@ def await_status(ask, *others, seconds=20.0):
 
 
 def no_lock(h, fh, stateid):
-    """LOCK of a range that is given back at once, if it is granted."""
+    """Tries to lock a range, and unlocks it at once if that succeeds; returns LOCK's answer."""
     res = h.c.lock(fh, stateid)
     if res["status"] == n.OK:
         h.c.unlock(fh, res["stateid"] if "stateid" in res else stateid)
@@ -293,13 +293,13 @@ def children(pid):
 
 
 def keepers_of(pid):
-    """Processes that keep the locks of that one."""
+    """Processes that keep the locks of the daemon."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
         return f.read().split()
 
 
 def anew(t, d, what):
-    """Has the program run anew; what its log says until it serves."""
+    """Has the program run anew; returns its log until it serves."""
     since = len(d.read_log())
     d.process.send_signal(signal.SIGUSR2)
     t.check(f"{what}: it goes on", d.wait_log("goes on from ringnfsd .*: calls waited for|an ordinary start after|ends, and has to be", since))
@@ -431,7 +431,7 @@ def test_reloaded(t, a, b):
 
 
 def refused_to_join(t, common, settings, options="rw,no_root_squash,insecure"):
-    """The log of a member that does not start."""
+    """Starts a member that must not start; returns its log."""
     m = Member("d", common, settings, options)
     try:
         res = subprocess.run([m.binary, "--foreground", "--config", m.config], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30)
@@ -525,7 +525,7 @@ def test_clocks(t, a, b, other, common):
 
 
 def lost(t, a, holder):
-    """Its member has no part in the cluster any more: others may have what it had."""
+    """The holder's member has left the cluster or was removed, so that others may have been granted the holder's locks."""
     holder.c.again()
     t.check("the log says what is lost", a.wait_log("clients lose their locks", a.since))
     t.equal("it registers again", holder.c.register()["status"], n.OK)

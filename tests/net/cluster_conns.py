@@ -70,7 +70,7 @@ def unsent(conn):
 
 
 def dies(d, machine):
-    """Nobody hears of it."""
+    """Ends the machine without a packet to its clients."""
     mounts.must("ip", "link", "del", "client")
     for pid in (*children(d.process.pid), d.process.pid):
         os.kill(pid, signal.SIGKILL)
@@ -91,7 +91,7 @@ def starts(d, watch=None):
 
 
 def ended(conn):
-    """How the connection ends, or None."""
+    """What recv() returns or raises when the connection ends; None: it goes on."""
     if not select.select([conn.s], [], [], PATIENCE)[0]:
         return None
     try:

@@ -63,7 +63,7 @@ class Four:
         self.open = res["stateid"]
 
     def connect(self):
-        """Registers. False: it is to be tried again."""
+        """Registers. False: the caller tries again."""
         try:
             if self.c:
                 self.c.again()
@@ -74,7 +74,7 @@ class Four:
             return False
 
     def recover(self, locked):
-        """After connect(): reclaims, and opens anew what it could not. False: what it had is lost."""
+        """After connect(): reclaims, and opens anew what it could not. False: its lock is lost."""
         res = ask(lambda: self.c.reclaim_open(self.fh))
         if has := res["status"] == n.OK:
             self.open = res["stateid"]
@@ -103,7 +103,7 @@ class Four:
 
 
 class Three:
-    """The same of NFSv3 and NLM. It has a record of the status monitor, and takes a lost connection for a restart."""
+    """A client of NFSv3 and NLM. It has a record of the status monitor, and takes a lost connection for a restart."""
 
     def __init__(self, d, owner):
         self.d, self.owner, self.c = d, owner, None
@@ -156,7 +156,7 @@ class Counter(threading.Thread):
         self.counted = self.reclaimed = self.lost = 0
 
     def recover(self, locked):
-        """Connects again after a restart; false: what it had is lost."""
+        """Connects again after a restart; false: its lock is lost."""
         while True:
             try:
                 if self.c.connect():
@@ -166,7 +166,7 @@ class Counter(threading.Thread):
             time.sleep(0.05)
 
     def get_lock(self):
-        """A lock whose answer is lost is not reclaimed."""
+        """Asks for the lock. If the answer is lost, the lock is not reclaimed."""
         while not self.ended.is_set():
             try:
                 res = self.c.lock()
@@ -182,7 +182,7 @@ class Counter(threading.Thread):
         return struct.unpack(">Q", self.c.read().ljust(8, b"\0"))[0]
 
     def count(self):
-        """Under the lock."""
+        """Reads the number, writes the next one and reads it again, under the lock."""
         was = None
         while True:
             try:

@@ -21,14 +21,14 @@ PATIENCE = 120
 
 
 class MemberBench(Bench):
-    """The shim says that the file system is no local one, which nobody gives up."""
+    """A server whose file system looks like a network one, by the shim: a local one does not give machines up."""
 
     def __init__(self, t, d):
         super().__init__(t, d)
         d.env["MOMENTS_REMOTE"] = "1"
 
     def locked(self):
-        """NLM's LOCK and UNLOCK of n."""
+        """Locks and unlocks the file by NLM; returns the status that failed, or "ok"."""
         names = {nlm.GRANTED: "ok", nlm.GRACE_PERIOD: "DELAY"}
         answer = self.nlm.lock(self.fh)
         return names.get(answer if answer != nlm.GRANTED else self.nlm.unlock(self.fh), answer)
@@ -44,7 +44,7 @@ class MemberBench(Bench):
 
 
 def test_not_certain(b, ops, handle):
-    """One call fails so, and the file system is well when it is asked."""
+    """One call fails by such an error, and the file system's root has none when it is asked."""
     for i, (name, op) in enumerate(ops.items()):
         error = CUT_OFF[i % len(CUT_OFF)]
         prepare = lambda: b.reset("file" if handle else state_for(name), None, handle)
@@ -80,7 +80,7 @@ def test_one_file(b):
 
 
 def test_certain(b):
-    """The root has the error, too."""
+    """The root has the error, too, so the member ends."""
     for error in CUT_OFF:
         b.anew()
         b.reset("file", None, True)

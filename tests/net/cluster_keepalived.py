@@ -109,7 +109,7 @@ class Machine:
         return self.read("/run/unit.nfs1.state") == "active" and ADDRESS in self.run("ip", "-o", "address")
 
     def die(self):
-        """All of its processes, and its network."""
+        """Ends all processes of the machine, and its network."""
         os.kill(int(self.init), signal.SIGKILL)
         self.process.wait()
         self.keepalived.wait()
@@ -200,7 +200,7 @@ class Three(Writer):
 
 
 class Four(Writer):
-    """Has its file locked, too."""
+    """A writer of NFSv4 that has its file locked, too."""
     c = None
     has_all = None  # the client id by which it has what it had
 
@@ -246,7 +246,7 @@ def await_member(t, what, machine):
 
 
 def await_writers(t, what, writers, since):
-    """Each has been cut off and writes again."""
+    """Waits until each writer was cut off and writes again."""
     for w in writers:
         t.check(f"{what}: {w.name} was cut off", wait_for(lambda w=w: w.restarts > since[w] or w.errors, SOON), w.errors)
         goes_on = w.written + 20

@@ -16,7 +16,7 @@ AT_ONCE = 0.5  # seconds; the keeper needs some milliseconds
 
 
 def keepers_of(pid):
-    """Processes of that parent called ringnfs-keeper."""
+    """Child processes called ringnfs-keeper."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -30,7 +30,7 @@ def keepers_of(pid):
 
 
 def end_keepers(*members):
-    """Those that a failure has left behind; their command line has the daemon's options."""
+    """Kills keepers that a failed test has left behind; their command line has the daemon's options."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{name}/comm") as f, open(f"/proc/{name}/cmdline") as g:
@@ -41,7 +41,7 @@ def end_keepers(*members):
 
 
 def lives(pid):
-    """A process that is there, and no zombie."""
+    """True if the process exists and is no zombie."""
     try:
         with open(f"/proc/{pid}/stat") as f:
             return f.read().rsplit(") ", 1)[1][0] != "Z"
@@ -73,7 +73,7 @@ def test_process(t, a):
 
 
 def never_granted(t, what, other, held, until):
-    """Asks at the other member for what is locked, until that says so."""
+    """Asks the other member for the lock until `until` returns true: it must never be granted."""
     seen = set()
     end = time.monotonic() + 20
     while not until() and time.monotonic() < end:

@@ -26,7 +26,7 @@ NETWORK, HOST, SERVER = "10.78.0", "10.78.0.254", "10.78.0.1"
 
 
 class Worker(by_path.Mounted):
-    """In the guest."""
+    """Work in the guest."""
 
     def begin(self, name):
         self.busy = busy.Busy(f"{self.top}/{name}")
@@ -129,7 +129,7 @@ class Moving(Member):
         machines[0].take_address()
 
     def move(self):
-        """To the other machine."""
+        """Moves the member to the other machine."""
         self.machines[0].give_address()
         self.machines.reverse()
         self.machines[0].take_address()
@@ -174,7 +174,7 @@ class Intruder(threading.Thread):
 
 
 def await_work(t, guests, calls):
-    """Waits until each thread has made so many calls more."""
+    """Waits until each thread has made so many further calls."""
     before = [g.ask("progress")[0] for g in guests]
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
@@ -199,7 +199,7 @@ def moved(a):
 
 
 def moved_late(a):
-    """The others have declared it dead."""
+    """The member moves after the others have declared it dead."""
     a.killed()
     time.sleep(DEAD + 1)
     a.move()
@@ -213,7 +213,7 @@ def moved_by_plan(a):
 
 
 def hung(a):
-    """For longer than its lease."""
+    """The member hangs for longer than its lease."""
     a.stand_still()
     time.sleep(DEAD + 1)
     a.process.send_signal(signal.SIGCONT)

@@ -79,7 +79,7 @@ def name_machine(name):
 
 
 def registered():
-    """What rpcbind has of the programs that are wanted: {(program, version, netid): port}, of root."""
+    """Registrations by root of the wanted programs with rpcbind: {(program, version, netid): port}."""
     got = registration.registered()
     return {key: got[key][0] for key in WANT if key in got and got[key][1] == "superuser"}
 

@@ -72,7 +72,7 @@ fuse_disable_pagecache = true
 
 
 def lacking(*more):
-    """Why there can be no such cluster here, or None. more: further programs that it needs."""
+    """Reason for which no such cluster can run here, or None. more: further programs that are needed."""
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
     missing = [p for p in (*PROGRAMS, *more) if not shutil.which(p, path=path)]
     if missing:
@@ -105,7 +105,7 @@ class Mount:
             return e.errno == errno.ESHUTDOWN
 
     def kill(self):
-        """As if the machine had lost its power."""
+        """Ends the client as if its machine had lost power."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()

@@ -25,7 +25,7 @@ READY = re.compile(r"\bready\b")
 
 
 def wait_ready(d):
-    """Until the first program has begun; its log."""
+    """Waits until the first program serves; returns its log."""
     for _ in range(6000):
         if READY.search(log := d.read_log()):
             break
@@ -34,7 +34,7 @@ def wait_ready(d):
 
 
 def restart(t, d, what):
-    """Has the program run anew, and waits until it serves; what its log says of it."""
+    """Has the program run anew, and waits until it serves; returns its log of the restart."""
     pid, before = d.process.pid, wait_ready(d)
     d.process.send_signal(signal.SIGUSR2)
     for _ in range(6000):
@@ -90,7 +90,7 @@ def slow_clients(t, d):
 
 
 def is_locked(path):
-    """Does the kernel have a byte of the file locked?"""
+    """True if the kernel has a byte of the file locked."""
     with open(path, "r+b") as f:
         try:
             fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 100)
@@ -101,7 +101,7 @@ def is_locked(path):
 
 
 def holder_goes_on(t, d, minor):
-    """A client with an open, locks and a slot; another one that wants the lock."""
+    """A client with an open, locks and a slot goes on; another client asks for the lock."""
     path = os.path.join(d.exports["one"], f"file {minor}")
     one, other = (n.Client(d.port, f"{who} {minor}", minor) for who in ("holder", "other"))
     for c in (one, other):
@@ -143,7 +143,7 @@ class Called(n.Client):
 
 
 def two_clients(t, d, name, minor, kind=n.Client):
-    """A client that has locked a new file, and one that has it open: (holder, its stateid of locks, waiter, its open, handle)."""
+    """Makes a client that locks a new file, and a client that has the file open: (holder, its stateid of locks, waiter, its open, handle)."""
     holder, waiter = n.Client(d.port, f"holder of {name}", minor), kind(d.port, f"waiter for {name}", minor)
     for c in (holder, waiter):
         t.equal("registered", c.register()["status"], n.OK)
@@ -156,12 +156,12 @@ def two_clients(t, d, name, minor, kind=n.Client):
 
 
 def unlock(holder, fh, stateid):
-    """The second operation of its lock-owner."""
+    """Unlocks by the second operation of the lock-owner."""
     return holder.last(n.putfh(fh), (n.LOCKU, r.u32(n.WRITE_LT) + r.u32(1) + stateid + r.u64(0) + r.u64(n.ALL)))["status"]
 
 
 def waiter_is_told(t, d, minor):
-    """CB_NOTIFY_LOCK comes of a lock that is given up after the restart, and once more if it was not answered before."""
+    """CB_NOTIFY_LOCK comes when a lock is released after the restart, and again if it was not answered before."""
     for answered in True, False:
         name = f"waits {minor} {answered}"
         holder, locked, waiter, opened, fh = two_clients(t, d, name, minor, Called)
@@ -186,7 +186,7 @@ def waiter_is_told(t, d, minor):
 
 
 def waiter_has_its_place(t, d, minor):
-    """Who asks a lock again and again has its range kept from others, also after the restart."""
+    """A client that asks for a lock again and again keeps its place before others, also after the restart."""
     holder, locked, waiter, opened, fh = two_clients(t, d, f"place {minor}", minor)
     asks = (lambda seqid: waiter.last(n.putfh(fh), (n.LOCK, r.u32(n.WRITEW_LT) + r.u32(0) + r.u64(0) + r.u64(n.ALL) + r.u32(1) +
             waiter._next() + opened + r.u32(seqid) + r.u64(waiter.clientid) + r.opaque(b"waits")))["status"])
@@ -204,7 +204,7 @@ def waiter_has_its_place(t, d, minor):
 
 
 def delegated(t, d, c, name, want):
-    """A fresh file that the client has a delegation of: (handle, its stateid)."""
+    """Makes a file and a delegation of it for the client: (handle, its stateid)."""
     with open(os.path.join(d.exports["one"], name), "wb") as f:
         f.write(b"before")
     for _ in range(200):  # until the back channel has been tried
@@ -218,7 +218,7 @@ def delegated(t, d, c, name, want):
 
 
 def local_open(d, name, mode):
-    """A local process that opens the file; it ends when it has."""
+    """Starts a local process that opens the file and ends."""
     return subprocess.Popen([sys.executable, "-c", f"open({os.path.join(d.exports['one'], name)!r}, {mode!r})"])
 
 
@@ -329,7 +329,7 @@ def counters_go_on(t, d):
 
 
 def by_ringnfsctl(t, d):
-    """It waits for the end, and says how it went; bad settings leave the server as it was."""
+    """`ringnfsctl restart` waits for the end and prints the result. With bad settings the server goes on as it was."""
     ctl = [os.environ.get("RINGNFSCTL", "./ringnfsctl"), "--socket", d.path]
     done = subprocess.run([*ctl, "restart"], capture_output=True, text=True, timeout=60)
     t.check("ringnfsctl restart", done.returncode == 0 and done.stdout.startswith("restarted: calls waited for"), done)

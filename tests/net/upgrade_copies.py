@@ -33,7 +33,7 @@ class T(harness.Count):
 
 
 def begin(t, name):
-    """A client with a copy in its middle: (client, COPY's result)."""
+    """Starts a copy in the background: (client, COPY's result)."""
     c = within.Client(t, name)
     c.prepare(t, within.LONG, within.rnd.randbytes(ENDS), name)
     with open(c.src_path, "r+b") as f:
@@ -46,7 +46,7 @@ def begin(t, name):
 
 
 def caught(t, what):
-    """The same, after a restart that has met the copy in its middle: not each does, as files are copied fast."""
+    """Starts copies until a restart has met one in its middle, as files are copied fast; returns as begin()."""
     for i in range(10):
         c, res = begin(t, f"{what} {i}")
         t.restart(t.d, what)
@@ -86,7 +86,7 @@ def is_cancelled(t):
 
 
 def is_closed(t):
-    """What a piece needs is checked as before."""
+    """Each piece of the copy is checked as before the restart: with the file closed, the copy fails."""
     c, res = caught(t, "a copy whose source is closed")
     t.equal("CLOSE", c.close_file(c.src, c.src_sid)["status"], n.OK)
     told = c.await_callback(n.CB_OFFLOAD)

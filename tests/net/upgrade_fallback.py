@@ -34,7 +34,7 @@ os.environ["RINGNFS_IMAGE"] = str(fd)
 """
 CUT = DAMAGE.replace("bytes[len(bytes) // 2] ^= 1", "del bytes[len(bytes) // 2:]")
 
-# What happens: (what --image-formats does, what the next program does first, what the log says).
+# By case: Python for --image-formats, Python that the next program runs first, text in the log.
 CASES = {
     "a version that reads newer ones only": ("print('7 9'); sys.exit(0)", "", "cannot be handed over: the next program cannot read it"),
     "a version that hands nothing over": ("sys.exit(64)", "", "cannot be handed over: the next program cannot read it"),
@@ -64,7 +64,7 @@ class Replaced(Daemon):
 
 
 def restarted(t, d, what, says):
-    """The restart, by whoever has started it if the program ends."""
+    """Restarts the server; if the program ends, the test starts it again as a service manager does."""
     since = len(wait_ready(d))
     d.process.send_signal(signal.SIGUSR2)
     if says:

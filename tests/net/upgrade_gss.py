@@ -22,7 +22,7 @@ def goes_on(t, said, what):
 
 
 def dropped(session, d, seq, service, root):
-    """Is a call of that number, which has been used, thrown away? One that is answered comes behind it."""
+    """True if a call with a number that was used is dropped: the next call is answered first."""
     with gss.connect(d) as c:
         xid, other = r.next_xid(), r.next_xid()
         c.send(session.call(r.NFS, 3, r.GETATTR, r.getattr_args(root), service, xid, seq))
@@ -32,7 +32,7 @@ def dropped(session, d, seq, service, root):
 
 
 def calls(t, d, realm, flavor, service):
-    """Calls by one context before and after; numbers that were used, and one that was left out."""
+    """One context is used before and after the restart. Used numbers are refused, and one that was left out is taken."""
     with gss.connect(d) as c:
         session = g.Session(c, realm.login(gss.ALICE))
         root = c.mnt(d.exports["all"])[1]
@@ -58,7 +58,7 @@ def calls(t, d, realm, flavor, service):
 
 
 def called(t, d, session, flavor, service):
-    """A delegation from before, and its recall by the context that the session has offered."""
+    """A delegation from before the restart is recalled after it, by the context that the session has offered."""
     c = gss_callbacks.new(d, session, f"upgrade {flavor}", gss_callbacks.offer(session, service))
     t.equal(f"{flavor}: CREATE_SESSION", c.register()["status"], n4.OK)
     c.reclaim_complete(), c.await_callback()
@@ -84,7 +84,7 @@ def called(t, d, session, flavor, service):
 
 
 def image_is_gone(t, d):
-    """The sealed file with the keys."""
+    """The sealed file with the keys is gone after the restart."""
     held = subprocess.run(["ls", "-l", f"/proc/{d.process.pid}/fd"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     t.check("the image is not open any more", "socket:" in held and "ringnfs-state" not in held, held)
 

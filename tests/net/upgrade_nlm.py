@@ -42,7 +42,7 @@ def test_locks(t, d, host):
 
 
 def test_reboots(t, d):
-    """A client says that it has rebooted at some moment of the restart: what it had before is free."""
+    """A client says at some moment of the restart that it has rebooted: its earlier locks are free."""
     one, two = Client(d, ONE, ONE_NAME), Client(d, TWO, TWO_NAME)
     fh = make_file(d, one, "rebooted")
     for state in range(11, 51, 2):
@@ -61,7 +61,7 @@ def test_reboots(t, d):
 
 
 def test_waiters(t, d, host):
-    """Who waits for a lock of another client, or of a local process, before the restart is called after it, in its turn."""
+    """Clients that wait for a lock of another client or of a local process are called after the restart, in order."""
     one, two = Client(d, ONE, ONE_NAME), Client(d, TWO, TWO_NAME)
     fh, n = make_file(d, one, "waiters"), len(host.grants)
     local = waiting.local(d, "waiters", fcntl.F_WRLCK, offset=1000)
@@ -88,7 +88,7 @@ def test_waiters(t, d, host):
 
 
 def test_called(t, d, host):
-    """Who has not answered that it has its lock is asked again, and keeps it whatever it answers."""
+    """A client that has not answered GRANTED is called again, and keeps the lock whatever it answers."""
     one, two = Client(d, ONE, ONE_NAME), Client(d, TWO, TWO_NAME)
     for verdict in GRANTED, DENIED:
         fh = waiting.pending(d, one, two, host, f"called {verdict}")
@@ -105,7 +105,7 @@ def test_called(t, d, host):
 
 
 def test_messages(t, d, host):
-    """The answer to a message of before the restart."""
+    """GRANTED_RES after the restart answers a GRANTED_MSG of before."""
     one, three = Client(d, ONE, ONE_NAME), Client(d, base.THREE, b"three")
     fh, n = messages.waiting(d, one, three, 4, messages.LOCK + messages.MSG, "messages"), len(host.heard)
     t.equal("it gives up the lock", one.unlock(fh), GRANTED)

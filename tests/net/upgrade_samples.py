@@ -72,7 +72,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 def held_of(d):
-    """What the server says that it holds: {kind: number}."""
+    """Resources that the server logs as held: {kind: number}."""
     before = len(d.read_log())
     d.process.send_signal(signal.SIGUSR1)
     d.wait_log(r"held:.*\n", before)
@@ -101,7 +101,7 @@ def delegated(d, c, root):
 
 
 def fill(d, one, old, three):
-    """Something of each kind; what clients know of it."""
+    """Has clients make state of each kind; returns the facts that they know."""
     for c in one, old:
         assert c.register()["status"] == n.OK
     one.reclaim_complete()
@@ -148,7 +148,7 @@ def make(name):
 
 
 def high(fd):
-    """The descriptor where none of the image is."""
+    """Moves a descriptor to a number above those of the image."""
     moved = fcntl.fcntl(fd, fcntl.F_DUPFD, FIRST)
     os.close(fd)
     return moved
