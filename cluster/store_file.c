@@ -47,17 +47,6 @@ static struct store_file *store_file_of(struct cluster_store *s)
 	return rn_container_of(s, struct store_file, store);
 }
 
-static void store_put64(uint8_t *p, uint64_t v)
-{
-	rn_put32(p, (uint32_t)(v >> 32));
-	rn_put32(p + 4, (uint32_t)v);
-}
-
-static uint64_t store_get64(const uint8_t *p)
-{
-	return (uint64_t)rn_get32(p) << 32 | rn_get32(p + 4);
-}
-
 static void store_rest(unsigned ms)
 {
 	const struct timespec t = { ms / 1000, (long)(ms % 1000) * (long)RN_NS_PER_MS };
@@ -109,10 +98,9 @@ static int store_file_read(struct cluster_store *s, uint8_t *bytes, size_t size,
 		return rc == -EMSGSIZE ? -EBADMSG : rc;
 	if (n < HEADER + CHECKSUM || rn_get32(file + 8) != n - HEADER - CHECKSUM ||
 	    rn_get32(file + 8) > size ||
-	    store_get64(file + n - CHECKSUM) != XXH3_64bits(file, n - CHECKSUM) ||
-	    store_get64(file) == 0)
+	    rn_get64(file + n - CHECKSUM) != XXH3_64bits(file, n - CHECKSUM) || rn_get64(file) == 0)
 		return -EBADMSG;
-	*version = store_get64(file);
+	*version = rn_get64(file);
 	*len = n - HEADER - CHECKSUM;
 	memcpy(bytes, file + HEADER, *len);
 	return 0;
@@ -145,10 +133,10 @@ static int store_replace(struct store_file *f, uint64_t version, const uint8_t *
 {
 	uint8_t file[FILE_MAX];
 
-	store_put64(file, version);
+	rn_put64(file, version);
 	rn_put32(file + 8, (uint32_t)len);
 	memcpy(file + HEADER, bytes, len);
-	store_put64(file + HEADER + len, XXH3_64bits(file, HEADER + len));
+	rn_put64(file + HEADER + len, XXH3_64bits(file, HEADER + len));
 	return rn_file_replace(f->dir, "object", file, HEADER + len + CHECKSUM);
 }
 
@@ -186,10 +174,10 @@ static int store_file_beat(struct cluster_store *s, const struct cluster_beat *b
 	int fd, rc;
 
 	memcpy(bytes, beat->name, strnlen(beat->name, CLUSTER_NAME_SIZE));
-	store_put64(bytes + CLUSTER_NAME_SIZE, beat->incarnation);
-	store_put64(bytes + CLUSTER_NAME_SIZE + 8, beat->count);
-	store_put64(bytes + CLUSTER_NAME_SIZE + 16, beat->wall_ns);
-	store_put64(bytes + BEAT_BYTES - CHECKSUM, XXH3_64bits(bytes, BEAT_BYTES - CHECKSUM));
+	rn_put64(bytes + CLUSTER_NAME_SIZE, beat->incarnation);
+	rn_put64(bytes + CLUSTER_NAME_SIZE + 8, beat->count);
+	rn_put64(bytes + CLUSTER_NAME_SIZE + 16, beat->wall_ns);
+	rn_put64(bytes + BEAT_BYTES - CHECKSUM, XXH3_64bits(bytes, BEAT_BYTES - CHECKSUM));
 	store_beat_file(name, beat->name);
 	fd = openat(f->dir, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -213,14 +201,13 @@ static int store_file_look(struct cluster_store *s, const char *name, struct clu
 	if (rc != 0)
 		return rc == -EMSGSIZE ? -EBADMSG : rc;
 	if (len != sizeof(bytes) ||
-	    store_get64(bytes + BEAT_BYTES - CHECKSUM) !=
-		    XXH3_64bits(bytes, BEAT_BYTES - CHECKSUM) ||
+	    rn_get64(bytes + BEAT_BYTES - CHECKSUM) != XXH3_64bits(bytes, BEAT_BYTES - CHECKSUM) ||
 	    strncmp((const char *)bytes, name, CLUSTER_NAME_SIZE) != 0)
 		return -EBADMSG;
 	memcpy(beat->name, bytes, CLUSTER_NAME_SIZE);
-	beat->incarnation = store_get64(bytes + CLUSTER_NAME_SIZE);
-	beat->count = store_get64(bytes + CLUSTER_NAME_SIZE + 8);
-	beat->wall_ns = store_get64(bytes + CLUSTER_NAME_SIZE + 16);
+	beat->incarnation = rn_get64(bytes + CLUSTER_NAME_SIZE);
+	beat->count = rn_get64(bytes + CLUSTER_NAME_SIZE + 8);
+	beat->wall_ns = rn_get64(bytes + CLUSTER_NAME_SIZE + 16);
 	return 0;
 }
 

@@ -258,17 +258,6 @@ static int store_rados_swap(struct cluster_store *s, uint64_t version, const uin
 	return rados_swap_object(r, r->oid, version, bytes, len);
 }
 
-static void rados_put64(uint8_t *p, uint64_t v)
-{
-	rn_put32(p, (uint32_t)(v >> 32));
-	rn_put32(p + 4, (uint32_t)v);
-}
-
-static uint64_t rados_get64(const uint8_t *p)
-{
-	return (uint64_t)rn_get32(p) << 32 | rn_get32(p + 4);
-}
-
 static int store_rados_beat(struct cluster_store *s, const struct cluster_beat *beat)
 {
 	struct store_rados *r = store_rados_of(s);
@@ -278,10 +267,10 @@ static int store_rados_beat(struct cluster_store *s, const struct cluster_beat *
 	const size_t len = sizeof(bytes);
 	int rc;
 
-	rados_put64(bytes, beat->incarnation);
-	rados_put64(bytes + 8, beat->count);
-	rados_put64(bytes + 16, beat->wall_ns);
-	rados_put64(bytes + 24, XXH3_64bits(bytes, 24));
+	rn_put64(bytes, beat->incarnation);
+	rn_put64(bytes + 8, beat->count);
+	rn_put64(bytes + 16, beat->wall_ns);
+	rn_put64(bytes + 24, XXH3_64bits(bytes, 24));
 	r->lib.write_op_omap_set(op, &key, &value, &len, 1);
 	rc = r->lib.write_op_operate(op, r->io, r->beats_oid, NULL, OP_FULL_FORCE);
 	r->lib.release_write_op(op);
@@ -292,11 +281,11 @@ static int rados_decode_beat(const char *value, size_t len, struct cluster_beat 
 {
 	const uint8_t *bytes = (const uint8_t *)value;
 
-	if (len != BEAT_BYTES || rados_get64(bytes + 24) != XXH3_64bits(bytes, 24))
+	if (len != BEAT_BYTES || rn_get64(bytes + 24) != XXH3_64bits(bytes, 24))
 		return -EBADMSG;
-	beat->incarnation = rados_get64(bytes);
-	beat->count = rados_get64(bytes + 8);
-	beat->wall_ns = rados_get64(bytes + 16);
+	beat->incarnation = rn_get64(bytes);
+	beat->count = rn_get64(bytes + 8);
+	beat->wall_ns = rn_get64(bytes + 16);
 	return 0;
 }
 
