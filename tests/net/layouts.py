@@ -6,6 +6,7 @@ handle. Which files, what stateids and reports are taken, and what is recalled w
 A local file system stands in for the cluster's; both daemons serve it."""
 import json
 import os
+import re
 import signal
 import struct
 import time
@@ -17,6 +18,7 @@ import upgrade
 from cluster import await_status, stop_all, two_members
 from harness import Count, result
 from held import Held
+from nlm_recovery import wait_for
 from rpcclient import opaque, u32, u64
 
 GETDEVICEINFO, GETDEVICELIST, LAYOUTCOMMIT, LAYOUTGET, LAYOUTRETURN, LAYOUTERROR, LAYOUTSTATS = 47, 48, 49, 50, 51, 64, 65
@@ -30,6 +32,8 @@ NON_PNFS, MDS = 0x10000, 0x20000
 FS_LAYOUT_TYPES, LAYOUT_TYPES, LAYOUT_BLKSIZE = 62, 64, 65
 U64 = 0xffffffffffffffff
 LEASE = 5
+LONG = 60  # another lease: none runs out meanwhile
+PATIENCE = 60  # seconds; a bound for waits that end with what they wait for
 
 
 def get_layout(x, res):
@@ -92,6 +96,10 @@ class Client(n.Client):
     def _on_call(self, data):
         self.called.append(get_recall(data))
         return n.put_callback_reply(self.called[-1], self.cb_status) if self.answers else None
+
+    def recalls(self):
+        """So far."""
+        return [c for c in self.called if c["op"] == CB_LAYOUTRECALL]
 
     def layoutget(self, fh, stateid, iomode=RW, kind=FLEX_FILES, offset=0, length=U64, least=0, most=4096):
         args = u32(0) + u32(kind) + u32(iomode) + u64(offset) + u64(length) + u64(least) + stateid + u32(most)
@@ -195,6 +203,15 @@ class Files:
             self.t.equal("LAYOUTGET of a file that is this member's own", res["status"], UNAVAILABLE)
             self.c.close_file(fh, stateid)
         raise SystemExit("no file of 200 has the other member as data server")
+
+
+def await_beside(clients, what):
+    """Waits until it is true, while the clients renew their leases, and take callbacks: a layout is taken without a word from one whose lease is over."""
+    def renewed():
+        for c in clients:
+            c.last((n.PUTROOTFH, b""))
+        return what()
+    return wait_for(renewed, PATIENCE)
 
 
 def flags_of(d):
@@ -445,7 +462,7 @@ def test_anew(t, a, b, files):
         res = more
         t.equal("LAYOUTSTATS", c.layoutstats(fh, res["stateid"], device, statistics(device)), n.OK)
         refused = c.layoutget(bad, opened_bad)["status"] == UNAVAILABLE if d is a else True
-        t.check("LAYOUTGET of what it had trouble with", refused or time.monotonic() - troubled >= LEASE)
+        t.check("LAYOUTGET of what it had trouble with", refused or time.monotonic() - troubled >= LONG)
         t.equal("layouts", Held(a).now()["nfs4_layouts"], layouts)
     t.equal("nothing is recalled", [x for x in c.called if x["op"] == CB_LAYOUTRECALL], [])
     t.equal("LAYOUTRETURN", c.layoutreturn(fh, res["stateid"])["status"], n.OK)
@@ -463,7 +480,7 @@ def test_recalled_anew(t, a, b, files):
     t.equal("the data server leaves", b.stop()[0], 0)
     c.await_callback(CB_LAYOUTRECALL)
     run_anew(t, a, "a recall")
-    c.answers, before = True, len([x for x in c.called if x["op"] == CB_LAYOUTRECALL])
+    c.answers, before = True, len(c.recalls())
     t.equal("the client is there", c.getattr(fh)["status"], n.OK)  # its connection is bound again
     call = c.await_callback(CB_LAYOUTRECALL, before + 1)
     t.equal("CB_LAYOUTRECALL again", (call["fh"], call["stateid"]), (fh, with_seqid(res["stateid"], seqid(res["stateid"]) + 1)))
@@ -491,21 +508,25 @@ def test_ends(t, a, files):
     c.close()
 
 
-def test_silent(t, b, files):
+def test_silent(t, b, files, clients):
     print("# a data server that is too slow writes nothing")
     fh, opened, res = files.elsewhere()
     with b.connect() as v3:
         t.equal("WRITE", v3.nfs(r.WRITE, r.write_args(fh, 0, b"before"))["status"], 0)
         b.stand_still()
-        t.check("the others say that it is dead", files.member.wait_log("member b .*dead|b is declared dead|declares? (member )?b"), files.member.read_log()[-2000:])
-        v3.send(r.call_message(r.NFS, 3, r.WRITE, r.write_args(fh, 0, b"LATER!")))
-        b.process.send_signal(signal.SIGCONT)
+        dead = re.compile("member b .*dead|b is declared dead|declares? (member )?b")
+        try:
+            t.check("the others say that it is dead", await_beside(clients, lambda: dead.search(files.member.read_log())), files.member.read_log()[-2000:])
+            v3.send(r.call_message(r.NFS, 3, r.WRITE, r.write_args(fh, 0, b"LATER!")))
+        finally:
+            b.process.send_signal(signal.SIGCONT)
         try:
             v3.recv()
             t.check("a WRITE that was sent meanwhile is not answered", False)
         except r.Closed:
             t.check("a WRITE that was sent meanwhile is not answered", True)
-    b.process.wait()
+    t.check("it ends", await_beside(clients, lambda: b.process.poll() is not None))
+    t.check("all are told", await_beside(clients, lambda: all(c.recalls() for c in clients)))
     t.equal("READ here", files.c.last(n.putfh(fh), n.read(opened, 0, 20))["data"], b"before")
     return fh, opened, res
 
@@ -515,7 +536,7 @@ def test_recall(t, a, files, held):
     print("# layouts are recalled when the data server is gone")
     fh, opened, res = held
     c = files.c
-    call = c.await_callback(CB_LAYOUTRECALL)
+    call = c.recalls()[-1]
     t.equal("CB_LAYOUTRECALL: type, iomode, changed", (call["type"], call["iomode"], call["changed"]), (FLEX_FILES, ANY, False))
     t.equal("CB_LAYOUTRECALL: of the file", (call["what"], call["fh"], call["offset"], call["length"]), (FILE, fh, 0, U64))
     t.equal("CB_LAYOUTRECALL: the stateid", (call["stateid"][4:], seqid(call["stateid"])), (res["stateid"][4:], seqid(res["stateid"]) + 1))
@@ -530,7 +551,6 @@ def test_recall(t, a, files, held):
 def test_taken(t, a, b, lazy, gone):
     print("# clients that do not return them")
     for files, why in ((lazy, "says that it will, and does not"), (gone, "has none any more")):
-        files.c.await_callback(CB_LAYOUTRECALL)
         fh, opened, res = files.held
         last = await_status(lambda: files.c.layoutcommit(fh, res["stateid"]), n.OK)
         t.equal(f"the layout of a client that {why}", last["status"], BADLAYOUT)
@@ -560,11 +580,11 @@ def main():
         gone.c.cb_status = NOMATCHING
         for f in (lazy, gone):
             f.held = f.elsewhere()
-        held = test_silent(t, b, files)
+        held = test_silent(t, b, files, [files.c, lazy.c, gone.c])
         test_recall(t, a, files, held)
         test_taken(t, a, b, lazy, gone)
         stop_all(t, a, b)
-    with two_members(t, {"cluster.pnfs": "yes", "nfs4.lease_time": LEASE}) as (a, b, common):
+    with two_members(t, {"cluster.pnfs": "yes", "nfs4.lease_time": LONG}) as (a, b, common):
         files = Files(t, new_client(a, "unheard", back=True), a, common)
         test_anew(t, a, b, files)
         test_recalled_anew(t, a, b, files)
