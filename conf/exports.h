@@ -50,7 +50,7 @@ enum exp_flag {
 	EXP_NO_TLS = 1u << 16,	 /* sessions in which the client has proved no identity */
 	EXP_NO_MTLS = 1u << 17,	 /* those in which it has, by a certificate */
 	EXP_SIGN_FH = 1u << 18,	 /* handles must be signed */
-	EXP_REFER = 1u << 19,	 /* what is exported is at other places: see locations */
+	EXP_REFER = 1u << 19,	 /* clients are referred to other servers: see locations */
 	EXP_NFS_ONLY = 1u << 14, /* nobody but this server's clients changes what is exported */
 };
 

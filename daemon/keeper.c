@@ -122,7 +122,7 @@ static void keeper_shun_oom(void)
 		syscall(SYS_capset, &h, all);
 	}
 	if (fd >= 0 && write(fd, "-1000", 5) < 0)
-		errno = 0; /* it stays as likely as the daemon */
+		errno = 0; /* the keeper stays as likely a victim as the daemon */
 	if (fd >= 0)
 		close(fd);
 }

@@ -91,7 +91,7 @@ struct programs {
 	uint64_t grace_until_ns;
 	struct drc *drc;
 	struct rpc_version versions[3];	    /* the NFS versions served, ascending */
-	struct rpc_version acl_versions[2]; /* those of NFSACL */
+	struct rpc_version acl_versions[2]; /* versions of NFSACL */
 };
 
 /* Fills p, which is zeroed, and rpc's programs and reply cache. 0 or -errno. In both cases

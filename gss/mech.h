@@ -42,7 +42,7 @@ struct gss_mech_step {
 	struct rpc_principal *principal;
 	uint32_t lifetime;
 	char why[GSS_MECH_WHY]; /* the library's words, if it failed */
-	bool skewed;		/* it failed because the client's clock differs */
+	bool skewed;		/* the context failed because the client's clock differs */
 };
 
 /* Takes the client's next token. Makes *ctx at the first. May wait for the disk, DNS and the replay cache. True: the

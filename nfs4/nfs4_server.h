@@ -211,7 +211,7 @@ struct nfs4_grace_client {
 	const uint8_t *name; /* bytes that it has chosen */
 	uint32_t name_len;
 	bool sessions; /* minor version 1 or 2 */
-	bool back;     /* it has registered again, but not said that it is done */
+	bool back;     /* the client has registered again, but not said that it is done */
 	const uint8_t *
 		address; /* that it registered from before the restart, 16 bytes; NULL: not known */
 };

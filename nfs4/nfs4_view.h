@@ -68,7 +68,7 @@ enum nfs4_view_status {
 	NFS4_VIEW_UNCONFIRMED,
 	NFS4_VIEW_ACTIVE,
 	NFS4_VIEW_COURTESY, /* the lease has run out, and nobody wants what the client holds yet */
-	NFS4_VIEW_EXPIRED,  /* it has lost what it held */
+	NFS4_VIEW_EXPIRED,  /* the client has lost its state */
 };
 
 #define NFS4_VIEW_CLIENT_CONNS 64u /* more are not told */

@@ -76,7 +76,7 @@ struct nsm_host {
 	struct nsm_host_queue *queue; /* that it waits in for the messenger; NULL: none */
 	struct rpc_address addr, local;
 	uint32_t refs;
-	bool had_lock;	     /* it has got a lock, in this run or the one before */
+	bool had_lock;	     /* the host has got a lock, in this run or the one before */
 	bool by_datagram;    /* no call of its has come over a connection */
 	uint64_t generation; /* of the table, when the host was added */
 	uint64_t idle_ns;    /* when the last reference was put */
@@ -146,7 +146,7 @@ struct nsm {
 	struct nsm_ready_list ready;
 	struct nsm_job_list later;
 	unsigned njobs;
-	struct rn_quota answers; /* those that wait */
+	struct rn_quota answers; /* answers that wait */
 	uint32_t state;		 /* this server's number in this run */
 	struct nsm_monitor_list monitors;
 	unsigned nmonitors, monitor_calls; /* calls under way about monitors, but for brief ones */

@@ -86,7 +86,7 @@ void rpc_backchannel_hang_up(struct rpc_backchannel *b);
 /* For transports. */
 
 enum rpc_reply_use {
-	RPC_REPLY_USED,	      /* it ended a call */
+	RPC_REPLY_USED,	      /* the reply ended a call */
 	RPC_REPLY_STRAY,      /* no call waits for it: too late, a second one, or made up */
 	RPC_REPLY_UNEXPECTED, /* the connection has never been used for calls to the client */
 };

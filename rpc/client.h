@@ -116,7 +116,7 @@ struct rpc_conns *rpc_clients_conns(struct rpc_clients *all);
 
 struct rpc_usage_view {
 	struct rn_host host;
-	bool network;	      /* it is a /64 */
+	bool network;	      /* the address is that of a /64 */
 	unsigned connections; /* of all versions */
 	struct rpc_usage usage;
 };

@@ -73,7 +73,7 @@ struct rpc_conn_view {
 	struct sockaddr_storage peer, local;
 	const char *netid;
 	bool dialed;  /* the server has made it, for calls to the client */
-	bool closing; /* it is closed, and calls that came over it are still under way */
+	bool closing; /* the connection is closed, but calls of it are still under way */
 	bool back;    /* the server may call the client over it */
 	enum rpc_protection protection;
 	const char *tls_version, *tls_cipher;	/* NULL: no TLS */

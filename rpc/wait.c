@@ -38,7 +38,7 @@ struct waiter {
 	uint64_t until_ns; /* 0: no limit */
 	uint64_t look_ns;
 	struct rn_quota_item place;
-	bool counted; /* it has a place in the quota */
+	bool counted; /* the wait is counted in the quota */
 	int rc;
 	_Atomic int state;
 };

@@ -42,7 +42,7 @@ int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_seek *s);
 /* A part of a file. */
 struct vfs_part {
 	uint64_t offset, length; /* bytes */
-	bool hole;		 /* it reads as zeros, and was not read */
+	bool hole;		 /* the range reads as zeros, and was not read */
 };
 
 /* A shorter hole is part of the data around it: to tell of it costs more than its zeros. A shorter

@@ -53,7 +53,7 @@ struct control_sources {
 	/* Reads the exports again, with all that belongs to a reload; for the main thread. */
 	int (*reload)(void *ctx, struct exports_outcome *out);
 	void *reload_ctx;
-	struct registration_ports ports; /* those of TCP; RDMA's may come later */
+	struct registration_ports ports; /* ports of TCP; RDMA's may come later */
 	struct ev_loop *const *loops;
 	unsigned event_threads;
 	const struct start_report *report;

@@ -525,7 +525,7 @@ static void *event_worker_begin(void *ctx, struct ev_loop *loop)
 	if (!w)
 		return NULL;
 	if (vfs_worker_new_event(ws->cfg.vfs, &w->rpc.vfs) != 0)
-		w->rpc.vfs = NULL; /* it takes no calls */
+		w->rpc.vfs = NULL; /* the thread takes no calls */
 	return w;
 }
 

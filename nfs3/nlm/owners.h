@@ -82,7 +82,7 @@ struct nlm_owner {
 	struct rpc_address addr;
 	int32_t svid;
 	bool shares;
-	bool held;	    /* it has held something; under busy */
+	bool held;	    /* the owner has held something; under busy */
 	uint32_t export_id; /* export by which it was first used */
 	uint32_t round;	    /* last walk that met it, see nlm_owners.round; under nlm_owners.lock */
 	/* On record while the owner is, and the state number of its last lock; NULL: the client wants no

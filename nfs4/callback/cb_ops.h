@@ -34,8 +34,8 @@ void nfs4_recall(struct nfs4_client *cl, struct nfs4_recall *r);
 
 enum nfs4_layout_recall_end {
 	NFS4_LAYOUT_TOLD,   /* the client has said that it will return it */
-	NFS4_LAYOUT_NONE,   /* it has none of the file */
-	NFS4_LAYOUT_UNTOLD, /* it cannot be reached, or is busy: the call may be repeated */
+	NFS4_LAYOUT_NONE,   /* the client has no layout of the file */
+	NFS4_LAYOUT_UNTOLD, /* the client cannot be reached, or is busy: the call may be repeated */
 };
 
 struct nfs4_layout_recall {

@@ -22,7 +22,7 @@ void nfs4_put_ff_layout(struct xdr_out *x, const struct nfs4_ff_layout *l)
 	static const struct nfs4_stateid
 		anonymous; /* as for any data server that is loosely coupled */
 
-	xdr_put_u64(x, 0); /* it is not striped */
+	xdr_put_u64(x, 0); /* stripe unit: the file is not striped */
 	xdr_put_u32(x, 1); /* mirrors */
 	xdr_put_u32(x, 1); /* data servers */
 	xdr_put_fixed(x, l->device, NFS4_DEVICEID_SIZE);

@@ -22,7 +22,7 @@ struct nfs4_layouts {
 	_Atomic uint64_t given, taken, errors;
 	uint32_t max_of_client; /* NFS4_LAYOUTS_MAX; tests lower it */
 	struct rn_log_limit told_errors, told_taken;
-	/* Of the thread of nfs4_tick(). */
+	/* Used by the thread of nfs4_tick(). */
 	TAILQ_HEAD(, nfs4_layout) recalled;		   /* each with a reference */
 	uint8_t ids[NFS4_DEVICES_MAX][NFS4_DEVICEID_SIZE]; /* the devices at the last look */
 	unsigned nids;

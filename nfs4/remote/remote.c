@@ -184,7 +184,7 @@ static int error_of(int status)
 	case NFS4ERR_BADSESSION:
 	case NFS4ERR_DEADSESSION:
 	case NFS4ERR_STALE_CLIENTID:
-		return -ENOTCONN; /* it has restarted, or has forgotten this client */
+		return -ENOTCONN; /* the server has restarted, or has forgotten this client */
 	default:
 		return -EACCES;
 	}

@@ -15,7 +15,7 @@
 enum waiter_state {
 	WAITER_WAITS,  /* vfs/ has its notice */
 	WAITER_CALLED, /* CB_NOTIFY_LOCK is under way */
-	WAITER_AGAIN,  /* it is to be told again */
+	WAITER_AGAIN,  /* the waiter is to be told again */
 };
 
 struct nfs4_lock_waiter {
@@ -315,7 +315,7 @@ struct saved_lock_waiter {
 	uint64_t id;
 	uint32_t lock;
 	bool held, again;
-	bool old; /* it was refused before the last lease that ran out */
+	bool old; /* the lock was refused before the last lease that ran out */
 	uint64_t age;
 };
 static const struct image_field lock_waiter_fields[] = {

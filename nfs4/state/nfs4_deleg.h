@@ -96,7 +96,7 @@ struct nfs4_dir_notify {
 	uint64_t dir_at; /* time for them: seconds of nfs4_clients_now(), as again_at */
 	bool over;	 /* the client is told nothing more */
 	bool calling;	 /* CB_NOTIFY is under way, with a reference of the delegation */
-	bool with_dir;	 /* it has attributes of the directory */
+	bool with_dir;	 /* the notification has attributes of the directory */
 	unsigned tries;	 /* of the same changes so far, without success */
 	uint64_t again_at;
 	uint32_t room;	 /* bytes of changes that the client and the connection take at once */

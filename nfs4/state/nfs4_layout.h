@@ -29,7 +29,7 @@ struct nfs4_layout {
 	uint64_t recalled_at, call_at; /* seconds of nfs4_clients_now() */
 	struct nfs4_layout_recall call;
 
-	/* Of the thread that recalls (nfs4/layout/layout_recall.c). */
+	/* Used by the thread that recalls (nfs4/layout/layout_recall.c). */
 	TAILQ_ENTRY(nfs4_layout) link;
 
 	uint8_t fh_len;

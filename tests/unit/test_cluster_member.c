@@ -693,7 +693,7 @@ static void expect_apart(unsigned i)
 	cr_expect_not(is_running(sim.node[i].name));
 }
 
-/* Of two the one that was started last leaves, whichever is ahead. */
+/* If two members differ, that which was started last leaves, whichever is ahead. */
 Test(cluster_member, clocks_of_two)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -708,7 +708,7 @@ Test(cluster_member, clocks_of_two)
 	}
 }
 
-/* Of three the one that differs from both leaves, whenever it was started. */
+/* If one of three members differs from both others, it leaves, whenever it was started. */
 Test(cluster_member, clocks_of_three)
 {
 	for (unsigned i = 0; i < 2 * NODES; i++) {
@@ -751,7 +751,7 @@ Test(cluster_member, clocks_that_are_right)
 	cr_expect(!sim.node[0].apart && !sim.node[1].apart);
 }
 
-/* It leaves, or is not let in, and is back when its clock is right. */
+/* The member leaves, or is not let in, and joins again when its clock is right. */
 Test(cluster_member, clock_at_the_start)
 {
 	enum cluster_refusal refusal;

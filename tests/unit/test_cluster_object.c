@@ -201,7 +201,7 @@ Test(cluster_object, losses)
 	REFUSED(cluster_lose(&o, &a, "b", b.incarnation), CLUSTER_FENCED);
 	DONE(join(&o, "a", &digest, true, &a));
 	cr_expect_not(cluster_look(&o, "a")->needs_grace || cluster_look(&o, "a")->lost);
-	/* It has been started again, and b does not enforce yet. */
+	/* The member has been started again, and b does not enforce yet. */
 	DONE(join(&o, "a", &digest, true, &again));
 	cr_expect_eq(cluster_look(&o, "a")->holder, a.incarnation);
 	DONE(cluster_lose(&o, &b, "a", a.incarnation));
@@ -210,7 +210,7 @@ Test(cluster_object, losses)
 	cr_expect_eq(o.reclaim_epoch, 0);
 	DONE(cluster_reclaimed(&o, &again));
 	cr_expect(cluster_is_sound(&o) && !cluster_duty(&o, &again).enforce);
-	/* It ends before it has dropped its records. */
+	/* The member ends before it has dropped its records. */
 	DONE(join(&o, "a", &digest, true, &a));
 	DONE(cluster_lose(&o, NULL, "a", again.incarnation));
 	DONE(cluster_declare_dead(&o, &b, "a", a.incarnation));

@@ -29,7 +29,7 @@ static const struct image_field thing_fields[] = {
 };
 static const struct image_kind thing_kind = { 1, 7, thing_fields };
 static const struct image_kind old_kind = { 1, 6, thing_fields };
-/* What another version has made of it. */
+/* The same record in another version. */
 struct other_thing {
 	uint8_t number;
 	uint64_t small;
@@ -212,7 +212,7 @@ Test(image, nothing_damaged_is_read)
 	cr_expect_eq(image_read(image_file(bytes, (size_t)len, true), &r), IMAGE_TOO_OLD);
 }
 
-/* Whoever reads has checked the sum, but lengths are checked all the same. */
+/* The checksum is right, but a length is not: the reader checks both. */
 Test(image, lengths_beyond_their_whole)
 {
 	uint8_t record[24] = { 0 };

@@ -245,7 +245,7 @@ struct tcp_server {
 	pthread_mutex_t lock;  /* live, dialed */
 	pthread_cond_t gone;
 	unsigned live;	 /* connections that hold a descriptor */
-	unsigned dialed; /* those of them that the server has made */
+	unsigned dialed; /* connections among them that the server has made */
 };
 
 #define tcp_count(srv, what, add)                                                                  \

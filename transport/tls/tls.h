@@ -54,7 +54,7 @@ int tls_reload(struct tls *t, char why[TLS_WHY]);
 
 /* Reasons why handshakes fail. */
 enum tls_reason {
-	TLS_UNFINISHED,	     /* it took too long, or the connection was closed by this server */
+	TLS_UNFINISHED,	     /* the handshake took too long, or this server closed the connection */
 	TLS_CLOSED,	     /* the client has closed the connection */
 	TLS_BAD_VERSION,     /* the client has no TLS 1.3 */
 	TLS_BAD_ALPN,	     /* no protocol, or another one */

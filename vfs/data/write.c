@@ -55,7 +55,7 @@ struct vfs_sharer {
 	struct vfs_written what;
 	STAILQ_ENTRY(vfs_sharer) link;
 	bool makes;	     /* the fsync; then uncommitted.syncs points here */
-	struct sharers next; /* who came after it had begun, or before it begins */
+	struct sharers next; /* writes that came before the sync begins, or after it has begun */
 	int result;
 };
 
@@ -173,7 +173,7 @@ static int make_sync(struct vfs_sharer *s, int fd)
 	if (first)
 		write_sync_wake(first);
 	while ((o = STAILQ_FIRST(&with)) != NULL) {
-		STAILQ_REMOVE_HEAD(&with, link); /* it is gone as soon as it is woken */
+		STAILQ_REMOVE_HEAD(&with, link); /* the write ends when it is woken */
 		o->result = rc;
 		write_sync_wake(o);
 	}

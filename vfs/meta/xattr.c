@@ -165,7 +165,7 @@ int vfs_xattr_change(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_xattr_c
 	if (rc == 0)
 		rc = xattr_begin(ctx, n);
 	if (rc == 0)
-		rc = vfs_access_check(ctx, n, W_OK); /* who may not recalls no delegation */
+		rc = vfs_access_check(ctx, n, W_OK); /* else no recall is caused */
 	if (rc != 0)
 		return rc;
 	return n->type == S_IFDIR ? change_dir(ctx, n, full.s, c) : change_other(ctx, n, full.s, c);

@@ -115,7 +115,7 @@ struct creating {
 	enum vfs_create_how how;
 	unsigned may;
 	bool made;
-	bool marked; /* it had its mark before its name */
+	bool marked; /* the file had its mark before its name */
 	bool lost;   /* the file that was found lost its name before it was looked at */
 	struct vfs_dir_change *change;
 	struct vfs_attr *attr;	      /* gets the file's; or NULL */

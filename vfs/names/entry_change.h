@@ -20,9 +20,9 @@
 #include "vfs/names/node_open.h"
 
 enum vfs_entry {
-	VFS_ENTRY_NEW,	 /* it is made: there must be none yet */
-	VFS_ENTRY_THERE, /* it is taken away */
-	VFS_ENTRY_ANY,	 /* it is made, or replaced */
+	VFS_ENTRY_NEW,	 /* the entry is made: there must be none yet */
+	VFS_ENTRY_THERE, /* the entry is removed */
+	VFS_ENTRY_ANY,	 /* the entry is made, or replaced */
 };
 
 struct vfs_entry_orders;

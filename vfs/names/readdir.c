@@ -73,7 +73,7 @@ struct vfs_ahead_piece {
 struct vfs_ahead {
 	pthread_mutex_t lock;
 	pthread_cond_t offered;
-	struct vfs_ahead_piece *open[PIECES_MAX]; /* those that helpers may join */
+	struct vfs_ahead_piece *open[PIECES_MAX]; /* pieces that helpers may join */
 	struct vfs_ahead_piece *free;
 	struct rn_budget *budget; /* NULL: pieces are not counted */
 	unsigned npieces;	  /* pieces that were made */

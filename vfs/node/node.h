@@ -32,7 +32,7 @@ enum vfs_fd_kind {
 
 /* A node's file and its last link; vfs/hold/unlinked.h describes the transitions. */
 enum vfs_link_state {
-	VFS_LINKED,	   /* it has a link, or nobody has seen yet that it has none */
+	VFS_LINKED,	   /* the file has a link, or it was not seen yet that it has none */
 	VFS_UNLINKED_OPEN, /* no link, and spared as a client has it open */
 	VFS_GONE,	   /* the file is gone, and what was written to it */
 };

@@ -31,7 +31,7 @@
 /* Zeroed is right: unknown, so that the first switch sets everything. Belongs to one thread. */
 struct vfs_identity {
 	bool known;
-	struct vfs_cred now; /* what the thread has, if known */
+	struct vfs_cred now; /* the thread's identity, if known */
 };
 
 /* Acts as cred from here on. 0 or -EPERM. */
@@ -83,7 +83,7 @@ enum vfs_slab_state { VFS_SLAB_UNSEEN, VFS_SLAB_REGISTERED, VFS_SLAB_REFUSED };
 
 struct vfs_worker {
 	struct vfs *vfs;
-	struct vfs_identity identity; /* what the thread has just now */
+	struct vfs_identity identity; /* the thread's present identity */
 
 	bool on_event_thread; /* true if vfs_worker_new_event() made it */
 
