@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/xattr.h>
-#include <time.h>
 
 #include "lib/clock.h"
 #include "lib/error.h"
@@ -78,7 +77,7 @@ int cluster_store_wait(struct cluster_store *s, uint64_t version, unsigned ms)
 			return 0;
 		const uint64_t rest = rn_min(WAIT_POLL_MS, until - now);
 
-		nanosleep(&(struct timespec){ .tv_nsec = (long)(rest * RN_NS_PER_MS) }, NULL);
+		rn_sleep_ms((unsigned)rest);
 	}
 }
 

@@ -828,5 +828,5 @@ void member_wait(struct member *m, unsigned ms)
 {
 	/* A store that fails returns at once; the next step logs the error. */
 	if (cluster_store_wait(m->cfg.store, m->version, ms) != 0)
-		nanosleep(&(struct timespec){ .tv_nsec = 100 * (long)RN_NS_PER_MS }, NULL);
+		rn_sleep_ms(100);
 }

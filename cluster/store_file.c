@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cluster/cluster_store.h"
@@ -45,13 +44,6 @@ struct store_file {
 static struct store_file *store_file_of(struct cluster_store *s)
 {
 	return rn_container_of(s, struct store_file, store);
-}
-
-static void store_rest(unsigned ms)
-{
-	const struct timespec t = { ms / 1000, (long)(ms % 1000) * (long)RN_NS_PER_MS };
-
-	nanosleep(&t, NULL);
 }
 
 /*
@@ -117,7 +109,7 @@ static int store_lock(struct store_file *f)
 			return -errno;
 		if (rn_now_ms() >= until)
 			return -ETIMEDOUT;
-		store_rest(LOCK_POLL_MS);
+		rn_sleep_ms(LOCK_POLL_MS);
 	}
 	return 0;
 }

@@ -48,7 +48,7 @@ static int cluster_part_void_records(struct cluster_part *p)
 
 	cluster_part_warn_voids(p);
 	while ((rc = nfs4_grace_end(p->server.nfs4)) != 0 && rn_now_ms() < until)
-		cluster_part_rest(POLL_MS);
+		rn_sleep_ms(POLL_MS);
 	if (rc)
 		cluster_part_tell_records(p, rc);
 	return rc;

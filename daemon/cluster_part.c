@@ -27,13 +27,6 @@
 #define RUN_LOOKS 10u /* tries for an answer about a run, before the thread does other work */
 #define RUN_LOOK_MS 5u
 
-void cluster_part_rest(unsigned ms)
-{
-	nanosleep(&(struct timespec){ .tv_sec = ms / 1000,
-				      .tv_nsec = ms % 1000 * (long)RN_NS_PER_MS },
-		  NULL);
-}
-
 static bool cluster_part_blocks(void *part)
 {
 	const struct cluster_part *p = part;
@@ -345,7 +338,7 @@ int cluster_part_await_locks(const struct cluster_part *p)
 	const uint64_t until = rn_now_ms() + TAKE_MS;
 
 	while (!atomic_load(&p->reclaims) && !atomic_load(&p->leaving) && rn_now_ms() < until)
-		cluster_part_rest(POLL_MS);
+		rn_sleep_ms(POLL_MS);
 	return atomic_load(&p->reclaims) && !atomic_load(&p->leaving) ? 0 : -ETIME;
 }
 
@@ -441,7 +434,7 @@ static int cluster_part_stands(void *ctx, uint64_t run, uint64_t since)
 	if (rc < 0)
 		ticker_hurry(p->mounts_ticker);
 	for (unsigned i = 0; i < RUN_LOOKS && rc == -EINPROGRESS; i++) {
-		cluster_part_rest(RUN_LOOK_MS);
+		rn_sleep_ms(RUN_LOOK_MS);
 		rc = cluster_runs_ask(&p->asked, run, since);
 	}
 	return rc;
@@ -805,7 +798,7 @@ void cluster_part_leave(struct cluster_part *p)
 		p->rests = false;
 	}
 	while (!member_may_close(p->member) && rn_now_ms() < until)
-		cluster_part_rest(POLL_MS);
+		rn_sleep_ms(POLL_MS);
 	if (!member_may_close(p->member)) {
 		/* An orderly end would unlock what clients have locked. */
 		rn_warn(p->log,

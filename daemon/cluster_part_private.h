@@ -66,7 +66,6 @@ struct cluster_part {
 	struct ticker *mounts_ticker;
 };
 
-void cluster_part_rest(unsigned ms); /* sleeps */
 /* True as long as this server's clients may reclaim, or what they had is being taken for them. */
 bool cluster_part_is_reclaiming(const struct cluster_part *p);
 /* Logs that this server's clients lose their locks. */

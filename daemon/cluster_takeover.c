@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cluster/cluster_store.h"
@@ -122,7 +121,7 @@ static void *takeover_open_main(void *arg)
 static bool takeover_has_runs(const struct takeover *t, uint64_t until)
 {
 	while (atomic_load(&t->runs) == -EINPROGRESS && rn_now_ms() < until)
-		nanosleep(&(struct timespec){ .tv_nsec = 5 * (long)RN_NS_PER_MS }, NULL);
+		rn_sleep_ms(5);
 	return atomic_load(&t->runs) >= 0;
 }
 
@@ -161,7 +160,7 @@ static int takeover_stands(void *ctx, uint64_t run, uint64_t since)
 	}
 	pthread_detach(thread);
 	while (!atomic_load(&l->done) && rn_now_ms() < until)
-		nanosleep(&(struct timespec){ .tv_nsec = 5 * (long)RN_NS_PER_MS }, NULL);
+		rn_sleep_ms(5);
 	if (atomic_load(&l->done)) {
 		stands = l->stands == 1;
 		free(l);
@@ -251,7 +250,7 @@ static int takeover_run(struct takeover *t)
 		if (!rc || rc == -EBUSY || rc == -EOPNOTSUPP ||
 		    rn_now_ms() >= began + t->o.dead_ms + RELEASE_MS)
 			return rc;
-		nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * (long)RN_NS_PER_MS }, NULL);
+		rn_sleep_ms(LOOK_MS);
 	}
 }
 
@@ -310,7 +309,7 @@ static int takeover_beside(const struct cfg_settings *settings, const struct rn_
 			kill(pid, SIGKILL);
 			return -EBUSY;
 		}
-		nanosleep(&(struct timespec){ .tv_nsec = 5 * (long)RN_NS_PER_MS }, NULL);
+		rn_sleep_ms(5);
 	}
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBUSY;
 }

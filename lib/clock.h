@@ -69,6 +69,14 @@ static inline struct timespec rn_after_ms(unsigned ms)
 	return ts;
 }
 
+/* Sleeps; a signal may end it earlier. */
+static inline void rn_sleep_ms(unsigned ms)
+{
+	const struct timespec ts = { ms / 1000, (long)(ms % 1000 * RN_NS_PER_MS) };
+
+	nanosleep(&ts, NULL);
+}
+
 static inline uint64_t rn_wall_ns(void)
 {
 	return rn_clock_ns(CLOCK_REALTIME);
